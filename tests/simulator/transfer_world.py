@@ -55,7 +55,7 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
-from ibi.model.transfer_record import Incoming, Outgoing, ReceiverStage
+from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 
@@ -73,8 +73,8 @@ class Durable:
     """What is in a data directory."""
 
     items: dict[str, ModelItem] = field(default_factory=dict)
-    outgoing: dict[str, Outgoing] = field(default_factory=dict)
-    incoming: dict[str, Incoming] = field(default_factory=dict)
+    outgoing: dict[str, OutgoingTransfer] = field(default_factory=dict)
+    incoming: dict[str, IncomingTransfer] = field(default_factory=dict)
     receivers: set[str] = field(default_factory=set)
     untold: set[str] = field(default_factory=set)
     """Chains that the resolver has not confirmed."""
@@ -174,7 +174,7 @@ class ModelArchive:
 
     def begin_transfer(self, rep: str, to: ModelArchive) -> None:
         self.kept.receivers.add(to.name)
-        self.kept.outgoing[rep] = Outgoing(forms(rep), to.name, self.name)
+        self.kept.outgoing[rep] = OutgoingTransfer(forms(rep), to.name, self.name, since=self.world.clock)
         self.work_on_outgoing(rep, agreed=self.world.random.random() < 0.85)
 
     def withdraw(self, rep: str) -> None:
@@ -189,7 +189,7 @@ class ModelArchive:
             kept, step = next_of_sender(self.kept.outgoing[rep], self.here(rep))
             self._as_sender(rep, kept, step, agreed=agreed)
 
-    def _as_sender(self, rep: str, kept: Outgoing, step: SenderStep, *, agreed: bool = False) -> None:
+    def _as_sender(self, rep: str, kept: OutgoingTransfer, step: SenderStep, *, agreed: bool = False) -> None:
         self.kept.outgoing[rep] = kept
         match step:
             case SendOffer(offer):
@@ -250,7 +250,7 @@ class ModelArchive:
         kept, step = next_of_receiver(self.kept.incoming[rep], self.here(rep))
         self._as_receiver(rep, kept, step)
 
-    def _as_receiver(self, rep: str, kept: Incoming, step: ReceiverStep) -> None:
+    def _as_receiver(self, rep: str, kept: IncomingTransfer, step: ReceiverStep) -> None:
         self.kept.incoming[rep] = kept
         match step:
             case BringCopy(source):
@@ -371,7 +371,7 @@ class ModelArchive:
             return
         giver = chain.links[-2]
         source = self.world.address_of(release.giver)
-        self.kept.incoming[rep] = Incoming(
+        self.kept.incoming[rep] = IncomingTransfer(
             chain.links[0].said.labels,
             release.giver,
             giver.signer,

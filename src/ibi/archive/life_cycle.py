@@ -187,7 +187,7 @@ def delete(
 ) -> Item:
     """The tombstone of an Original. `service` is the Archive's own item, which stays."""
     require(item, Act.DELETE)
-    _check_not_service(item, service)
+    check_not_service(item, service)
     when = max(now, item.updated)
     return replace(
         item,
@@ -241,7 +241,7 @@ def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None
     `service` is the Archive's own item, which stays.
     """
     require(item, Act.SEND_AWAY)
-    _check_not_service(item, service)
+    check_not_service(item, service)
     if not item.transferable:
         raise UntransferableItem(label=str(item.rep))
     if service is not None and to in service.labels:
@@ -259,6 +259,21 @@ def take_over(original: Item, *, here: Item | None = None) -> Item:
     require(here, Act.TAKE_OVER, original.labels)
     require(original, Act.SEND_AWAY)
     return replace(original, owner=None, transferred_to=None)
+
+
+def become_original(item: Item) -> Item:
+    """The Copy that becomes the Original because the Archive that had it has released it to this one."""
+    require(item, Act.TAKE_OVER)
+    return replace(
+        item,
+        state=State.ORIGINAL,
+        source=None,
+        source_protocol=None,
+        original_tombstone=None,
+        transferred_to=None,
+        owner=None,
+        transferable=True,
+    )
 
 
 def _as_copy(original: Item, source: str | None) -> Item:
@@ -280,6 +295,6 @@ def _target(draft: Draft) -> str | None:
     return draft.files[0].path if draft.target is None and len(draft.files) == 1 else draft.target
 
 
-def _check_not_service(item: Item, service: LabelForms | None) -> None:
+def check_not_service(item: Item, service: LabelForms | None) -> None:
     if service is not None and name_one_item(item.labels, service):
         raise ServiceItemStays(label=str(item.rep))

@@ -39,6 +39,8 @@ _GROUPS = {
         "refresh": "Have Copies be what their Originals are now",
         "drop": "Remove a Copy; its Original stays where it is",
         "follow": "Keep Copies of items of other Archives up to date",
+        "transfer": "Give Originals to another Archive",
+        "transfers": "List transfers; accept, decline, withdraw them",
         "changes": "List what changed in the Archive, in order",
         "dump": "Write all public records to a file, as JSON lines",
         "stats": "How often items were resolved and downloaded",

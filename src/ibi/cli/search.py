@@ -114,11 +114,11 @@ def _local(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[Ite
     size = min(given["most"] or 100, 100)
     with opened_store(settings) as store:
         query = SearchQuery(text=text, filters=filters, order=order, size=size)
-        found = _walk(store.search, query)
+        found = walk(store.search, query)
         yield (_told(item, links(item, settings)["persistent_url"]) for item in found)
 
 
-def _walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:
+def walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:
     while query is not None:
         page = search.search(query)
         yield from page.items

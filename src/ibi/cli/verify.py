@@ -1,7 +1,4 @@
-"""`ibi verify`: check that deposited content is unchanged.
-
-Short: each command has a module of its name, which alone is imported for it.
-"""
+"""`ibi verify`: check that deposited content is unchanged, and that Originals are where their chains say."""
 
 from __future__ import annotations
 
@@ -14,10 +11,14 @@ from ibi.safe_text import printable
 
 @click.command()
 @click.argument("labels", metavar="[LABEL...]", nargs=-1)
+@click.option("--provenance", is_flag=True, help="Check instead the signatures by which Originals came and went.")
 @as_json_option
 @setting_options("data", "config", "server", "token")
-def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+def verify(labels: tuple[str, ...], *, provenance: bool, as_json: bool, **flags: str | None) -> None:
     """Read again everything that is kept of these items, or of all, and say what is damaged."""
+    if provenance:
+        _verify_provenance(labels, flags, as_json=as_json)
+        return
     from ibi.cli.archive_store import local_settings, opened_store
     from ibi.cli.item_output import progress
     from ibi.cli.labels import read_label
@@ -38,4 +39,31 @@ def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
     else:
         click.echo(f"{items} items read, {damaged} damaged." if damaged else f"{items} items read, all whole.")
     if damaged:
+        raise SystemExit(1)
+
+
+def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *, as_json: bool) -> None:
+    from ibi.cli.archive_store import local_settings, opened_store
+    from ibi.label import parse
+    from ibi.services.transfers.provenance_check import ProvenanceCheck, provenance_document
+    from ibi.storage.archive_state import ArchiveRecordFile
+    from ibi.storage.key_files import KeyFiles
+
+    settings = local_settings(flags)
+    record, keys = ArchiveRecordFile(settings.data).read(), KeyFiles(settings.data)
+    own = (keys.signing_key().public, *keys.former())
+    items = wrong = 0
+    with opened_store(settings) as store:
+        check = ProvenanceCheck(store, None if record is None else record.service, own)
+        for found in check.check_all(map(parse, labels)):
+            items, wrong = items + 1, wrong + bool(found.problems)
+            if as_json:
+                print_json(provenance_document(found))
+                continue
+            click.echo(printable(f"{found.item.rep}  {' -> '.join(found.way) or 'never moved'}"))
+            for problem in found.problems:
+                click.echo(printable(f"  {problem}"))
+    if not as_json:
+        click.echo(f"{items} chains checked, {wrong} wrong." if wrong else f"{items} chains checked, all sound.")
+    if wrong:
         raise SystemExit(1)

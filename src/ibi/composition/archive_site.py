@@ -13,10 +13,12 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
+from ibi.composition.copies import copying_here
 from ibi.composition.copy_work import SourceFinder, open_copy_work
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
+from ibi.composition.transfers import open_transfers, sandbox_check
 from ibi.config import Settings
 from ibi.demo.filling import fill
 from ibi.errors import IbiError
@@ -103,6 +105,7 @@ def open_archive_site(
     if store.integrity is not None:
         store.integrity.ledger.damaged_items()  # opened before the event loop asks
     address = _claim_address(settings.data, public_url, opened)
+    is_new = ArchiveRecordFile(settings.data).read() is None
     try:
         record = _record(settings, public_url, minter, store, is_ours=address == public_url)
     except (ClockRefused, AnotherInstance) as refusal:
@@ -117,6 +120,7 @@ def open_archive_site(
     given_out = SqliteGivenOut(settings.data)
     opened.callback(given_out.close)
     signing = own_keys(settings.data, ARCHIVE)
+    own = own_addresses(public_url, listening_url)
     site = ArchiveSite(
         profile=ArchiveProfile(
             Origin.of_url(public_url).authority,
@@ -140,8 +144,19 @@ def open_archive_site(
         given_out=given_out,
         usage=usage,
         is_robot=is_robot,
-        item_services=_item_services(
-            settings, store, minter, record, own_addresses(public_url, listening_url), finder, opened
+        item_services=_item_services(settings, store, minter, record, own, finder, opened),
+        transfers=open_transfers(
+            settings,
+            store,
+            record.service,
+            public_url,
+            minter.clocks,
+            copying_here(settings, store, record, minter.clocks, own=own),
+            opened,
+            check_source=sandbox_check(is_sandbox=minter.identity.sandbox),
+            resolves=settings.resolve.enabled is not False,
+            lost=store.is_rebuilt,
+            is_new=is_new,
         ),
         signing=signing,
         copy_holders=NamedCopyHolders(record.service, settings.archive.copies_at or (), signing, minter.clocks),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_store
 from ibi.composition.membership import own_keys
 from ibi.composition.register import configured_mailer, silent_log
+from ibi.composition.transfers import open_release_register
 from ibi.config import Settings
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
@@ -137,6 +138,7 @@ def open_resolver_site(
         dispute_mail=mail,
         claim_watch=watch,
         publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
+        releases=open_release_register(settings, registry, beliefs, _own_homes(archive, settings), opened),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
         close=partial(_close, feeds, statements, gateway),
@@ -167,6 +169,11 @@ def open_standby_site(
         close=gateway.close,
     )
     return StandbySite(resolver=site, register=register, presence=ResolverPresence(client))
+
+
+def _own_homes(archive: ArchiveSite | None, settings: Settings) -> tuple[LabelForms, Iterable[str]] | None:
+    """The Archive of this server, and the prefixes of which it is the home."""
+    return None if archive is None else (archive.profile.service, _own_ref(archive, settings).home_prefixes)
 
 
 def _keep_own_copies(archive: ArchiveSite | None, beliefs: Beliefs) -> None:

@@ -36,15 +36,15 @@ from ibi.federation.provenance import (
     compare_chains,
 )
 from ibi.federation.transfer_messages import (
-    Acceptance,
     Offer,
     Reply,
+    TransferAcceptance,
     read_acceptance,
     sign_acceptance,
 )
 from ibi.label import Label
 from ibi.model.item import name_one_item
-from ibi.model.transfer_record import Incoming, Outgoing, ReceiverStage, SenderStage
+from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 
@@ -121,7 +121,7 @@ ReceiverStep = BringCopy | AskChain | TakeOver | KeepChain | Rest | Finish
 # --- the sender ------------------------------------------------------------------------------------------------------
 
 
-def next_of_sender(kept: Outgoing, here: Here) -> tuple[Outgoing, SenderStep]:
+def next_of_sender(kept: OutgoingTransfer, here: Here) -> tuple[OutgoingTransfer, SenderStep]:
     """What the sender does now."""
     if kept.stage.is_final:
         return kept, Finish()
@@ -136,7 +136,7 @@ def next_of_sender(kept: Outgoing, here: Here) -> tuple[Outgoing, SenderStep]:
     return kept, SendOffer(_offer(kept, here))
 
 
-def _told_of_release(kept: Outgoing, here: Here) -> tuple[Outgoing, SenderStep]:
+def _told_of_release(kept: OutgoingTransfer, here: Here) -> tuple[OutgoingTransfer, SenderStep]:
     """The Original is released: to this receiver, who is told until it has it, or to another."""
     release, accepted = here.chain.last_release, _accepted_by(kept)
     assert release is not None
@@ -144,19 +144,19 @@ def _told_of_release(kept: Outgoing, here: Here) -> tuple[Outgoing, SenderStep]:
         return replace(kept, stage=SenderStage.WITHDRAWN, reason=f"it was given to {release.to}"), Finish()
     if not here.chain.is_under_way:
         return replace(kept, stage=SenderStage.DONE, reason=""), Finish()
-    kept = replace(kept, stage=SenderStage.RELEASED)
+    kept = replace(kept, stage=SenderStage.RELEASED, reason="")
     number = here.chain.next_number - 1
     offer = replace(_offer(kept, here), number=number, manifest=release.manifest, released=True)
     return kept, SendOffer(offer)
 
 
-def still_wants(kept: Outgoing | None, step: KeepRelease) -> bool:
+def still_wants(kept: OutgoingTransfer | None, step: KeepRelease) -> bool:
     """Whether the transfer that a release was decided for is still the one that is wanted: it may have been withdrawn,
     and another begun. To be asked when the release is kept, under the lock of the item."""
     return kept is not None and kept.stage is SenderStage.OFFERED and _accepted_by(kept) == (step.to, step.to_key)
 
 
-def _accepted_by(kept: Outgoing) -> tuple[Label, PublicKey] | None:
+def _accepted_by(kept: OutgoingTransfer) -> tuple[Label, PublicKey] | None:
     if kept.acceptance is None:
         return None
     said, signer = read_acceptance(kept.acceptance)
@@ -173,14 +173,24 @@ def _sender_refusal(here: Here) -> str | None:
     return None
 
 
-def _offer(kept: Outgoing, here: Here) -> Offer:
+def _offer(kept: OutgoingTransfer, here: Here) -> Offer:
     service, manifest = here.service.labels[0], here.manifest
     assert manifest is not None  # whatever is here has one
     number = here.chain.next_number
-    return Offer(kept.labels, number, service, kept.url, kept.receiver, manifest, acceptance=kept.acceptance)
+    return Offer(
+        kept.labels,
+        number,
+        service,
+        kept.url,
+        kept.receiver,
+        manifest,
+        kept.since,
+        token=kept.token,
+        acceptance=kept.acceptance,
+    )
 
 
-def withdraw(kept: Outgoing, here: Here, reason: str = "") -> tuple[Outgoing, Offer]:
+def withdraw(kept: OutgoingTransfer, here: Here, reason: str = "") -> tuple[OutgoingTransfer, Offer]:
     """The sender keeps its Original after all; the receiver is told, if it can be. `TransferRefused` once the release
     is kept."""
     if kept.stage is not SenderStage.OFFERED or not here.is_original:
@@ -189,7 +199,7 @@ def withdraw(kept: Outgoing, here: Here, reason: str = "") -> tuple[Outgoing, Of
     return replace(kept, stage=SenderStage.WITHDRAWN, reason=reason or "withdrawn"), offer
 
 
-def sender_hears(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outgoing, SenderStep]:
+def sender_hears(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:
     """What the sender does when the receiver has answered."""
     if kept.stage.is_final:
         return kept, Finish()
@@ -206,7 +216,7 @@ def sender_hears(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Ou
     return kept.delayed(now, reply.reason), Rest()
 
 
-def _hear_held(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outgoing, SenderStep]:
+def _hear_held(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:
     if reply.acceptance is None:
         return kept.delayed(now, "it does not say what it holds"), Rest()
     said, signer = read_acceptance(reply.acceptance)
@@ -219,7 +229,7 @@ def _hear_held(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outg
     return kept, KeepRelease(said.to, signer, said.manifest, here.chain)
 
 
-def _hear_taken(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outgoing, SenderStep]:
+def _hear_taken(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:
     """The receiver says that it has the Original. If this Archive knows of no release, it has lost it, and is told."""
     chain = recall(here, reply.chain)
     if chain is None:
@@ -233,8 +243,8 @@ def _hear_taken(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Out
 
 
 def receive_offer(
-    kept: Incoming | None, offer: Offer, signer: PublicKey, here: Here, now: int, *, agreed: bool
-) -> Incoming:
+    kept: IncomingTransfer | None, offer: Offer, signer: PublicKey, here: Here, now: int, *, agreed: bool
+) -> IncomingTransfer:
     """What the receiver keeps of an offer. `agreed` is whether it came with a token of this Archive.
 
     `TransferRefused` for what cannot be taken over.
@@ -247,12 +257,23 @@ def receive_offer(
         if kept is not None and kept.stage is ReceiverStage.HELD and kept.giver_key != signer:
             raise _refused(offer, f"a transfer from {kept.source} is under way")
         stage = ReceiverStage.ACCEPTED if agreed else ReceiverStage.WAITING
-        return Incoming(offer.labels, offer.giver, signer, offer.url, offer.number, offer.manifest, stage, since=now)
-    if kept.stage is ReceiverStage.TAKEN:
+        return IncomingTransfer(
+            offer.labels,
+            offer.giver,
+            signer,
+            offer.url,
+            offer.number,
+            offer.manifest,
+            stage,
+            begun=offer.begun,
+            token=offer.token,
+            since=now,
+        )
+    if kept.stage.is_final:
         return kept
     if offer.withdrawn:
         return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
-    kept = replace(kept, source=offer.url, due=now, attempts=0)
+    kept = replace(kept, source=offer.url, token=offer.token or kept.token, due=now, attempts=0)
     if kept.stage is ReceiverStage.WAITING:
         return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED if agreed else kept.stage)
     if offer.manifest != kept.manifest:
@@ -260,9 +281,13 @@ def receive_offer(
     return kept
 
 
-def _is_new(kept: Incoming, offer: Offer) -> bool:
-    """Whether the offer is another one than that which ended: it is not answered by what was said then."""
-    return offer.number > kept.number or kept.stage in (ReceiverStage.DECLINED, ReceiverStage.ENDED)
+def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
+    """Whether the offer is another one than that which ended. One that ended, and was released all the same because the
+    sender had not heard, is taken up again."""
+    if offer.number > kept.number:
+        return True
+    has_ended = kept.stage in (ReceiverStage.DECLINED, ReceiverStage.ENDED)
+    return has_ended and (offer.begun > kept.begun or offer.released)
 
 
 def _check_offer(offer: Offer, here: Here) -> None:
@@ -298,14 +323,14 @@ def _refused(offer: Offer, reason: str) -> TransferRefused:
     return TransferRefused(label=str(offer.labels.labels[0]), reason=reason)
 
 
-def accept(kept: Incoming, now: int) -> Incoming:
+def accept(kept: IncomingTransfer, now: int) -> IncomingTransfer:
     """The librarian agrees."""
     if kept.stage is not ReceiverStage.WAITING:
         return kept
     return replace(kept, stage=ReceiverStage.ACCEPTED, due=now, attempts=0)
 
 
-def decline(kept: Incoming, reason: str = "") -> Incoming:
+def decline(kept: IncomingTransfer, reason: str = "") -> IncomingTransfer:
     """The librarian does not. `TransferRefused` once this Archive has said that it holds the Copy: the Original may
     have been released already, and would be nowhere."""
     if kept.stage in (ReceiverStage.HELD, ReceiverStage.TAKEN):
@@ -316,7 +341,7 @@ def decline(kept: Incoming, reason: str = "") -> Incoming:
     return replace(kept, stage=ReceiverStage.DECLINED, reason=reason or "declined")
 
 
-def answer_offer(kept: Incoming, here: Here) -> Reply:
+def answer_offer(kept: IncomingTransfer, here: Here) -> Reply:
     """What the receiver says to the sender."""
     if len(here.chain.links) > kept.number and not here.is_owed:
         return Reply(ReceiverStage.TAKEN, chain=here.chain.texts)
@@ -325,7 +350,7 @@ def answer_offer(kept: Incoming, here: Here) -> Reply:
     return Reply(kept.stage, reason=kept.reason)
 
 
-def next_of_receiver(kept: Incoming, here: Here) -> tuple[Incoming, ReceiverStep]:
+def next_of_receiver(kept: IncomingTransfer, here: Here) -> tuple[IncomingTransfer, ReceiverStep]:
     """What the receiver does now."""
     if kept.stage.is_final:
         return kept, Finish()
@@ -338,13 +363,13 @@ def next_of_receiver(kept: Incoming, here: Here) -> tuple[Incoming, ReceiverStep
     return kept, AskChain(kept.source)
 
 
-def receiver_holds(kept: Incoming, here: Here, key: SigningKey, now: int) -> Incoming:
+def receiver_holds(kept: IncomingTransfer, here: Here, key: SigningKey, now: int) -> IncomingTransfer:
     """The Copy was brought: what is held is said, signed, and from then on not taken back."""
     if kept.stage is not ReceiverStage.ACCEPTED:
         return kept
     if here.state is not State.COPY or here.manifest is None:
         return kept.delayed(now, "there is no Copy here")
-    said = Acceptance(kept.labels, kept.number, kept.giver_key, here.service.labels[0], here.manifest)
+    said = TransferAcceptance(kept.labels, kept.number, kept.giver_key, here.service.labels[0], here.manifest)
     return replace(
         kept,
         stage=ReceiverStage.HELD,
@@ -357,8 +382,8 @@ def receiver_holds(kept: Incoming, here: Here, key: SigningKey, now: int) -> Inc
 
 
 def receiver_hears_chain(
-    kept: Incoming, here: Here, texts: Iterable[str], is_key_of: IsKeyOf, now: int
-) -> tuple[Incoming, ReceiverStep]:
+    kept: IncomingTransfer, here: Here, texts: Iterable[str], is_key_of: IsKeyOf, now: int
+) -> tuple[IncomingTransfer, ReceiverStep]:
     """What the receiver does when the sender has told the chain of the item. `is_key_of` is asked about Archives before
     the sender; the sender's key is that of its offer."""
     if kept.stage is not ReceiverStage.HELD:
@@ -373,11 +398,11 @@ def receiver_hears_chain(
     return _judge_chain(kept, here, chain, now)
 
 
-def _is_signer(kept: Incoming, is_key_of: IsKeyOf, who: Label, key: PublicKey) -> bool:
+def _is_signer(kept: IncomingTransfer, is_key_of: IsKeyOf, who: Label, key: PublicKey) -> bool:
     return key == kept.giver_key if who == kept.giver else is_key_of(who, key)
 
 
-def _judge_chain(kept: Incoming, here: Here, chain: Chain, now: int) -> tuple[Incoming, ReceiverStep]:
+def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> tuple[IncomingTransfer, ReceiverStep]:
     link = chain.links[kept.number - 1]
     said = link.said
     if not isinstance(said, Release) or said.giver != kept.giver or link.signer != kept.giver_key:

@@ -37,8 +37,12 @@ class Offer:
     to: str
     """The address that it was sent to: it is no offer to others."""
     manifest: str
+    begun: int = 0
+    """When this transfer was begun, by which it differs from an earlier one that was declined or withdrawn."""
     released: bool = False
     withdrawn: bool = False
+    token: str | None = None
+    """A token of the sender by which the receiver may read files that are not for all."""
     acceptance: str | None = None
     """What the receiver said when it held the Copy: one that was put back from a backup may not remember."""
 
@@ -51,11 +55,14 @@ def sign_offer(offer: Offer, key: SigningKey) -> str:
         "url": offer.url,
         "to": offer.to,
         "manifest": offer.manifest,
+        "begun": offer.begun,
         "released": offer.released,
         "withdrawn": offer.withdrawn,
     }
     if offer.acceptance is not None:
         claims["acceptance"] = offer.acceptance
+    if offer.token is not None:
+        claims["token"] = offer.token
     return sign_statement(OFFER, claims, key)
 
 
@@ -74,8 +81,10 @@ def read_offer(text: str) -> tuple[Offer, PublicKey]:
             url.rstrip("/"),
             fields.required("to", string),
             fields.required("manifest", string),
+            fields.required("begun", integer),
             fields.optional("released", boolean, False),
             fields.optional("withdrawn", boolean, False),
+            fields.nullable("token", string),
             fields.nullable("acceptance", string),
         )
     except InvalidInput as error:
@@ -86,7 +95,7 @@ def read_offer(text: str) -> tuple[Offer, PublicKey]:
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class TransferAcceptance:
     """What a receiver says that holds a complete Copy and is ready to have the Original."""
 
     labels: LabelForms
@@ -96,7 +105,7 @@ class Acceptance:
     manifest: str
 
 
-def sign_acceptance(said: Acceptance, key: SigningKey) -> str:
+def sign_acceptance(said: TransferAcceptance, key: SigningKey) -> str:
     claims = {
         "labels": forms_document(said.labels),
         "number": said.number,
@@ -108,12 +117,12 @@ def sign_acceptance(said: Acceptance, key: SigningKey) -> str:
 
 
 @lru_cache(maxsize=1024)
-def read_acceptance(text: str) -> tuple[Acceptance, PublicKey]:
+def read_acceptance(text: str) -> tuple[TransferAcceptance, PublicKey]:
     """The acceptance and its signer; `InvalidStatement`."""
     statement = read_statement(text, ACCEPTANCE)
     try:
         fields = Fields(statement.claims, "acceptance")
-        said = Acceptance(
+        said = TransferAcceptance(
             fields.required("labels", read_forms),
             fields.required("number", integer),
             fields.required("from_key", of_string(PublicKey.parse)),

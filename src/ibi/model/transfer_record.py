@@ -5,7 +5,7 @@ Nothing here proves anything: who has the Original is said by the item's own obj
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -59,7 +59,7 @@ class ReceiverStage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingTransfer:
     """A transfer to another Archive, as the ledger of the sender keeps it."""
 
     labels: LabelForms
@@ -72,6 +72,8 @@ class Outgoing:
     """How far the receiver was when it was last heard."""
     to: Label | None = None
     """The service of the receiver, once it has said that it holds the Copy."""
+    token: str | None = field(default=None, repr=False)
+    """A token of the sender for files that are not for all."""
     acceptance: str | None = None
     attempts: int = 0
     due: int = 0
@@ -84,12 +86,12 @@ class Outgoing:
         assert self.labels.rep is not None  # every item of an Archive has one
         return self.labels.rep
 
-    def delayed(self, now: int, reason: str = "") -> Outgoing:
+    def delayed(self, now: int, reason: str = "") -> OutgoingTransfer:
         return replace(self, attempts=self.attempts + 1, due=now + wait_after(self.attempts), reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IncomingTransfer:
     """A transfer to this Archive, as the ledger of the receiver keeps it."""
 
     labels: LabelForms
@@ -100,6 +102,10 @@ class Incoming:
     number: int
     manifest: str
     stage: ReceiverStage = ReceiverStage.WAITING
+    begun: int = 0
+    """When the sender began it, by its clock."""
+    token: str | None = field(default=None, repr=False)
+    """A token of the sender for files that are not for all."""
     acceptance: str | None = None
     attempts: int = 0
     due: int = 0
@@ -111,37 +117,38 @@ class Incoming:
         assert self.labels.rep is not None  # an offer without one is refused
         return self.labels.rep
 
-    def delayed(self, now: int, reason: str = "") -> Incoming:
+    def delayed(self, now: int, reason: str = "") -> IncomingTransfer:
         return replace(self, attempts=self.attempts + 1, due=now + wait_after(self.attempts), reason=reason)
 
 
 # --- as documents ----------------------------------------------------------------------------------------------------
 
 
-def encode_record(record: Outgoing | Incoming) -> bytes:
+def encode_record(record: OutgoingTransfer | IncomingTransfer) -> bytes:
     """Either record; which it is, the reader has to know."""
     document: dict[str, Any] = {
         "labels": forms_document(record.labels),
         "stage": record.stage.value,
+        "token": record.token,
         "acceptance": record.acceptance,
         "attempts": record.attempts,
         "due": record.due,
         "since": record.since,
         "reason": record.reason,
     }
-    if isinstance(record, Outgoing):
+    if isinstance(record, OutgoingTransfer):
         remote = None if record.remote is None else record.remote.value
         to = None if record.to is None else record.to.spelling
         document |= {"receiver": record.receiver, "url": record.url, "remote": remote, "to": to}
     else:
         document |= {"from": record.giver.spelling, "from_key": str(record.giver_key), "source": record.source}
-        document |= {"number": record.number, "manifest": record.manifest}
+        document |= {"number": record.number, "manifest": record.manifest, "begun": record.begun}
     return msgspec.json.encode({name: value for name, value in document.items() if value is not None})
 
 
-def decode_outgoing(body: bytes) -> Outgoing:
+def decode_outgoing(body: bytes) -> OutgoingTransfer:
     fields = Fields(decode_document(body), "transfer")
-    return Outgoing(
+    return OutgoingTransfer(
         fields.required("labels", read_forms),
         fields.required("receiver", string),
         fields.required("url", string),
@@ -152,9 +159,9 @@ def decode_outgoing(body: bytes) -> Outgoing:
     )
 
 
-def decode_incoming(body: bytes) -> Incoming:
+def decode_incoming(body: bytes) -> IncomingTransfer:
     fields = Fields(decode_document(body), "transfer")
-    return Incoming(
+    return IncomingTransfer(
         fields.required("labels", read_forms),
         fields.required("from", read_label),
         fields.required("from_key", of_string(PublicKey.parse)),
@@ -162,12 +169,14 @@ def decode_incoming(body: bytes) -> Incoming:
         fields.required("number", integer),
         fields.required("manifest", string),
         fields.required("stage", of_string(member(ReceiverStage))),
+        fields.required("begun", integer),
         **_shared(fields),
     )
 
 
 def _shared(fields: Fields) -> dict[str, Any]:
     return {
+        "token": fields.nullable("token", string),
         "acceptance": fields.nullable("acceptance", string),
         "attempts": fields.required("attempts", integer),
         "due": fields.required("due", integer),

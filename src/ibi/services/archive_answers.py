@@ -16,6 +16,7 @@ from ibi.archive.answer import StaticAnswer, answer, static_answer
 from ibi.archive.counting import Recent, counted_acknowledgment
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import RANDOM_LIMIT, UrlKeys
+from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.lru_cache import TaggedLruCache, Tags
@@ -45,6 +46,17 @@ _LONGEST_KEY = 512
 
 _ACKNOWLEDGMENT = "servicesubject=acknowledgment"
 _NOTICE = Notice().encode()
+
+
+class ArchiveInDoubt(IbiError):
+    """This Archive may have been put back from a backup, and asks others at this moment whether it gave Originals away
+    since: try again in {retry_after} seconds."""
+
+    code = "archive-in-doubt"
+    retry_after = 5
+
+    def __init__(self, **parameters: object) -> None:
+        super().__init__(**{"retry_after": self.retry_after, **parameters})
 
 
 class WireAnswer(NamedTuple):
@@ -95,7 +107,10 @@ class ArchiveAnswers:
         usage: UsageLog | None = None,
         recent: Recent | None = None,
         max_age: int = MAX_AGE,
+        is_silent: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_silent` says whether nothing may be called Original at the moment, since it may have been given away."""
+        self._is_silent = is_silent
         self._profile, self._catalog, self._keys, self._clocks = profile, catalog, keys, clocks
         self._watch, self._seconds, self._max_age = watch, clocks.seconds, max_age
         self._given_out, self._proxies, self._usage = given_out, proxies, usage
@@ -261,7 +276,10 @@ class ArchiveAnswers:
         return made
 
     def _build(self, request: UrlRequest, now: Instant) -> tuple[StaticAnswer, Tags]:
-        """The answer, and the labels that it was made of."""
+        """The answer, and the labels that it was made of. Silence ends before any answer is kept: it is at the start
+        of a server alone."""
+        if self._is_silent():
+            raise ArchiveInDoubt()
         asked = RecordingCatalog(self._catalog)
         made = static_answer(self._profile, cast("Catalog", asked), self._from_reader(request), now, self._keys)
         return made, frozenset(asked.labels)

@@ -49,6 +49,8 @@ from ibi.services.resolving.disputes import DisputeMail, Disputes
 from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.resolving.standby import KeptRegister, ResolverPresence
+from ibi.services.transfers.release_register import ReleaseRegister
+from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
 
 
@@ -165,6 +167,8 @@ class ArchiveSite:
     integrity: Integrity | None = None
     admin_email: str | None = None
     """Of who runs the Archive, as harvesters are told it."""
+    transfers: TransferWorker | None = None
+    """What gives Originals to other Archives, and takes theirs."""
     dumps: DumpFiles | None = None
     """The dumps that the server writes, if it does."""
     served_elsewhere: str | None = None
@@ -203,6 +207,7 @@ class ArchiveSite:
             usage=self.usage,
             recent=self.recent,
             max_age=self.max_age,
+            is_silent=self._is_silent,
         )
         if self.signing is not None:
             answers.prove = partial(confirm, self.signing)
@@ -216,6 +221,9 @@ class ArchiveSite:
             is_sandbox=self.is_sandbox,
         )
         object.__setattr__(self, "giving", giving)
+
+    def _is_silent(self) -> bool:
+        return self.transfers is not None and self.transfers.tracking.is_silent
 
     @property
     def urls(self) -> ArchiveUrls:
@@ -301,6 +309,8 @@ class ResolverSite:
     public_url: str
     registrations: RegistrationAdmin | None = None
     beliefs: Beliefs | None = None
+    releases: ReleaseRegister | None = None
+    """The releases of Originals that are believed."""
     report: BeliefReport | None = None
     """Who is believed, for people."""
     disputes: Disputes | None = None

@@ -81,6 +81,17 @@ class SubscriptionsDamaged(StoreDamaged):
     subscriptions`, and follow again: Copies that are here stay, and are not fetched twice."""
 
 
+class TransfersDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds how far transfers to and from other Archives are: put it back from a
+    backup, without -wal and -shm files beside it. Without a backup, move it away: items that were given away are known
+    from the items themselves, and transfers under way have to be begun again by the sender."""
+
+
+class ReleasesDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds the releases of Originals that this resolver was told: put it back from
+    a backup, without -wal and -shm files beside it. Without a backup, move it away: Archives tell them again."""
+
+
 class TicksDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
     it, and only the idempotency keys of the last days are forgotten."""

@@ -41,6 +41,7 @@ from ibi.web.api.resolver_routes import resolver_routes
 from ibi.web.api.status import HealthPage, IdentityPage, healthz
 from ibi.web.api.subscriptions import SubscriptionPages
 from ibi.web.api.tokens import TokenPages
+from ibi.web.api.transfers import ReleasePages
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
 from ibi.web.archive.dump_page import DumpPage
@@ -151,6 +152,7 @@ def create_app(
         *_feed_routes(archive),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *([] if resolver is None else resolver_routes(resolver, authentication)),
+        *ReleasePages(archive, None if resolver is None else resolver.releases).routes(),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
@@ -203,7 +205,8 @@ def create_app(
         middleware=middleware,
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
         lifespan=_lifespan(
-            queue, resolver, standby, membership, verification, dumping, _copy_work(archive), subscriptions
+            *(queue, resolver, standby, membership, verification, dumping),
+            *(_copy_work(archive), None if archive is None else archive.transfers, subscriptions),
         ),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request

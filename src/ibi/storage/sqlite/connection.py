@@ -28,10 +28,12 @@ from ibi.storage.errors import (
     JobsDamaged,
     PeopleDamaged,
     RegistryDamaged,
+    ReleasesDamaged,
     StoreNewer,
     SubscriptionsDamaged,
     TicksDamaged,
     TooManyOpenFiles,
+    TransfersDamaged,
     UsageDamaged,
 )
 from ibi.storage.machine import are_exhausted, make_directory, refusals, sync_directory, write_durably
@@ -174,13 +176,18 @@ USAGE: Final = DatabaseKind("usage.sqlite", 5, frozenset({"usage"}), UsageDamage
 TICKS: Final = DatabaseKind("ticks.sqlite", 6, frozenset({"store", "clock", "served"}), TicksDamaged)
 BELIEFS: Final = DatabaseKind("beliefs.sqlite", 7, frozenset({"successions", "holdings", "copies"}), BeliefsDamaged)
 COPY_JOBS: Final = DatabaseKind("copies.sqlite", 11, frozenset({"jobs", "job_items"}), JobsDamaged)
+TRANSFERS: Final = DatabaseKind("transfers.sqlite", 12, frozenset({"transfers", "peers", "track"}), TransfersDamaged)
+RELEASES: Final = DatabaseKind("releases.sqlite", 13, frozenset({"chains", "names", "services"}), ReleasesDamaged)
 SUBSCRIPTIONS: Final = DatabaseKind(
     "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged
 )
 
 KINDS: Final = {
     kind.application_id: kind
-    for kind in (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS, COPY_JOBS, SUBSCRIPTIONS)
+    for kind in (
+        *(CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS),
+        *(COPY_JOBS, TRANSFERS, RELEASES, SUBSCRIPTIONS),
+    )
 }
 
 

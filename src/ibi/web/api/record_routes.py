@@ -27,6 +27,7 @@ from ibi.web.api.item_search import ItemSearch
 from ibi.web.api.objects import ObjectPages
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
+from ibi.web.api.transfers import TransferPages
 from ibi.web.api.uploads import UploadPages
 from ibi.web.api.versions import VersionPages
 from ibi.web.api.whole_deposits import WholeDepositPages, by_body
@@ -65,6 +66,7 @@ def record_routes(
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/manifest", GET=content.manifest),
         _route("/api/items/{label:path}/object", GET=objects.get, DELETE=copies.drop),
+        *transfer_routes(callers),
         _route("/api/items/{label:path}/usage", GET=records.usage),
         _route("/api/items/{label:path}/owner", PUT=records.give),
         _route(
@@ -85,6 +87,18 @@ def record_routes(
         *copies.routes(),
         _route("/api/usage", GET=standing.usage),
         _route("/api/archive", GET=standing.archive),
+    ]
+
+
+def transfer_routes(callers: Callers) -> list[Route]:
+    """Of an Archive that gives Originals to others, or takes theirs."""
+    if callers.site.transfers is None:
+        return []
+    transfers = TransferPages(callers, callers.site.transfers)
+    return [
+        _route("/api/items/{label:path}/provenance", GET=transfers.provenance),
+        _route("/api/transfers", GET=transfers.list, POST=transfers.offer),
+        _route("/api/transfers/answer", POST=transfers.answer),
     ]
 
 

@@ -23,6 +23,8 @@ from ibi.model.account import Scope
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.register_publication import RegisterPublication
+from ibi.services.transfers.release_register import ReleaseRegister
+from ibi.services.transfers.worker import TransferWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.api import openapi
 from ibi.web.api.openapi import OpenApiPage, document
@@ -55,7 +57,9 @@ def test_every_route_is_described_and_every_description_has_a_route() -> None:
 def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> None:
     served = OnePort()
     with closing(SqliteCatalog(tmp_path / "catalogue.sqlite")) as catalog:
-        site = replace(served.archive.site, feed=catalog.changes, changes=catalog.recent_version)
+        nothing: Any = None  # routes are looked at, and not called
+        transfers = TransferWorker(nothing, nothing, nothing, nothing, nothing, nothing, resolver=None)
+        site = replace(served.archive.site, feed=catalog.changes, changes=catalog.recent_version, transfers=transfers)
     beliefs = MemoryBeliefs()
     register = MemoryRegistry()
     resolver = replace(
@@ -63,6 +67,7 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
         beliefs=beliefs,
         report=BeliefReport(register, beliefs, None, lambda: 0.0),
         disputes=Disputes(register, beliefs),
+        releases=ReleaseRegister(nothing, beliefs, nothing, nothing, nothing),
         publication=RegisterPublication(register, beliefs, MemoryKeyStore(), resolver_url="http://r.example.org"),
     )
     with kept_subscriptions(tmp_path, catalog.changes) as kept:

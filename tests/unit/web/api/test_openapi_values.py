@@ -19,12 +19,14 @@ from ibi.model.metadata import DC_ELEMENTS
 from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES
 from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
 from ibi.services.items.following import LONGEST_WAIT
+from ibi.services.transfers.documents import MOST_TRANSFERS
 from ibi.web.api.changes import MOST_CHANGES
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.item_search import MOST_FILTERS
 from ibi.web.api.openapi import document
 from ibi.web.api.record_requests import MOST_JSON
 from ibi.web.api.records import MOST_REASON
+from ibi.web.api.transfers import MOST_RELEASES
 from ibi.web.api.whole_deposits import MOST_BATCH, MOST_ITEMS
 from ibi.web.http import body
 from ibi.web.http import request as headers
@@ -35,6 +37,8 @@ DOCUMENT = document(archive=True, register=True)
 PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
 RECORD = "/api/items/{label}"
 BOUNDS = {
+    "transfers": MOST_TRANSFERS,
+    "releases": MOST_RELEASES,
     "Idempotency-Key": headers.MAX_KEY,
     "Retry-After": LONGEST_RETRY,
     "retry_after": LONGEST_RETRY,

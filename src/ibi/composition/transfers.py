@@ -1,0 +1,161 @@
+"""Builds what gives Originals to other Archives and takes theirs, from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from time import time
+from typing import Final
+
+from ibi.archive.copies import check_sandbox
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.origin import is_same_place
+from ibi.ports.clocks import Clocks
+from ibi.ports.registry import Beliefs, Registry
+from ibi.services.items.item_repository import ItemRepository
+from ibi.services.transfers.item_chains import ItemChains
+from ibi.services.transfers.receiving import BringsCopies, Receiving
+from ibi.services.transfers.release_register import ReleaseRegister
+from ibi.services.transfers.sending import Sending
+from ibi.services.transfers.tracking import Tracking
+from ibi.services.transfers.worker import TransferWorker
+from ibi.signing import PublicKey
+from ibi.storage.key_files import KeyFiles
+from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.transport.server_url import is_on_loopback
+from ibi.transport.transfer_client import HttpTransferPeers
+
+_ADDRESS: Final = "served-address"
+_LONGEST_URL: Final = 4096
+
+
+class NotServed(IbiError):
+    """No server of {data} runs, from which another Archive could fetch items: start it first (`ibi up`)."""
+
+    code = "not-served"
+
+
+def open_transfers(
+    settings: Settings,
+    repository: ItemRepository,
+    service: LabelForms,
+    public_url: str,
+    clocks: Clocks,
+    copies: BringsCopies | None,
+    opened: ExitStack,
+    *,
+    check_source: Callable[[Label, str], None] = lambda _label, _source: None,
+    allow_plain: bool = False,
+    resolves: bool = False,
+    lost: bool = False,
+    is_new: bool = False,
+) -> TransferWorker:
+    """The transfers of the Archive of a data directory. `resolves` if the server at `public_url` is a resolver as well,
+    where the settings name no other, and is told of them; `lost` and `is_new` are those of `Tracking.begin`. Without
+    `copies` nothing can be taken over: for commands."""
+    ledger = SqliteTransferLedger(settings.data, settings.lock_dir)
+    opened.callback(ledger.close)
+    elsewhere = _resolver_elsewhere(settings, public_url)
+    peers = HttpTransferPeers(allow_plain=allow_plain)
+    tracking = Tracking(ledger, peers, url=public_url, resolver=elsewhere)
+    tracking.begin(lost=lost, is_new=is_new)
+    chains = ItemChains(
+        repository,
+        service,
+        KeyFiles(settings.data),
+        clocks,
+        keep_track=ledger.keep_track,
+        in_doubt=lambda: tracking.in_doubt,
+    )
+    step = repository.step
+    sending = Sending(chains, ledger, peers, clocks, url=public_url, on_step=step)
+    receiving = Receiving(
+        chains,
+        ledger,
+        peers,
+        copies or NoCopies(),
+        clocks,
+        url=public_url,
+        is_key_of=_believe,
+        check_source=check_source,
+        on_step=step,
+    )
+    resolver = elsewhere or (public_url if resolves else None)
+    return TransferWorker(chains, ledger, sending, receiving, tracking, peers, resolver=resolver)
+
+
+class NoCopies:
+    """For commands: the server makes the Copies of what is taken over."""
+
+    def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
+        raise NotServed(data=f"{source or 'this Archive'} for {label}")
+
+
+def sandbox_check(*, is_sandbox: bool) -> Callable[[Label, str], None]:
+    """Refuses items of sandboxes from elsewhere than this machine, or for an Archive that is none."""
+
+    def check(label: Label, source: str) -> None:
+        is_local = is_on_loopback(source)
+        check_sandbox(label, is_sandbox=is_sandbox, is_on_loopback=is_local)
+
+    return check
+
+
+def open_release_register(
+    settings: Settings,
+    registry: Registry,
+    beliefs: Beliefs,
+    own: tuple[LabelForms, Iterable[str]] | None,
+    opened: ExitStack,
+) -> ReleaseRegister:
+    """The releases that a resolver believes. `own` is the Archive of the same server, and the prefixes of which it is
+    the home."""
+    store = SqliteChainStore(settings.data)
+    opened.callback(store.close)
+    keys = KeyFiles(settings.data)
+    prefixes = frozenset() if own is None else frozenset(own[1])
+
+    def is_ours(service: Label) -> bool:
+        return own is not None and service in own[0].labels
+
+    def is_key_of(service: Label, key: PublicKey) -> bool:
+        if is_ours(service):
+            return key in (keys.signing_key().public, *keys.former())
+        # A key that was given up signs nothing any more: what it signs now could be dated as one likes.
+        registration = registry.find(service)
+        return registration is not None and registration.key == key
+
+    def is_home(service: Label, prefix: str) -> bool:
+        if is_ours(service):
+            return prefix in prefixes
+        registration = registry.find(service)
+        return registration is not None and prefix in registration.home_prefixes
+
+    return ReleaseRegister(store, beliefs, is_key_of, is_home, time)
+
+
+def _resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
+    resolver = (settings.resolver or "").rstrip("/")
+    return None if not resolver or is_same_place(resolver, public_url) else resolver
+
+
+def _believe(_who: Label, _key: PublicKey) -> bool:
+    """Of the Archives that had an Original before the sender, nothing is known here; the resolver, which has pinned
+    their keys, checks the whole chain."""
+    return True
+
+
+def served_url(settings: Settings) -> str:
+    """The address at which others ask the Archive of a data directory, for a command."""
+    if settings.public_url is not None:
+        return settings.public_url.rstrip("/")
+    try:
+        found = (settings.data / _ADDRESS).read_bytes()[:_LONGEST_URL].decode()
+    except (OSError, ValueError):
+        found = ""
+    if not found:
+        raise NotServed(data=settings.data)
+    return found.rstrip("/")

@@ -1,0 +1,1 @@
+"""Originals that move between Archives: offering, releasing, taking over, and knowing afterwards."""

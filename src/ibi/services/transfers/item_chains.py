@@ -1,0 +1,212 @@
+"""The chain of an item in its object, and the two changes that a transfer makes there.
+
+Each is one version of the object: the release together with `local.json` that says Copy, and the countersignature
+together with `local.json` that says Original. A crash leaves one version or the other, and nothing in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ibi.archive import life_cycle
+from ibi.archive.related_items import find_labelled
+from ibi.errors import InvalidInput
+from ibi.federation.doubt import Here
+from ibi.federation.provenance import (
+    Chain,
+    ChainOrder,
+    check_chain,
+    compare_chains,
+    countersign,
+    decode_link,
+    encode_link,
+    link_path,
+    link_paths,
+    manifest_digest,
+    sign_release,
+)
+from ibi.federation.transfer import KeepRelease, TakeOver
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.model.audit import AuditEntry
+from ibi.model.content import Bytes, Change, Keep, Source
+from ibi.model.item import Item
+from ibi.model.item_json import encode_local
+from ibi.ports.archive_state import KeyStore
+from ibi.ports.clocks import Clocks
+from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.services.items import item_repository as kept_items
+from ibi.services.items.errors import ItemTransferred
+from ibi.services.items.item_object import LOCAL
+from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
+from ibi.vocabulary import State
+
+STEPS: Final = ("track kept", *kept_items.STEPS)
+"""Where a crash is tried."""
+
+
+def _trust_all(_who: Label, _key: object) -> bool:
+    """The chain of an item here was checked when it came."""
+    return True
+
+
+class ItemChains:
+    """The chains of the items of one Archive. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        repository: ItemRepository,
+        service: LabelForms,
+        keys: KeyStore,
+        clocks: Clocks,
+        *,
+        keep_track: Callable[[], None],
+        in_doubt: Callable[[], bool],
+    ) -> None:
+        """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over;
+        `in_doubt` says whether the directory may have been put back from a backup."""
+        self.repository, self.service, self.keys = repository, service, keys
+        self._clocks, self._keep_track, self._in_doubt = clocks, keep_track, in_doubt
+
+    def here(self, label: Label) -> Here:
+        """The item as this Archive has it."""
+        public = (self.keys.signing_key().public, *self.keys.former())
+        nothing = Here(self.service, public, in_doubt=self._in_doubt())
+        item = find_labelled(self.repository.catalog, label)
+        if item is None:
+            return nothing
+        try:
+            return self._read(nothing, name_of(item))
+        except (ContentMissing, ItemTransferred):
+            return nothing
+
+    def _read(self, nothing: Here, name: str) -> Here:
+        item, files = self.repository.read(name).item, self.repository.content.read(name).head.files
+        return replace(
+            nothing,
+            state=item.state,
+            manifest=manifest_digest(files),
+            chain=self._chain(name),
+            transferable=item.transferable,
+        )
+
+    def chain(self, label: Label) -> Chain:
+        """The chain of an item; empty if it never moved, or is not here."""
+        item = find_labelled(self.repository.catalog, label)
+        return Chain() if item is None else self._chain(name_of(item))
+
+    def _chain(self, name: str) -> Chain:
+        head = self.repository.content.read(name).head
+        texts = [self._link(name, path, head.number) for path in link_paths(head.files)]
+        try:
+            return check_chain(texts, _trust_all)
+        except InvalidInput as error:
+            raise ContentDamaged(name=name, problem="provenance", reason=str(error)) from error
+
+    def _link(self, name: str, path: str, version: int) -> str:
+        with self.repository.open_record(name, path, version) as record:
+            return decode_link(record.read_all())
+
+    # --- changes ---
+
+    def keep_release(self, label: Label, step: KeepRelease, who: str, is_wanted: Callable[[], bool]) -> bool:
+        """Keep the release and be a Copy; False if the item is not any more what it was when that was decided, or it
+        is not wanted any more."""
+
+        def release(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
+            if not here.is_original or (here.chain.texts, here.manifest) != (step.chain.texts, step.manifest):
+                return None
+            if not is_wanted():
+                return None
+            now = self._now()
+            transfer = life_cycle.send_away(before.item, step.to, now, service=self.service)
+            giver, key = self.service.labels[0], self.keys.signing_key()
+            at = max(now, here.chain.last_release.at) if here.chain.last_release else now
+            labels = before.item.labels
+            chain = sign_release(here.chain, labels, giver, step.to, step.to_key, step.manifest, at, key)
+            return life_cycle.keep_copy(before.item, transfer, None), chain, f"Released to {step.to}"
+
+        return self._change(label, who, "release", release)
+
+    def take_over(self, label: Label, step: TakeOver, who: str) -> bool:
+        """Countersign and be the Original; False if the Copy is not any more what it was when that was decided."""
+
+        def take(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
+            if here.state is not State.COPY or here.manifest != step.manifest:
+                return None
+            order = compare_chains(here.chain.texts[: len(step.chain.links)], step.chain.texts)
+            if order is not ChainOrder.NEWER and not (order is ChainOrder.SAME and here.is_owed):
+                return None
+            release = step.chain.last_release
+            assert release is not None  # what is taken over was released
+            chain = countersign(step.chain, self.keys.signing_key())
+            return life_cycle.become_original(before.item), chain, f"Taken over from {release.giver}"
+
+        return self._change(label, who, "take over", take)
+
+    def keep_chain(self, label: Label, chain: Chain, who: str) -> bool:
+        """Keep a chain that others have shown, which goes on from the one here; be what it says."""
+
+        def adopt(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
+            release = chain.last_release
+            if release is None or compare_chains(here.chain.texts, chain.texts) is not ChainOrder.NEWER:
+                return None
+            message = f"Learned that it was given to {release.to}"
+            if release.to in self.service.labels:
+                is_ours = not chain.is_under_way and before.item.state is State.COPY
+                return life_cycle.become_original(before.item) if is_ours else before.item, chain, message
+            if before.item.state is State.ORIGINAL:
+                transfer = life_cycle.send_away(replace(before.item, transferable=True), release.to, self._now())
+                return life_cycle.keep_copy(before.item, transfer, None), chain, message
+            if before.item.state is State.COPY:
+                return replace(before.item, transferred_to=release.to), chain, message
+            return before.item, chain, message
+
+        return self._change(label, who, "learn release", adopt, even_in_doubt=True)
+
+    def _change(
+        self,
+        label: Label,
+        who: str,
+        act: str,
+        make: Callable[[StoredItem, Here], tuple[Item, Chain, str] | None],
+        *,
+        even_in_doubt: bool = False,
+    ) -> bool:
+        item = find_labelled(self.repository.catalog, label)
+        if item is None:
+            return False
+        name = name_of(item)
+        self.repository.require_whole(name)
+        if not self._in_doubt():
+            self._keep_track()
+            self.repository.step("track kept")
+        with self.repository.changing(name), self.repository.locks.hold(name):
+            here = self.here(label)
+            if here.state is None or (here.in_doubt and not even_in_doubt):
+                return False
+            before = self.repository.read(name)
+            made = make(before, here)
+            if made is None:
+                return False
+            after, chain, message = made
+            links = chain.links[len(here.chain.links) :]
+            others = {link_path(link.said.number): encode_link(link) for link in links}
+            self._keep(after, others, Change(who, message, self._now()), before.head)
+            self.repository.note(AuditEntry(self._now(), act, name, detail=message))
+        return True
+
+    def _keep(self, item: Item, others: Mapping[str, bytes], change: Change, head: int) -> None:
+        """A version more in which `local.json` and these files are new; all else stays byte for byte."""
+        name, repository = name_of(item), self.repository
+        files: dict[str, Source] = {path: Keep(path) for path in repository.content.read(name).head.files}
+        files |= {path: Bytes(content) for path, content in others.items()}
+        kept = repository.content.update(name, {**files, LOCAL: Bytes(encode_local(item))}, change, head=head)
+        repository.step("content kept")
+        repository.list(StoredItem(item, kept.head.number, kept.head.change.at))
+
+    def _now(self) -> Instant:
+        return Instant(self._clocks.read().wall.seconds)

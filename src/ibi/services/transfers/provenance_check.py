@@ -1,0 +1,130 @@
+"""Checks the chains of items that moved: that each link follows from the one before, that keys are those they should
+be, that what was released was in the object, and that the item is what its chain says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ibi.errors import IbiError
+from ibi.federation.provenance import (
+    NO_CHAIN,
+    Chain,
+    IsKeyOf,
+    Release,
+    check_chain,
+    decode_link,
+    link_paths,
+    manifest_digest,
+)
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import KeptObject
+from ibi.model.item import Item
+from ibi.services.items.item_repository import ItemRepository, name_of
+from ibi.signing import PublicKey
+from ibi.vocabulary import State
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProvenance:
+    """The chain of one item, and what is wrong with it; nothing if it is sound."""
+
+    item: Item
+    chain: Chain
+    problems: tuple[str, ...] = ()
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """The services through which the Original went."""
+        first = self.chain.first_release
+        return () if first is None else (first.giver.spelling, *(to.spelling for to in self.chain.successors))
+
+
+def provenance_document(found: CheckedProvenance) -> dict[str, Any]:
+    """The result as JSON."""
+    return {
+        "item": found.item.rep.spelling,
+        "state": found.item.state.value,
+        "archives": list(found.way),
+        "links": [
+            {
+                "number": link.said.number,
+                "kind": "release" if isinstance(link.said, Release) else "countersignature",
+                "signer": str(link.signer),
+            }
+            for link in found.chain.links
+        ],
+        "problems": list(found.problems),
+    }
+
+
+class ProvenanceCheck:
+    """Checks the chains of one Archive. Calls block."""
+
+    def __init__(
+        self,
+        repository: ItemRepository,
+        service: LabelForms | None,
+        keys: tuple[PublicKey, ...],
+        is_key_of: IsKeyOf | None = None,
+    ) -> None:
+        """`keys` are those of this Archive, the former ones among them. `is_key_of` knows those of others; without it,
+        what others signed first is taken as theirs."""
+        self._repository, self._service, self._keys = repository, service, keys
+        self._is_key_of = is_key_of
+
+    def check_all(self, labels: Iterable[Label] = ()) -> Iterator[CheckedProvenance]:
+        """These items, or all that have moved."""
+        wanted = [self._repository.find(label) for label in labels]
+        for item in wanted or self._repository.catalog.items():
+            found = self.check(item)
+            if wanted or found.chain.links or found.problems:
+                yield found
+
+    def check(self, item: Item) -> CheckedProvenance:
+        name = name_of(item)
+        try:
+            kept = self._repository.content.read(name)
+            chain = check_chain(self._texts(name, kept), self._knows, item.labels)
+        except IbiError as error:
+            return CheckedProvenance(item, NO_CHAIN, (str(error),))
+        return CheckedProvenance(item, chain, tuple(self._problems(item, chain, kept)))
+
+    def _texts(self, name: str, kept: KeptObject) -> Iterator[str]:
+        for path in link_paths(kept.head.files):
+            with self._repository.open_record(name, path, kept.head.number) as record:
+                yield decode_link(record.read_all())
+
+    def _knows(self, who: Label, key: PublicKey) -> bool:
+        if self._service is not None and who in self._service.labels:
+            return key in self._keys
+        return self._is_key_of is None or self._is_key_of(who, key)
+
+    def _problems(self, item: Item, chain: Chain, kept: KeptObject) -> Iterator[str]:
+        if not chain.links:
+            if item.transferred_to is not None:
+                yield f"it says that it was given to {item.transferred_to}, and has no release"
+            return
+        yield from self._state_problems(item, chain)
+        manifests = {manifest_digest(version.files) for version in kept.versions}
+        for link in chain.links:
+            said = link.said
+            is_ours = (isinstance(said, Release) and self._is_here(said.giver)) or self._is_here(chain.successors[-1])
+            if isinstance(said, Release) and is_ours and said.manifest not in manifests:
+                yield f"link {said.number}: what was released is in no version of the object"
+
+    def _state_problems(self, item: Item, chain: Chain) -> Iterator[str]:
+        holder = chain.successors[-1]
+        if self._is_here(holder):
+            if not chain.is_under_way and item.state is State.COPY:
+                yield "by its chain the Original is here, and it is a Copy"
+        elif item.state is State.ORIGINAL:
+            yield f"by its chain the Original is at {holder}, and it is an Original here"
+        elif item.transferred_to is not None and item.transferred_to != holder and len(chain.successors) == 1:
+            yield f"by its chain it was given to {holder}, and its record says to {item.transferred_to}"
+
+    def _is_here(self, service: Label) -> bool:
+        return self._service is not None and service in self._service.labels

@@ -1,0 +1,192 @@
+"""Takes Originals over from other Archives: brings a complete Copy, waits for the release, countersigns it.
+
+The release is fetched from the sender for as long as it takes: an Archive that has said that it holds the Copy may be
+the only one that can have the Original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ibi.errors import IbiError
+from ibi.federation.provenance import IsKeyOf
+from ibi.federation.transfer import (
+    AskChain,
+    BringCopy,
+    KeepChain,
+    ReceiverStep,
+    TakeOver,
+    TransferRefused,
+    accept,
+    answer_offer,
+    decline,
+    next_of_receiver,
+    receive_offer,
+    receiver_hears_chain,
+    receiver_holds,
+)
+from ibi.federation.transfer_messages import Reply, read_offer
+from ibi.label import Label, RepositoryName
+from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
+from ibi.ports.clocks import Clocks
+from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.services.transfers.item_chains import ItemChains
+
+_MOST_TURNS = 8
+MOST_WAITING = 10_000
+"""Offers that wait for a librarian: more are refused, since any Archive can send some."""
+
+
+class BringsCopies(Protocol):
+    """What makes the Copy, whole or not at all (`ibi.services.copies`)."""
+
+    def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
+
+
+class TooManyOffers(IbiError):
+    """{most} offers of other Archives wait for an answer already: a librarian has to answer some first."""
+
+    code = "too-many-offers"
+
+
+def _pass(_: str) -> None:
+    """Default: steps are not watched."""
+
+
+class Receiving:
+    """The transfers of other Archives to this one. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        chains: ItemChains,
+        ledger: TransferLedger,
+        peers: TransferPeers,
+        copies: BringsCopies,
+        clocks: Clocks,
+        *,
+        url: str,
+        is_key_of: IsKeyOf,
+        check_source: Callable[[Label, str], None] = lambda _label, _source: None,
+        on_step: Callable[[str], None] = _pass,
+    ) -> None:
+        """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives; `check_source` refuses
+        items that may not come from an address, as those of a sandbox."""
+        self._chains, self._ledger, self._peers, self._copies, self._clocks = chains, ledger, peers, copies, clocks
+        self._url, self._is_key_of, self._check_source, self._step = url, is_key_of, check_source, on_step
+
+    def take_offer(self, text: str, *, agreed: bool) -> Reply:
+        """What is answered to an offer. `agreed` is whether a token came with it that may accept. `InvalidStatement`,
+        `TransferRefused`."""
+        offer, signer = read_offer(text)
+        rep, here, now = offer.labels.rep, self._chains.here(offer.labels.labels[0]), self._now()
+        assert rep is not None  # an offer without one is not read
+        if offer.to.rstrip("/") != self._url:
+            raise TransferRefused(label=str(rep), reason=f"it was offered to {offer.to}, and this is {self._url}")
+        self._check_source(rep, offer.url)
+        if not agreed and self._ledger.incoming(rep) is None and self._ledger.count_waiting() >= MOST_WAITING:
+            raise TooManyOffers(most=MOST_WAITING)
+        kept = self._ledger.change_incoming(
+            rep, lambda known: receive_offer(known, offer, signer, here, now, agreed=agreed)
+        )
+        self._step("offer kept")
+        return answer_offer(kept, here)
+
+    def accept(self, rep: RepositoryName) -> IncomingTransfer:
+        """Agree to an offer, and go on as far as possible."""
+        self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now()))
+        return self.go_on(rep)
+
+    def agree(self, rep: RepositoryName) -> IncomingTransfer:
+        """Agree to an offer; the server does the rest."""
+        return self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now()))
+
+    def decline(self, rep: RepositoryName, reason: str = "") -> IncomingTransfer:
+        return self._ledger.change_incoming(rep, lambda known: decline(_required(rep, known), reason))
+
+    def go_on(self, rep: RepositoryName) -> IncomingTransfer:
+        """Make the steps of one transfer that can be made now; how far it is then."""
+        kept = _required(rep, self._ledger.incoming(rep))
+        kept, step = next_of_receiver(kept, self._chains.here(kept.rep))
+        for _ in range(_MOST_TURNS):
+            kept = self._save(kept)
+            if kept.stage.is_final:
+                break
+            following = self._do(kept, step)
+            if following is None:
+                return _required(rep, self._ledger.incoming(rep))
+            kept, step = following
+        return self._save(kept)
+
+    def _do(self, kept: IncomingTransfer, step: ReceiverStep) -> tuple[IncomingTransfer, ReceiverStep] | None:
+        match step:
+            case BringCopy(source):
+                return self._bring(kept, source)
+            case AskChain(source):
+                return self._ask(kept, source)
+            case TakeOver():
+                self._ledger.add_peer(kept.source)
+                if self._chains.take_over(kept.rep, step, "transfer"):
+                    self._ledger.note_untold(kept.rep)
+                    self._step("take-over noted")
+                return next_of_receiver(kept, self._chains.here(kept.rep))
+            case KeepChain(chain):
+                self._chains.keep_chain(kept.rep, chain, "transfer")
+                return next_of_receiver(kept, self._chains.here(kept.rep))
+        return None
+
+    def _bring(self, kept: IncomingTransfer, source: str) -> tuple[IncomingTransfer, ReceiverStep] | None:
+        try:
+            self._copies.bring(kept.rep, source, kept.token)
+        except IbiError as error:
+            self._save(kept.delayed(self._now(), str(error)[:500]))
+            return None
+        self._step("copy brought")
+        here, key = self._chains.here(kept.rep), self._chains.keys.signing_key()
+        kept = self._save(receiver_holds(kept, here, key, self._now()))
+        self._step("acceptance kept")
+        if kept.stage is not ReceiverStage.HELD:
+            return None
+        return next_of_receiver(kept, here)
+
+    def _ask(self, kept: IncomingTransfer, source: str) -> tuple[IncomingTransfer, ReceiverStep] | None:
+        try:
+            texts = self._peers.chain(source, kept.rep)
+        except (PeerSilent, PeerRefused) as error:
+            self._save(kept.delayed(self._now(), str(error)[:500]))
+            return None
+        self._step("release fetched")
+        here = self._chains.here(kept.rep)
+        kept, step = receiver_hears_chain(kept, here, texts, self._is_key_of, self._now())
+        return self._save(kept), step
+
+    def _save(self, kept: IncomingTransfer) -> IncomingTransfer:
+        """Keep the record, unless the sender has offered something else meanwhile."""
+
+        def keep(known: IncomingTransfer | None) -> IncomingTransfer:
+            if known is None or (known.giver_key, known.number, known.manifest) == _what(kept):
+                return kept
+            return known if not kept.stage.is_final else kept
+
+        return self._ledger.change_incoming(kept.rep, keep)
+
+    def restart(self, incoming: IncomingTransfer) -> IncomingTransfer:
+        """Take up a transfer that was lost with a backup: the chain says that the Original belongs here."""
+
+        def begin(known: IncomingTransfer | None) -> IncomingTransfer:
+            return incoming if known is None or known.stage.is_final else known
+
+        return self._ledger.change_incoming(incoming.rep, begin)
+
+    def _now(self) -> int:
+        return self._clocks.read().wall.seconds
+
+
+def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
+    return kept.giver_key, kept.number, kept.manifest
+
+
+def _required(rep: RepositoryName, known: IncomingTransfer | None) -> IncomingTransfer:
+    if known is None:
+        raise TransferRefused(label=str(rep), reason="no Archive has offered it")
+    return known

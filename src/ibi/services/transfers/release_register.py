@@ -1,0 +1,89 @@
+"""The releases that a resolver was told, and why it believes them: they are signed by the home of the label, whose key
+it has pinned, and by those who came after. Who is registered longest plays no part, nor does a date.
+
+A chain that goes on from the known one replaces it; a beginning of it says nothing new; one that contradicts it is not
+believed, since one Archive has signed two releases of one Original, and people have to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from ibi.errors import IbiError
+from ibi.federation.provenance import Chain, ChainOrder, IsKeyOf, Release, check_chain, compare_chains
+from ibi.label import Label
+from ibi.label.search import home_prefix
+from ibi.ports.registry import Beliefs
+from ibi.ports.transfers import ChainStore
+
+HasPrefix = Callable[[Label, str], bool]
+"""Whether the Archive with this service is a home of labels with that prefix."""
+
+
+class ReleaseNotBelieved(IbiError):
+    """The release of {label} is not believed: {reason}."""
+
+    code = "release-not-believed"
+
+
+class ReleaseRegister:
+    """The releases that one resolver believes. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        store: ChainStore,
+        beliefs: Beliefs,
+        is_key_of: IsKeyOf,
+        is_home: HasPrefix,
+        now: Callable[[], float],
+    ) -> None:
+        """`is_key_of` knows the keys that were pinned with registrations, `is_home` their prefixes."""
+        self._store, self._beliefs, self._is_key_of, self._is_home, self._now = store, beliefs, is_key_of, is_home, now
+        self._log = structlog.get_logger("ibi.resolver")
+
+    def hear(self, texts: tuple[str, ...]) -> Label:
+        """Believe a chain, if it proves anything: the service of who has the Original by it. `InvalidProvenance`,
+        `ReleaseNotBelieved`."""
+        chain = check_chain(texts, self._is_key_of)
+        first = chain.first_release
+        assert first is not None  # an empty chain is none to tell
+        label = first.labels.labels[0]
+        if not any(self._is_home(first.giver, home_prefix(each)) for each in first.labels.labels):
+            reason = f"{first.giver} is not registered for its prefix"
+            raise ReleaseNotBelieved(label=str(label), reason=reason)
+        known = self._store.chain(label)
+        order = compare_chains(known, texts)
+        if order is ChainOrder.FORKED:
+            self._log.error("two releases of one Original", item=str(label), known=_holder(known), told=_holder(texts))
+            raise ReleaseNotBelieved(label=str(label), reason="another release of the same number is known")
+        if order is ChainOrder.NEWER:
+            self._keep(chain, first)
+        return chain.successors[-1]
+
+    def _keep(self, chain: Chain, first: Release) -> None:
+        labels = first.labels.labels
+        self._store.keep(labels, chain.texts, (first.giver, *chain.successors))
+        for label in labels:
+            self._beliefs.record_successors(label, self._after_home(chain, first), int(self._now()))
+
+    @staticmethod
+    def _after_home(chain: Chain, first: Release) -> tuple[Label, ...]:
+        """The successors since the home had the Original last; none if it has it again."""
+        successors = chain.successors
+        if first.giver in successors:
+            last = len(successors) - 1 - successors[::-1].index(first.giver)
+            return successors[last + 1 :]
+        return successors
+
+    def chain(self, label: Label) -> tuple[str, ...]:
+        return self._store.chain(label)
+
+    def of_service(self, service: Label, after: str, most: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return self._store.with_service(service, after, most)
+
+
+def _holder(texts: tuple[str, ...]) -> str:
+    chain = check_chain(texts, lambda *_: True)
+    return str(chain.successors[-1])

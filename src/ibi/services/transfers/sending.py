@@ -1,0 +1,183 @@
+"""Gives Originals to other Archives: offers them, keeps the release when the other holds a complete Copy, and tells it.
+
+A command begins transfers and goes on with them as far as it can; the server of the Archive goes on where it ended, for
+as long as it takes. Both may do so at a time: what matters is decided under the lock of the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from ibi.accounts.rights import Belonging, ItemAct, require_right
+from ibi.archive import life_cycle
+from ibi.archive.errors import NotAllowedNow, UntransferableItem
+from ibi.errors import IbiError, InvalidInput
+from ibi.federation.transfer import (
+    KeepChain,
+    KeepRelease,
+    SenderStep,
+    SendOffer,
+    TransferRefused,
+    next_of_sender,
+    sender_hears,
+    still_wants,
+    withdraw,
+)
+from ibi.federation.transfer_messages import Offer, read_reply, sign_offer
+from ibi.label import Label, RepositoryName
+from ibi.model.account import COMMAND, Actor
+from ibi.model.item import Item
+from ibi.model.transfer_record import OutgoingTransfer, SenderStage
+from ibi.ports.clocks import Clocks
+from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.services.transfers.item_chains import ItemChains
+
+_MOST_TURNS = 8
+"""Steps made of one transfer at a time: an Original that changes faster than it is copied waits for the next round."""
+
+
+def _pass(_: str) -> None:
+    """Default: steps are not watched."""
+
+
+class Sending:
+    """The transfers of one Archive to others. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        chains: ItemChains,
+        ledger: TransferLedger,
+        peers: TransferPeers,
+        clocks: Clocks,
+        *,
+        url: str,
+        on_step: Callable[[str], None] = _pass,
+    ) -> None:
+        """`url` is the address of this Archive, at which receivers ask it."""
+        self._chains, self._ledger, self._peers, self._clocks = chains, ledger, peers, clocks
+        self._url, self._step = url, on_step
+
+    def check(self, item: Item, receiver: str, actor: Actor = COMMAND) -> None:
+        """Refuse what cannot be given away, or not by this actor."""
+        now = self._clocks.read().wall
+        require_right(actor, ItemAct.DELETE, Belonging.of(item, self._chains.service, now))
+        life_cycle.require(item, life_cycle.Act.SEND_AWAY)
+        life_cycle.check_not_service(item, self._chains.service)
+        if not item.transferable:
+            raise UntransferableItem(label=str(item.rep))
+        if receiver.rstrip("/") == self._url:
+            act = life_cycle.Act.SEND_AWAY.value
+            raise NotAllowedNow(label=str(item.rep), act=act, reason=f"{receiver} is this Archive itself")
+
+    def begin(
+        self, item: Item, receiver: str, token: str | None = None, *, copy_token: str | None = None
+    ) -> OutgoingTransfer:
+        """Offer the Original of an item, which was checked, to the Archive at that address; go on as far as possible.
+
+        `token` is one of the receiver's own, by which it agrees. By `copy_token`, of this Archive, the receiver reads
+        files that are not for all. A transfer that was begun before is gone on with.
+        """
+        receiver = receiver.rstrip("/")
+        self._ledger.add_peer(receiver)
+        now = self._now()
+
+        def start(known: OutgoingTransfer | None) -> OutgoingTransfer:
+            if known is None or known.stage in (SenderStage.DECLINED, SenderStage.WITHDRAWN, SenderStage.DONE):
+                since = now if known is None else max(now, known.since + 1)
+                return OutgoingTransfer(item.labels, receiver, self._url, token=copy_token, since=since)
+            if known.receiver != receiver and known.stage is SenderStage.OFFERED:
+                raise TransferRefused(
+                    label=str(item.rep),
+                    reason=f"it is offered to {known.receiver}; withdraw that first (`ibi transfers withdraw`)",
+                )
+            return replace(known, token=copy_token or known.token, due=0, attempts=0)
+
+        self._ledger.change_outgoing(item.rep, start)
+        self._step("offer noted")
+        return self.go_on(item.rep, token)
+
+    def go_on(self, rep: RepositoryName, token: str | None = None) -> OutgoingTransfer:
+        """Make the steps of one transfer that can be made now; how far it is then."""
+        kept = self._ledger.outgoing(rep)
+        if kept is None:
+            raise TransferRefused(label=str(rep), reason="no transfer of it was begun")
+        kept, step = next_of_sender(kept, self._chains.here(rep))
+        for _ in range(_MOST_TURNS):
+            kept = self._save(kept)
+            if kept.stage.is_final:
+                break
+            following = self._do(kept, step, token)
+            if following is None:
+                break
+            kept, step = following
+        return self._save(kept)
+
+    def withdraw(self, label: Label, reason: str = "") -> OutgoingTransfer:
+        """Keep the Original after all; `TransferRefused` once it is released."""
+        rep = self._chains.repository.find(label).rep
+        name = str(rep)
+        offers: list[Offer] = []
+
+        def end(known: OutgoingTransfer | None) -> OutgoingTransfer:
+            if known is None:
+                raise TransferRefused(label=name, reason="no transfer of it was begun")
+            after, offer = withdraw(known, self._chains.here(rep), reason)
+            offers.append(offer)
+            return after
+
+        with self._chains.repository.locks.hold(name):  # under which a release is kept
+            ended = self._ledger.change_outgoing(rep, end)
+        with suppress(PeerSilent, PeerRefused):  # it asks again, and is told then
+            self._peers.send_offer(ended.receiver, sign_offer(offers[0], self._chains.keys.signing_key()))
+        return ended
+
+    def _do(
+        self, kept: OutgoingTransfer, step: SenderStep, token: str | None
+    ) -> tuple[OutgoingTransfer, SenderStep] | None:
+        rep = kept.rep
+        match step:
+            case SendOffer(offer):
+                return self._send(kept, offer, token)
+            case KeepRelease():
+                if self._chains.keep_release(
+                    rep, step, "transfer", lambda: still_wants(self._ledger.outgoing(rep), step)
+                ):
+                    self._ledger.note_untold(rep)
+                    self._step("release noted")
+                    return next_of_sender(kept, self._chains.here(rep))
+                return next_of_sender(self._ledger.outgoing(rep) or kept, self._chains.here(rep))
+            case KeepChain(chain):
+                self._chains.keep_chain(rep, chain, "transfer")
+                return next_of_sender(kept, self._chains.here(rep))
+        return None
+
+    def _send(
+        self, kept: OutgoingTransfer, offer: Offer, token: str | None
+    ) -> tuple[OutgoingTransfer, SenderStep] | None:
+        try:
+            answer = self._peers.send_offer(kept.receiver, sign_offer(offer, self._chains.keys.signing_key()), token)
+            self._step("offer answered")
+            reply = read_reply(answer)
+        except (PeerSilent, PeerRefused, InvalidInput) as error:
+            self._save(kept.delayed(self._now(), _told(error)))
+            return None
+        return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())
+
+    def _save(self, kept: OutgoingTransfer) -> OutgoingTransfer:
+        """Keep the record, unless the transfer was ended meanwhile, or another begun in its place."""
+
+        def keep(known: OutgoingTransfer | None) -> OutgoingTransfer:
+            if known is None or (known.receiver, known.since) != (kept.receiver, kept.since):
+                return known or kept
+            return known if known.stage.is_final and not kept.stage.is_final else kept
+
+        return self._ledger.change_outgoing(kept.rep, keep)
+
+    def _now(self) -> int:
+        return self._clocks.read().wall.seconds
+
+
+def _told(error: IbiError) -> str:
+    return str(error)[:500]

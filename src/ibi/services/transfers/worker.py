@@ -1,0 +1,131 @@
+"""Goes on with the transfers of an Archive while its server runs: a thread that does what is due, and waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Final
+
+import structlog
+
+from ibi.errors import IbiError
+from ibi.label import RepositoryName
+from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.services.transfers.item_chains import ItemChains
+from ibi.services.transfers.receiving import Receiving
+from ibi.services.transfers.sending import Sending
+from ibi.services.transfers.tracking import Tracking
+
+_IDLE: Final = 1.0
+"""Seconds between two looks at what is due."""
+_MOST: Final = 100
+"""Transfers of each direction that are gone on with in one round."""
+_TELL_AGAIN: Final = 60
+"""Seconds after which the resolver is told again what it did not confirm."""
+_ASK_AGAIN: Final = 3600
+"""Seconds after which it is told again what it did not believe: it may know the sender by then."""
+_POLL: Final = 600
+"""Seconds between two questions to the resolver about the own releases."""
+_STOP: Final = 5.0
+
+
+class TransferWorker:
+    """The transfers of one Archive. `start` and `stop` are called on the event loop, `wake` from any thread."""
+
+    def __init__(
+        self,
+        chains: ItemChains,
+        ledger: TransferLedger,
+        sending: Sending,
+        receiving: Receiving,
+        tracking: Tracking,
+        peers: TransferPeers,
+        *,
+        resolver: str | None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.chains, self.ledger, self.sending, self.receiving, self.tracking = (
+            chains,
+            ledger,
+            sending,
+            receiving,
+            tracking,
+        )
+        self._peers, self._resolver, self._now = peers, resolver, now
+        self._log = structlog.get_logger("ibi.transfers")
+        self._stopping, self._waking = Event(), Event()
+        self._thread: Thread | None = None
+        self._tell_at = self._ask_at = 0.0
+        self._poll_at = now() + _POLL
+        self._doubts = 0
+
+    def start(self) -> None:
+        self._thread = Thread(target=self._run, name="transfers", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        self._waking.set()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, _STOP)
+
+    def wake(self) -> None:
+        self._waking.set()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._waking.clear()
+            try:
+                self.step()
+            except IbiError as error:
+                self._log.warning("transfers cannot be gone on with at the moment", reason=str(error))
+            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
+                self._log.error("a round of transfers failed", exc_info=True)
+            self._waking.wait(_IDLE)
+
+    def step(self) -> None:
+        """One round: everything that is due. Blocks."""
+        now = int(self._now())
+        if self.tracking.in_doubt and now >= self._ask_at:
+            self._ask_at = now + min(1 << min(self._doubts, 6), 60)
+            self._doubts += 1
+            self.tracking.ask(self.chains, self.receiving)
+        for out in self.ledger.due_outgoing(now, _MOST):
+            if not self._stopping.is_set():
+                self._try(out.rep, self.sending.go_on)
+        for come in self.ledger.due_incoming(now, _MOST):
+            if not self._stopping.is_set():
+                self._try(come.rep, self.receiving.go_on)
+        self._speak_to_resolver(now)
+
+    def _try(self, rep: RepositoryName, go_on: Callable[[RepositoryName], object]) -> None:
+        try:
+            go_on(rep)
+        except IbiError as error:
+            self._log.warning("a transfer cannot be gone on with at the moment", item=str(rep), reason=str(error))
+
+    def _speak_to_resolver(self, now: int) -> None:
+        if self._resolver is None:
+            return
+        if now >= self._tell_at:
+            self._tell_at = now + self._tell(self._resolver)
+        if now >= self._poll_at:
+            self._poll_at = now + _POLL
+            self.tracking.listen(self._resolver, self.chains, self.receiving)
+
+    def _tell(self, resolver: str) -> float:
+        """Tell the resolver the chains that it has not confirmed; after how many seconds to do so again."""
+        for rep in self.ledger.untold(_MOST):
+            texts = self.chains.chain(rep).texts
+            try:
+                if texts:
+                    self._peers.tell(resolver, texts)
+            except PeerSilent:
+                return _TELL_AGAIN
+            except PeerRefused as error:
+                self._log.warning("the resolver does not believe a release", item=str(rep), reason=str(error))
+                return _ASK_AGAIN
+            self.ledger.forget_untold(rep)
+        return _IDLE

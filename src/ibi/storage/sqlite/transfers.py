@@ -1,0 +1,309 @@
+"""The ledger of transfers in SQLite: the file `transfers.sqlite` of a data directory; and the chains that a resolver
+was told, in `releases.sqlite`.
+
+Whether a directory was put back from a backup cannot be seen from within. So a mark is kept in the ledger and in a file
+of the machine's lock directory, and both change before anything is given away: first the file, which has the mark
+before and the one after, then the ledger, then the file again, without the mark before. A process killed in between
+leaves a ledger that has one of the two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+from ibi.label import Label, RepositoryName
+from ibi.model.transfer_record import (
+    IncomingTransfer,
+    OutgoingTransfer,
+    ReceiverStage,
+    SenderStage,
+    decode_incoming,
+    decode_outgoing,
+    encode_record,
+)
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.locks import LockDirectory
+from ibi.storage.machine import make_directory, refusals
+from ibi.storage.sqlite.catalog_rows import label_key
+from ibi.storage.sqlite.connection import (
+    RELEASES,
+    TRANSFERS,
+    Connection,
+    DatabaseKind,
+    connect,
+    storage_errors,
+    transaction,
+)
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE transfers (
+        direction TEXT NOT NULL, rep TEXT NOT NULL, stage TEXT NOT NULL, is_open INTEGER NOT NULL,
+        due INTEGER NOT NULL, peer BLOB, document BLOB NOT NULL, PRIMARY KEY (direction, rep)) WITHOUT ROWID;
+    CREATE INDEX transfers_due ON transfers (direction, due) WHERE is_open;
+    CREATE INDEX transfers_stage ON transfers (direction, stage, rep);
+    CREATE INDEX transfers_peer ON transfers (peer, rep);
+    CREATE TABLE peers (url TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE untold (rep TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE track (mark TEXT NOT NULL)
+    """,
+)
+_OUT: Final = "out"
+_IN: Final = "in"
+_LONGEST: Final = 4096
+T = TypeVar("T")
+
+
+class _Database:
+    """One file, one connection, one thread at a time."""
+
+    def __init__(self, directory: Path, kind: DatabaseKind, migrations: tuple[str, ...]) -> None:
+        self._path, self._kind, self._lock, self._process = directory / kind.file_name, kind, Lock(), os.getpid()
+        with refusals(DiskRefused, self._path):
+            make_directory(directory)
+        self._connection: Connection | None = connect(self._path, migrations, kind=kind)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _open(self) -> Iterator[Connection]:
+        if self._process != os.getpid():
+            raise StoreForked(path=self._path)
+        with self._lock, storage_errors(self._path, self._kind.damaged):
+            if self._connection is None:
+                raise StoreClosed(path=self._path)
+            yield self._connection
+
+    @contextmanager
+    def _change(self) -> Iterator[Connection]:
+        with self._open() as connection, transaction(connection):
+            yield connection
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with self._open() as connection:
+            return connection.execute(statement, values).fetchall()
+
+
+class SqliteTransferLedger(_Database):
+    """The port `TransferLedger` on one data directory."""
+
+    def __init__(self, directory: Path, lock_directory: Path | None = None) -> None:
+        super().__init__(directory, TRANSFERS, MIGRATIONS)
+        self._directory, self._outside = directory, lock_directory
+
+    # --- records ---
+
+    def outgoing(self, rep: RepositoryName) -> OutgoingTransfer | None:
+        return self._find(_OUT, rep, decode_outgoing)
+
+    def incoming(self, rep: RepositoryName) -> IncomingTransfer | None:
+        return self._find(_IN, rep, decode_incoming)
+
+    def _find(self, direction: str, rep: RepositoryName, decode: Callable[[bytes], T]) -> T | None:
+        rows = self._rows("SELECT document FROM transfers WHERE direction = ? AND rep = ?", direction, _key(rep))
+        return decode(rows[0][0]) if rows else None
+
+    def change_outgoing(
+        self, rep: RepositoryName, make: Callable[[OutgoingTransfer | None], OutgoingTransfer]
+    ) -> OutgoingTransfer:
+        with self._change() as connection:
+            row = self._row(connection, _OUT, rep)
+            after = make(None if row is None else decode_outgoing(row))
+            self._put(connection, _OUT, after, _receiver(after))
+        return after
+
+    def change_incoming(
+        self, rep: RepositoryName, make: Callable[[IncomingTransfer | None], IncomingTransfer]
+    ) -> IncomingTransfer:
+        with self._change() as connection:
+            row = self._row(connection, _IN, rep)
+            after = make(None if row is None else decode_incoming(row))
+            self._put(connection, _IN, after, label_key(after.giver))
+        return after
+
+    @staticmethod
+    def _row(connection: Connection, direction: str, rep: RepositoryName) -> bytes | None:
+        statement = "SELECT document FROM transfers WHERE direction = ? AND rep = ?"
+        row = connection.execute(statement, (direction, _key(rep))).fetchone()
+        return None if row is None else row[0]
+
+    @staticmethod
+    def _put(
+        connection: Connection, direction: str, record: OutgoingTransfer | IncomingTransfer, peer: bytes | None
+    ) -> None:
+        is_open = not record.stage.is_final and record.stage is not ReceiverStage.WAITING
+        values = direction, _key(record.rep), record.stage.value, is_open, record.due, peer, encode_record(record)
+        connection.execute("INSERT OR REPLACE INTO transfers VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+
+    def list_outgoing(self, *stages: SenderStage, after: str = "", most: int = 1000) -> tuple[OutgoingTransfer, ...]:
+        return self._list(_OUT, stages, after, most, decode_outgoing)
+
+    def list_incoming(self, *stages: ReceiverStage, after: str = "", most: int = 1000) -> tuple[IncomingTransfer, ...]:
+        return self._list(_IN, stages, after, most, decode_incoming)
+
+    def _list(
+        self,
+        direction: str,
+        stages: tuple[SenderStage | ReceiverStage, ...],
+        after: str,
+        most: int,
+        decode: Callable[[bytes], T],
+    ) -> tuple[T, ...]:
+        among = f" AND stage IN ({', '.join('?' * len(stages))})" if stages else ""
+        rows = self._rows(
+            f"SELECT document FROM transfers WHERE direction = ? AND rep > ?{among} ORDER BY rep LIMIT ?",  # noqa: S608
+            direction,
+            after.lower(),
+            *(stage.value for stage in stages),
+            most,
+        )
+        return tuple(decode(row[0]) for row in rows)
+
+    def count_waiting(self) -> int:
+        statement = "SELECT COUNT(*) FROM transfers WHERE direction = ? AND stage = ?"
+        return int(self._rows(statement, _IN, ReceiverStage.WAITING.value)[0][0])
+
+    def due_outgoing(self, now: int, most: int) -> tuple[OutgoingTransfer, ...]:
+        return self._due(_OUT, now, most, decode_outgoing)
+
+    def due_incoming(self, now: int, most: int) -> tuple[IncomingTransfer, ...]:
+        return self._due(_IN, now, most, decode_incoming)
+
+    def _due(self, direction: str, now: int, most: int, decode: Callable[[bytes], T]) -> tuple[T, ...]:
+        statement = "SELECT document FROM transfers WHERE is_open AND direction = ? AND due <= ? ORDER BY due LIMIT ?"
+        return tuple(decode(row[0]) for row in self._rows(statement, direction, now, most))
+
+    def with_peer(self, service: Label, after: str = "", most: int = 1000) -> tuple[RepositoryName, ...]:
+        statement = "SELECT DISTINCT rep FROM transfers WHERE peer = ? AND rep > ? ORDER BY rep LIMIT ?"
+        rows = self._rows(statement, label_key(service), after.lower(), most)
+        return tuple(RepositoryName.parse(row[0]) for row in rows)
+
+    # --- peers, and what the resolver is to be told ---
+
+    def peers(self) -> frozenset[str]:
+        return frozenset(row[0] for row in self._rows("SELECT url FROM peers"))
+
+    def add_peer(self, url: str) -> None:
+        with self._change() as connection:
+            connection.execute("INSERT OR IGNORE INTO peers VALUES (?)", (url,))
+
+    def note_untold(self, rep: RepositoryName) -> None:
+        with self._change() as connection:
+            connection.execute("INSERT OR IGNORE INTO untold VALUES (?)", (_key(rep),))
+
+    def untold(self, most: int) -> tuple[RepositoryName, ...]:
+        rows = self._rows("SELECT rep FROM untold ORDER BY rep LIMIT ?", most)
+        return tuple(RepositoryName.parse(row[0]) for row in rows)
+
+    def forget_untold(self, rep: RepositoryName) -> None:
+        with self._change() as connection:
+            connection.execute("DELETE FROM untold WHERE rep = ?", (_key(rep),))
+
+    # --- whether it is the directory that was used last ---
+
+    def has_lost_track(self) -> bool:
+        rows = self._rows("SELECT mark FROM track")
+        mark, outside = str(rows[0][0]) if rows else "", self._outside_marks()
+        if not mark or mark not in outside:
+            return True
+        if len(outside) > 1:  # a process was killed between the two
+            self._write_outside(mark, mark)
+        return False
+
+    def keep_track(self) -> None:
+        with self._change() as connection:
+            row = connection.execute("SELECT mark FROM track").fetchone()
+            before, mark = "" if row is None else str(row[0]), secrets.token_hex(16)
+            self._write_outside(before, mark)
+            connection.execute("DELETE FROM track")
+            connection.execute("INSERT INTO track VALUES (?)", (mark,))
+        # From here on the mark before is that of a backup.
+        self._write_outside(mark, mark)
+
+    def _outside_marks(self) -> frozenset[str]:
+        with suppress(ValueError, KeyError, TypeError, RecursionError), self._witness() as descriptor:
+            found = json.loads(os.pread(descriptor, _LONGEST, 0).rstrip(b"\0\n ") or b"{}")
+            return frozenset({str(found["before"]), str(found["after"])}) - {""}
+        return frozenset()
+
+    def _write_outside(self, before: str, after: str) -> None:
+        content = json.dumps({"before": before, "after": after}).encode("ascii").ljust(128) + b"\n"
+        with self._witness() as descriptor, refusals(DiskRefused, self._directory):
+            os.pwrite(descriptor, content, 0)  # in one piece: it is shorter than a block
+            os.fsync(descriptor)
+
+    @contextmanager
+    def _witness(self) -> Iterator[int]:
+        """The file of this directory in the machine's lock directory; the device and inode are part of its name, since
+        a copy elsewhere is another directory."""
+        status = self._directory.stat()
+        place = f"{status.st_dev}:{status.st_ino}:{self._directory.absolute()}"
+        locks = LockDirectory(self._outside)
+        try:
+            descriptor = locks.open(f"transfers-{sha256(place.encode()).hexdigest()[:24]}.json")
+        finally:
+            locks.close()
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+CHAIN_MIGRATIONS: Final = (
+    """
+    CREATE TABLE chains (rep TEXT PRIMARY KEY, chain TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE names (label BLOB PRIMARY KEY, rep TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE services (service BLOB NOT NULL, rep TEXT NOT NULL, PRIMARY KEY (service, rep)) WITHOUT ROWID
+    """,
+)
+
+
+class SqliteChainStore(_Database):
+    """The port `ChainStore` on one data directory."""
+
+    prompt = True
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, RELEASES, CHAIN_MIGRATIONS)
+
+    def chain(self, label: Label) -> tuple[str, ...]:
+        statement = "SELECT chain FROM names JOIN chains USING (rep) WHERE label = ?"
+        rows = self._rows(statement, label_key(label))
+        return tuple(rows[0][0].split()) if rows else ()
+
+    def keep(self, labels: tuple[Label, ...], chain: tuple[str, ...], services: tuple[Label, ...]) -> None:
+        rep = next(_key(label) for label in labels if isinstance(label, RepositoryName))
+        with self._change() as connection:
+            connection.execute("INSERT OR REPLACE INTO chains VALUES (?, ?)", (rep, " ".join(chain)))
+            rows = [(label_key(label), rep) for label in labels]
+            connection.executemany("INSERT OR REPLACE INTO names VALUES (?, ?)", rows)
+            among = [(label_key(service), rep) for service in services]
+            connection.executemany("INSERT OR IGNORE INTO services VALUES (?, ?)", among)
+
+    def with_service(
+        self, service: Label, after: str = "", most: int = 1000
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        statement = """SELECT rep, chain FROM services JOIN chains USING (rep)
+            WHERE service = ? AND rep > ? ORDER BY rep LIMIT ?"""
+        rows = self._rows(statement, label_key(service), after.lower(), most)
+        return tuple((rep, tuple(chain.split())) for rep, chain in rows)
+
+
+def _key(rep: RepositoryName) -> str:
+    return str(rep).lower()
+
+
+def _receiver(record: OutgoingTransfer) -> bytes | None:
+    return None if record.to is None else label_key(record.to)

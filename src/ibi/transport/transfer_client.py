@@ -1,0 +1,103 @@
+"""Other Archives and the resolver, asked about transfers over their API. Answers are bounded, and read strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.origin import Origin
+from ibi.ports.transfers import PeerRefused, PeerSilent
+from ibi.transport.api_client import ApiClient
+from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
+
+_TIMEOUT: Final = 15.0
+_MOST_PAGES: Final = 1_000
+_BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses that say nothing about the request: it is asked again later."""
+
+
+class _Client(ApiClient):
+    def get(self, path: str) -> dict[str, Any]:
+        return self._object("GET", path)
+
+    def post(self, path: str, said: object) -> dict[str, Any]:
+        return self._object("POST", path, said)
+
+
+class HttpTransferPeers:
+    """The port `TransferPeers` over HTTP."""
+
+    def __init__(self, *, allow_plain: bool = False, check: Callable[[str], None] | None = None) -> None:
+        """`allow_plain` sends tokens unencrypted to addresses that are not on this machine. `check` refuses addresses
+        that are not to be dialled."""
+        self._allow_plain, self._check = allow_plain, check
+
+    def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
+        return self._ask(url, lambda client: client.post("/api/transfers", {"offer": offer}), token)
+
+    def chain(self, url: str, label: Label) -> tuple[str, ...]:
+        place = f"/api/items/{quote(label.spelling, safe='/')}/provenance"
+        return _chain(url, self._ask(url, lambda client: client.get(place)))
+
+    def releases(self, url: str, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
+        after = ""
+        for _ in range(_MOST_PAGES):
+            query = urlencode({"of": service.spelling, "after": after})
+            page = self._page(url, query)
+            found = page.get("releases")
+            if not isinstance(found, list):
+                raise PeerSilent(peer=url, reason="it lists no releases")
+            for each in found:
+                after = str(each.get("item", "")) if isinstance(each, dict) else ""
+                yield after, _chain(url, each)
+            if not found or page.get("is_last") is True:
+                return
+        raise PeerSilent(peer=url, reason="its list does not end")
+
+    def _page(self, url: str, query: str) -> dict[str, Any]:
+        return self._ask(url, lambda client: client.get(f"/api/releases?{query}"))
+
+    def tell(self, url: str, chain: tuple[str, ...]) -> None:
+        self._ask(url, lambda client: client.post("/api/releases", {"chain": list(chain)}))
+
+    def archives(self, url: str) -> tuple[str, ...]:
+        found = self._ask(url, lambda client: client.get("/api/archives")).get("archives")
+        if not isinstance(found, list):
+            raise PeerSilent(peer=url, reason="it lists no Archives")
+        places = (_place(each) for each in found if isinstance(each, dict))
+        return tuple(place for place in places if place is not None)
+
+    def _ask(self, url: str, ask: Callable[[_Client], dict[str, Any]], token: str | None = None) -> dict[str, Any]:
+        try:
+            if self._check is not None:
+                self._check(url)
+            return ask(_Client(url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain))
+        except ServerRefused as error:
+            if error.parameters.get("status") in _BUSY:
+                raise PeerSilent(peer=url, reason=str(error.parameters.get("detail"))) from error
+            raise PeerRefused(peer=url, detail=str(error.parameters.get("detail"))) from error
+        except (ServerUnreachable, UnexpectedAnswer) as error:
+            raise PeerSilent(peer=url, reason=str(error.parameters.get("reason"))) from error
+        except IbiError as error:
+            raise PeerRefused(peer=url, detail=str(error)) from error
+
+
+def _chain(url: str, document: object) -> tuple[str, ...]:
+    found = document.get("chain") if isinstance(document, dict) else None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise PeerSilent(peer=url, reason="it tells no chain")
+    return tuple(found)
+
+
+def _place(archive: dict[str, Any]) -> str | None:
+    """The address of an Archive of a register."""
+    if not isinstance(archive.get("address"), str):
+        return None  # it is switched off
+    scheme = "https" if str(archive.get("protocol", "")).upper() == "HTTPS" else "http"
+    try:
+        return str(Origin.of_url(f"{scheme}://{archive['address']}"))
+    except (KeyError, IbiError, ValueError):
+        return None

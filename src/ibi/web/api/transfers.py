@@ -1,0 +1,165 @@
+"""`/api/transfers`, `/api/releases`, `/api/items/<label>/provenance`: Originals that move between Archives.
+
+An offer comes from another Archive, with a token of this one or without. What is signed is public: where an Original
+went is for everyone to check.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.archive.errors import UnknownItem
+from ibi.errors import InvalidLabel
+from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
+from ibi.federation.transfer_messages import reply_document
+from ibi.label import Label, RepositoryName, parse
+from ibi.model.account import Scope
+from ibi.model.item_json import forms_document
+from ibi.services.sites import ArchiveSite
+from ibi.services.transfers.documents import MOST_TRANSFERS, UnknownStage, incoming_document, list_transfers
+from ibi.services.transfers.release_register import ReleaseRegister
+from ibi.services.transfers.worker import TransferWorker
+from ibi.web.api.authentication import Callers
+from ibi.web.api.record_requests import json_object, record_target, refusing_members
+from ibi.web.http.body import json_answer
+from ibi.web.http.request import by_method
+from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, PathNotFound, UnknownMember
+
+MOST_RELEASES: Final = 100
+"""Chains in one answer."""
+_MOST_OFFER: Final = 64 * 1024
+_MOST_CHAIN: Final = MOST_LINKS * LONGEST_LINK + 4096
+_NO_STORE: Final = {"cache-control": "no-store"}
+_JSON: Final = "application/json"
+
+
+class TransferPages:
+    """Endpoints of an Archive that gives and takes Originals."""
+
+    def __init__(self, callers: Callers, transfers: TransferWorker) -> None:
+        self._callers, self._transfers = callers, transfers
+
+    async def offer(self, request: Request) -> Response:
+        """What another Archive offers. A token of the scope edit agrees at once; without a token it waits."""
+        agreed = False
+        if await self._callers.is_known(request):
+            await self._callers.actor(request, Scope.EDIT)
+            agreed = True
+        said = _members(await json_object(request, most=_MOST_OFFER) or {}, "offer")
+        reply = await self._callers.run_short(
+            lambda: self._transfers.receiving.take_offer(said["offer"], agreed=agreed)
+        )
+        self._transfers.wake()
+        return _answer(reply_document(reply))
+
+    async def list(self, request: Request) -> Response:
+        await self._callers.actor(request, Scope.EDIT)
+        after = request.query_params.get("after", "")
+        direction = request.query_params.get("direction", "in")
+        stage = request.query_params.get("stage", "")
+        if direction not in ("in", "out"):
+            raise InvalidParameter(field="direction", reason="it is in or out")
+        try:
+            found = await self._callers.run_short(
+                lambda: list_transfers(self._transfers.ledger, direction, stage, after)
+            )
+        except UnknownStage as error:
+            raise InvalidParameter(field="stage", reason=str(error)) from None
+        return _answer({"transfers": found, "is_last": len(found) < MOST_TRANSFERS})
+
+    async def answer(self, request: Request) -> Response:
+        """Accept or decline an offer."""
+        await self._callers.actor(request, Scope.EDIT)
+        said = _members(await json_object(request, most=_MOST_OFFER) or {}, "item", "answer")
+        if said["answer"] not in ("accept", "decline"):
+            raise InvalidMember(field="answer", reason="it is accept or decline")
+        with refusing_members("item"):
+            rep = RepositoryName.parse(said["item"])
+        receiving = self._transfers.receiving
+        act = receiving.agree if said["answer"] == "accept" else receiving.decline
+        kept = await self._callers.run_short(lambda: act(rep))
+        self._transfers.wake()
+        return _answer(incoming_document(kept))
+
+    async def provenance(self, request: Request) -> Response:
+        """The chain of an item, for all to check."""
+        label = record_target(request.scope, "/provenance").required_label
+        item = await self._callers.site.find(label)
+        if item is None:
+            raise UnknownItem(label=label.spelling)
+        chain = await self._callers.run_short(lambda: self._transfers.chains.chain(label))
+        document = {"labels": forms_document(item.labels), "state": item.state.value, "chain": list(chain.texts)}
+        return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)
+
+
+class ReleasePages:
+    """Chains that an Archive or a resolver knows, for the Archives that are in them; a resolver is told some."""
+
+    def __init__(self, archive: ArchiveSite | None, register: ReleaseRegister | None) -> None:
+        self._transfers = None if archive is None else archive.transfers
+        self._register = register
+
+    def routes(self) -> list[Route]:
+        if self._transfers is None and self._register is None:
+            return []
+        handlers = {"GET": self.list} | ({} if self._register is None else {"POST": self.tell})
+        return [Route("/api/releases", by_method(**handlers), methods=list(handlers))]
+
+    async def list(self, request: Request) -> Response:
+        service, after = _service(request), request.query_params.get("after", "")[:1024]
+        found: dict[str, tuple[str, ...]] = await asyncio.to_thread(self._find, service, after)
+        listed = [{"item": name, "chain": list(chain)} for name, chain in sorted(found.items())[:MOST_RELEASES]]
+        return _answer({"releases": listed, "is_last": len(found) < MOST_RELEASES})
+
+    def _find(self, service: Label, after: str) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        if self._transfers is not None:
+            for rep in self._transfers.ledger.with_peer(service, after, MOST_RELEASES):
+                chain = self._transfers.chains.chain(rep)
+                if chain.links:
+                    found[str(rep).lower()] = chain.texts
+        if self._register is not None:
+            for name, texts in self._register.of_service(service, after, MOST_RELEASES):
+                if len(texts) > len(found.get(name, ())):
+                    found[name] = texts
+        return found
+
+    async def tell(self, request: Request) -> Response:
+        register = self._register
+        if register is None:
+            raise PathNotFound()
+        said = await json_object(request, most=_MOST_CHAIN) or {}
+        chain = said.get("chain")
+        if not isinstance(chain, list) or not chain or not all(isinstance(each, str) for each in chain):
+            raise InvalidMember(field="chain", reason="it is a list of signed statements")
+        holder = await asyncio.to_thread(register.hear, tuple(chain))
+        return _answer({"holder": holder.spelling})
+
+
+def _service(request: Request) -> Label:
+    try:
+        return parse(request.query_params.get("of", ""))
+    except InvalidLabel as error:
+        raise InvalidParameter(field="of", reason=str(error).rstrip(".")) from None
+
+
+def _members(said: dict[str, Any], *names: str) -> dict[str, str]:
+    unknown = next((name for name in said if name not in names), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=", ".join(names))
+    for name in names:
+        if name not in said:
+            raise MemberMissing(field=name)
+        if not isinstance(said[name], str):
+            raise InvalidMember(field=name, reason="it is a text")
+    return said
+
+
+def _answer(document: dict[str, Any]) -> Response:
+    return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)

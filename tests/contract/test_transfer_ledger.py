@@ -1,0 +1,152 @@
+"""The ports of transfers, on every adapter: what is kept is there afterwards, and nothing is kept of what failed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ibi.label import RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.ports.transfers import ChainStore, TransferLedger
+from ibi.signing import SigningKey
+from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from tests.support.deposit_samples import labels
+
+A, B = (RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00") for name in "ab")
+KEY = SigningKey(b"k" * 32).public
+
+
+def outgoing(number: int = 0, **others: object) -> OutgoingTransfer:
+    return replace(OutgoingTransfer(labels(number), "http://b.example", "http://a.example"), **others)  # type: ignore[arg-type]
+
+
+def incoming(number: int = 0, **others: object) -> IncomingTransfer:
+    made = IncomingTransfer(labels(number), A, KEY, "http://a.example", 1, "0" * 128)
+    return replace(made, **others)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[TransferLedger]:
+    made = SqliteTransferLedger(tmp_path / "data", tmp_path / "locks")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def chains(tmp_path: Path) -> Iterator[ChainStore]:
+    made = SqliteChainStore(tmp_path / "data")
+    yield made
+    made.close()
+
+
+def test_records_are_kept_whole(ledger: TransferLedger) -> None:
+    sent = outgoing(
+        stage=SenderStage.RELEASED, remote=ReceiverStage.HELD, to=B, token="t", acceptance="x", due=7, reason="why"
+    )
+    come = incoming(stage=ReceiverStage.HELD, begun=5, token="t", acceptance="x", attempts=3, since=9)
+    assert ledger.change_outgoing(sent.rep, lambda known: sent if known is None else known) == sent
+    assert ledger.change_incoming(come.rep, lambda known: come if known is None else known) == come
+    assert (ledger.outgoing(sent.rep), ledger.incoming(come.rep)) == (sent, come)
+
+
+def test_the_spelling_of_a_name_does_not_matter(ledger: TransferLedger) -> None:
+    ledger.change_outgoing(labels(0).rep, lambda _: outgoing())  # type: ignore[arg-type]
+    assert ledger.outgoing(RepositoryName.parse(str(labels(0).rep).upper().replace("/2009/", "/2009/"))) is not None
+
+
+def test_what_fails_changes_nothing(ledger: TransferLedger) -> None:
+    kept = outgoing()
+    ledger.change_outgoing(kept.rep, lambda _: kept)
+
+    def fail(_: OutgoingTransfer | None) -> OutgoingTransfer:
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        ledger.change_outgoing(kept.rep, fail)
+    assert ledger.outgoing(kept.rep) == kept
+
+
+def test_lists_are_by_stage_and_name(ledger: TransferLedger) -> None:
+    for number, stage in enumerate((ReceiverStage.WAITING, ReceiverStage.HELD, ReceiverStage.WAITING)):
+        ledger.change_incoming(labels(number).rep, lambda _, n=number, s=stage: incoming(n, stage=s))  # type: ignore[misc, arg-type]
+    found = ledger.list_incoming(ReceiverStage.WAITING)
+    assert [each.rep for each in found] == [labels(0).rep, labels(2).rep]
+    assert ledger.list_incoming(ReceiverStage.WAITING, after=str(labels(0).rep)) == found[1:]
+    assert (len(ledger.list_incoming(most=2)), ledger.count_waiting()) == (2, 2)
+
+
+def test_what_is_due_is_neither_at_an_end_nor_with_a_librarian(ledger: TransferLedger) -> None:
+    for number, stage in enumerate(ReceiverStage):
+        ledger.change_incoming(labels(number).rep, lambda _, n=number, s=stage: incoming(n, stage=s, due=10 - n))  # type: ignore[misc, arg-type]
+    assert [each.stage for each in ledger.due_incoming(10, 9)] == [ReceiverStage.HELD, ReceiverStage.ACCEPTED]
+    assert [each.stage for each in ledger.due_incoming(8, 9)] == [ReceiverStage.HELD]
+    ledger.change_outgoing(labels(0).rep, lambda _: outgoing(due=3))  # type: ignore[arg-type]
+    assert (len(ledger.due_outgoing(2, 9)), len(ledger.due_outgoing(3, 9))) == (0, 1)
+
+
+def test_items_are_found_by_the_other_archive(ledger: TransferLedger) -> None:
+    ledger.change_incoming(labels(1).rep, lambda _: incoming(1))  # type: ignore[arg-type]
+    ledger.change_outgoing(labels(2).rep, lambda _: outgoing(2, to=A))  # type: ignore[arg-type]
+    ledger.change_outgoing(labels(3).rep, lambda _: outgoing(3))  # type: ignore[arg-type]
+    assert ledger.with_peer(A) == (labels(1).rep, labels(2).rep)
+    assert ledger.with_peer(A, str(labels(1).rep)) == (labels(2).rep,)
+    assert ledger.with_peer(B) == ()
+
+
+def test_peers_and_what_is_untold_are_remembered(ledger: TransferLedger) -> None:
+    rep = labels(0).rep
+    assert rep is not None
+    for _ in range(2):
+        ledger.add_peer("http://b.example")
+        ledger.note_untold(rep)
+    assert (ledger.peers(), ledger.untold(9)) == (frozenset({"http://b.example"}), (rep,))
+    ledger.forget_untold(rep)
+    assert ledger.untold(9) == ()
+
+
+def test_a_directory_that_is_put_back_is_noticed(tmp_path: Path) -> None:
+    data, locks = tmp_path / "data", tmp_path / "locks"
+
+    def lost() -> bool:
+        ledger = SqliteTransferLedger(data, locks)
+        try:
+            return ledger.has_lost_track()
+        finally:
+            ledger.close()
+
+    def keep() -> None:
+        ledger = SqliteTransferLedger(data, locks)
+        ledger.keep_track()
+        ledger.close()
+
+    assert lost()
+    keep()
+    assert not lost()
+    shutil.copytree(data, tmp_path / "backup")
+    keep()
+    assert not lost()
+    for each in data.iterdir():
+        each.unlink()
+    shutil.copytree(tmp_path / "backup", data, dirs_exist_ok=True)
+    assert lost()
+    shutil.rmtree(locks)
+    keep()
+    assert not lost()
+    data.rename(tmp_path / "elsewhere")
+    shutil.copytree(tmp_path / "elsewhere", data)
+    assert lost()
+
+
+def test_chains_are_found_by_any_label_and_by_archive(chains: ChainStore) -> None:
+    forms: LabelForms = labels(0)
+    assert chains.chain(forms.labels[0]) == ()
+    chains.keep(forms.labels, ("one",), (A, B))
+    chains.keep(forms.labels, ("one", "two"), (A, B))
+    assert [chains.chain(label) for label in forms.labels] == [("one", "two")] * 2
+    assert chains.with_service(B) == ((str(forms.rep).lower(), ("one", "two")),)
+    assert chains.with_service(B, str(forms.rep)) == ()

@@ -1,0 +1,207 @@
+"""Archives on real stores in one process, between which Originals move; what goes between them is called, not sent.
+
+`cut` makes the line between two of them fail: before a request has come, or after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+from ibi.archive import life_cycle
+from ibi.composition.archive_store import open_store
+from ibi.federation.transfer_messages import reply_document
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Bytes, Change
+from ibi.model.item import Item
+from ibi.ports.transfers import PeerSilent
+from ibi.services.items.item_object import DOC, ITEM, is_other
+from ibi.services.items.item_repository import PendingItem
+from ibi.services.transfers.item_chains import ItemChains
+from ibi.services.transfers.receiving import Receiving
+from ibi.services.transfers.sending import Sending
+from ibi.services.transfers.tracking import Tracking
+from ibi.services.transfers.worker import TransferWorker
+from ibi.signing import PublicKey
+from ibi.storage.machine import MachineClocks
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
+from ibi.vocabulary import State
+from tests.support.memory.keys import MemoryKeyStore
+
+RESOLVER = "http://resolver.example"
+T = TypeVar("T")
+OnStep = Callable[[str], None]
+
+
+def _pass(_: str) -> None:
+    """Default: steps are not watched."""
+
+
+class TransferNetwork:
+    """The lines between Archives: the port `TransferPeers` for each of them."""
+
+    def __init__(self) -> None:
+        self.archives: dict[str, TransferArchive] = {}
+        self.cut: set[str] = set()
+        """Servers that do not answer."""
+        self.losses: set[int] = set()
+        """Numbers of messages whose answers are lost."""
+        self.messages = 0
+        self.told: dict[str, tuple[str, ...]] = {}
+        """What the resolver was told, by repository name."""
+
+    def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
+        reply = self._reach(url, lambda other: other.receiving.take_offer(offer, agreed=token == "agreed"))
+        return reply_document(reply)
+
+    def chain(self, url: str, label: Label) -> tuple[str, ...]:
+        return self._reach(url, lambda other: other.chains.chain(label).texts)
+
+    def releases(self, url: str, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
+        if url == RESOLVER:
+            self._check(url)
+            yield from self.told.items()
+            return
+        other = self._reach(url, lambda other: other)
+        for rep in other.ledger.with_peer(service):
+            yield str(rep), other.chains.chain(rep).texts
+
+    def tell(self, url: str, chain: tuple[str, ...]) -> None:
+        from ibi.federation.provenance import check_chain
+
+        self._check(url)
+        first = check_chain(chain, lambda *_: True).first_release
+        assert first is not None
+        self.told[str(first.labels.rep)] = chain
+
+    def archives_of(self) -> tuple[str, ...]:
+        return tuple(self.archives)
+
+    def _check(self, url: str) -> None:
+        if url in self.cut or (url != RESOLVER and url not in self.archives):
+            raise PeerSilent(peer=url, reason="the line is cut")
+
+    def _reach(self, url: str, ask: Callable[[TransferArchive], T]) -> T:
+        self._check(url)
+        answer = ask(self.archives[url])
+        self.messages += 1
+        if self.messages in self.losses:
+            raise PeerSilent(peer=url, reason="the answer was lost")
+        return answer
+
+
+class TransferArchive:
+    """One Archive on a data directory, with a key that follows from its name."""
+
+    def __init__(
+        self,
+        network: TransferNetwork,
+        name: str,
+        folder: Path,
+        opened: ExitStack,
+        *,
+        on_step: OnStep = _pass,
+        resolver: str | None = None,
+        is_new: bool = True,
+    ) -> None:
+        self.network, self.url = network, f"http://{name}.example"
+        self.service = LabelForms(RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00"))
+        self.keys = MemoryKeyStore(sha256(name.encode()).digest())
+        self.data = folder / name
+        self.store = opened.enter_context(open_store(self.data, on_step=on_step))
+        self.ledger = SqliteTransferLedger(self.data, folder / "locks")
+        opened.callback(self.ledger.close)
+        clocks, peers = MachineClocks(), _Peers(network)
+        self.tracking = Tracking(self.ledger, peers, url=self.url, resolver=resolver)
+        self.tracking.begin(is_new=is_new)
+        self.chains = ItemChains(
+            self.store,
+            self.service,
+            self.keys,
+            clocks,
+            keep_track=self.ledger.keep_track,
+            in_doubt=lambda: self.tracking.in_doubt,
+        )
+        self.sending = Sending(self.chains, self.ledger, peers, clocks, url=self.url, on_step=on_step)
+        self.receiving = Receiving(
+            self.chains,
+            self.ledger,
+            peers,
+            self,
+            clocks,
+            url=self.url,
+            is_key_of=network_keys(network),
+            on_step=on_step,
+        )
+        self.worker = TransferWorker(
+            self.chains, self.ledger, self.sending, self.receiving, self.tracking, peers, resolver=resolver
+        )
+        network.archives[self.url] = self
+
+    def item(self, label: Label) -> Item | None:
+        return self.store.catalog.find(label)
+
+    def state(self, label: Label) -> State | None:
+        item = self.item(label)
+        return None if item is None else item.state
+
+    def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
+        """The port `BringsCopies`: the object of the other, byte for byte."""
+        assert source is not None
+        self.network._check(source)
+        other = self.network.archives[source].store
+        found = other.find(label)
+        name = str(found.rep)
+        kept = other.content.read(name)
+
+        def read(path: str) -> bytes:
+            with other.open_record(name, path, kept.head.number) as record:
+                return record.read_all()
+
+        copy = replace(found, state=State.COPY, source=source.removeprefix("http://"), owner=None)
+        here = self.item(label)
+        life_cycle.require(here, life_cycle.Act.COPY if here is None else life_cycle.Act.REFRESH)
+        new = PendingItem(
+            name,
+            lambda _: copy,
+            {path.removeprefix(DOC): Bytes(read(path)) for path in kept.head.files if path.startswith(DOC)},
+            Change("copy", "Copied", Instant(kept.head.change.at.seconds)),
+            record=read(ITEM),
+            others={path: Bytes(read(path)) for path in kept.head.files if is_other(path)},
+        )
+        with self.store.changing(name), self.store.locks.hold(name):
+            stored = self.store.create(new) if here is None else self.store.revise(new, self.store.read(name).head)
+            self.store.list(stored)
+        return copy
+
+
+class _Peers:
+    """What an Archive asks of the network; a resolver knows all Archives."""
+
+    def __init__(self, network: TransferNetwork) -> None:
+        self._network = network
+        self.send_offer, self.chain, self.releases, self.tell = (
+            network.send_offer,
+            network.chain,
+            network.releases,
+            network.tell,
+        )
+
+    def archives(self, url: str) -> tuple[str, ...]:
+        self._network._check(url)
+        return self._network.archives_of()
+
+
+def network_keys(network: TransferNetwork) -> Callable[[Label, PublicKey], bool]:
+    def is_key_of(who: Label, key: PublicKey) -> bool:
+        return any(
+            who in each.service.labels and key == each.keys.signing_key().public for each in network.archives.values()
+        )
+
+    return is_key_of

@@ -1,0 +1,323 @@
+"""Originals that move between Archives on real stores: what each has, before, between and after."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ibi.archive.errors import ServiceItemStays, UntransferableItem
+from ibi.errors import IbiError
+from ibi.federation.provenance import check_chain
+from ibi.federation.transfer import TransferRefused
+from ibi.federation.transfer_messages import Offer, sign_offer
+from ibi.label import RepositoryName
+from ibi.model.item import Item
+from ibi.model.transfer_record import ReceiverStage, SenderStage
+from ibi.services.transfers.provenance_check import ProvenanceCheck
+from ibi.services.transfers.tracking import StillInDoubt
+from ibi.signing import SigningKey
+from ibi.vocabulary import State
+from tests.support.deposit_samples import CountedLabels, deposits, draft, put, sources
+from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, network_keys
+
+
+@pytest.fixture
+def network() -> TransferNetwork:
+    return TransferNetwork()
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def a(network: TransferNetwork, tmp_path: Path, opened: ExitStack) -> TransferArchive:
+    return TransferArchive(network, "a", tmp_path, opened)
+
+
+@pytest.fixture
+def b(network: TransferNetwork, tmp_path: Path, opened: ExitStack) -> TransferArchive:
+    return TransferArchive(network, "b", tmp_path, opened)
+
+
+@pytest.fixture
+def item(a: TransferArchive) -> Item:
+    return put(deposits(a.store))
+
+
+def give(a: TransferArchive, b: TransferArchive, item: Item) -> SenderStage:
+    a.sending.begin(item, b.url, "agreed")
+    for _ in range(3):
+        b.receiving.go_on(item.rep)
+        a.sending.go_on(item.rep)
+    kept = a.ledger.outgoing(item.rep)
+    assert kept is not None
+    return kept.stage
+
+
+def test_an_original_moves(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    assert give(a, b, item) is SenderStage.DONE
+    left, come = a.item(item.rep), b.item(item.rep)
+    assert left is not None
+    assert come is not None
+    assert (left.state, left.transferred_to) == (State.COPY, b.service.rep)
+    assert (come.state, come.source, come.transferred_to) == (State.ORIGINAL, None, None)
+    assert (come.files, come.metadata, come.labels) == (item.files, item.metadata, item.labels)
+    assert a.chains.chain(item.rep) == b.chains.chain(item.rep)
+
+
+def test_before_the_release_the_sender_has_the_original_and_afterwards_the_receiver(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    a.sending.begin(item, b.url, "agreed")
+    assert (a.state(item.rep), b.state(item.rep)) == (State.ORIGINAL, None)
+    b.receiving.go_on(item.rep)
+    assert (a.state(item.rep), b.state(item.rep)) == (State.ORIGINAL, State.COPY)
+    a.sending.go_on(item.rep)
+    assert (a.state(item.rep), b.state(item.rep)) == (State.COPY, State.COPY)
+    b.receiving.go_on(item.rep)
+    assert (a.state(item.rep), b.state(item.rep)) == (State.COPY, State.ORIGINAL)
+
+
+def test_the_chain_can_be_checked_by_all(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    give(a, b, item)
+    chain = check_chain(b.chains.chain(item.rep).texts, network_keys(network), item.labels)
+    assert chain.successors == (b.service.rep,)
+    for each in (a, b):
+        check = ProvenanceCheck(each.store, each.service, (each.keys.signing_key().public,), network_keys(network))
+        assert [found.problems for found in check.check_all()] == [()]
+
+
+def test_a_second_move_goes_on_from_the_first(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    c = TransferArchive(network, "c", tmp_path, opened)
+    give(a, b, item)
+    moved = b.item(item.rep)
+    assert moved is not None
+    assert give(b, c, moved) is SenderStage.DONE
+    assert [each.state(item.rep) for each in (a, b, c)] == [State.COPY, State.COPY, State.ORIGINAL]
+    assert c.chains.chain(item.rep).successors == (b.service.rep, c.service.rep)
+
+
+def test_an_original_comes_home(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    give(a, b, item)
+    moved = b.item(item.rep)
+    assert moved is not None
+    assert give(b, a, moved) is SenderStage.DONE
+    assert (a.state(item.rep), b.state(item.rep)) == (State.ORIGINAL, State.COPY)
+
+
+def test_updates_on_the_way_are_brought_before_the_release(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    given = sources(a=b"corrected")
+    deposits(a.store).update(item.rep, draft(*given), given, "Ana")
+    for _ in range(4):
+        a.sending.go_on(item.rep)
+        b.receiving.go_on(item.rep)
+    come = b.item(item.rep)
+    assert come is not None
+    assert (come.state, come.version) == (State.ORIGINAL, 2)
+
+
+def test_without_a_token_a_librarian_is_asked(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    kept = a.sending.begin(item, b.url)
+    assert kept.remote is ReceiverStage.WAITING
+    b.worker.step()
+    assert b.state(item.rep) is None
+    assert b.receiving.accept(item.rep).stage is ReceiverStage.HELD
+    a.sending.go_on(item.rep)
+    assert b.receiving.go_on(item.rep).stage is ReceiverStage.TAKEN
+
+
+def test_what_is_declined_stays(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    a.sending.begin(item, b.url)
+    b.receiving.decline(item.rep)
+    assert a.sending.go_on(item.rep).stage is SenderStage.DECLINED
+    assert a.state(item.rep) is State.ORIGINAL
+
+
+def test_an_archive_that_holds_the_copy_does_not_decline_any_more(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    with pytest.raises(TransferRefused, match="may be on its way"):
+        b.receiving.decline(item.rep)
+
+
+def test_what_is_withdrawn_stays_and_ends_at_the_receiver(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    a.sending.withdraw(item.rep)
+    assert b.receiving.go_on(item.rep).stage is ReceiverStage.ENDED
+    assert a.sending.go_on(item.rep).stage is SenderStage.WITHDRAWN
+    assert a.state(item.rep) is State.ORIGINAL
+
+
+def test_what_is_released_cannot_be_withdrawn(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    give(a, b, item)
+    with pytest.raises(TransferRefused):
+        a.sending.withdraw(item.rep)
+
+
+def test_a_release_of_a_transfer_that_was_withdrawn_meanwhile_is_not_kept(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    from ibi.federation.transfer import KeepRelease, sender_hears
+    from ibi.federation.transfer_messages import read_reply
+
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    kept, here = a.ledger.outgoing(item.rep), a.chains.here(item.rep)
+    assert kept is not None
+    offer = Offer(item.labels, 1, a.service.labels[0], a.url, b.url, str(here.manifest))
+    reply = read_reply(b.network.send_offer(b.url, sign_offer(offer, a.keys.signing_key())))
+    _, step = sender_hears(kept, here, reply, 0)
+    assert isinstance(step, KeepRelease)
+    a.sending.withdraw(item.rep)
+    assert not a.chains.keep_release(item.rep, step, "x", lambda: False)
+    assert a.state(item.rep) is State.ORIGINAL
+
+
+def test_what_may_not_go_is_refused(a: TransferArchive, b: TransferArchive) -> None:
+    made = deposits(a.store, CountedLabels(5))
+    given = sources(a=b"x")
+    item = made.deposit(draft(*given), given, "Ana", transferable=False)
+    with pytest.raises(UntransferableItem):
+        a.sending.check(item, b.url)
+    with pytest.raises(IbiError, match="this Archive itself"):
+        a.sending.check(put(deposits(a.store, CountedLabels(6))), a.url)
+    a.chains.service = item.labels
+    with pytest.raises(ServiceItemStays):
+        a.sending.check(item, b.url)
+
+
+def test_an_offer_to_another_address_is_refused(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    offer = Offer(item.labels, 1, a.service.labels[0], a.url, "http://c.example", "0" * 128)
+    with pytest.raises(TransferRefused, match="was offered to"):
+        b.receiving.take_offer(sign_offer(offer, a.keys.signing_key()), agreed=True)
+
+
+def test_an_original_is_not_offered_to_who_has_it(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    offer = Offer(item.labels, 1, b.service.labels[0], b.url, a.url, "0" * 128)
+    with pytest.raises(TransferRefused, match="the Original is here"):
+        a.receiving.take_offer(sign_offer(offer, b.keys.signing_key()), agreed=True)
+
+
+def test_another_cannot_end_a_transfer(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    forged = Offer(item.labels, 1, a.service.labels[0], a.url, b.url, "0" * 128, withdrawn=True)
+    with pytest.raises(TransferRefused):
+        b.receiving.take_offer(sign_offer(forged, SigningKey(b"z" * 32)), agreed=False)
+    assert give(a, b, item) is SenderStage.DONE
+
+
+def test_a_lost_answer_changes_nothing(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    network.losses = {1, 3, 4, 6}
+    for _ in range(6):
+        give(a, b, item)
+    assert give(a, b, item) is SenderStage.DONE
+    assert (a.state(item.rep), b.state(item.rep)) == (State.COPY, State.ORIGINAL)
+
+
+def test_the_resolver_is_told(network: TransferNetwork, tmp_path: Path, opened: ExitStack) -> None:
+    a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER)
+    b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER)
+    item = put(deposits(a.store))
+    give(a, b, item)
+    b.worker.step()
+    assert network.told[str(item.rep)] == b.chains.chain(item.rep).texts
+    assert b.ledger.untold(10) == ()
+
+
+class TestABackupThatIsPutBack:
+    """The directory of the sender, or of the receiver, is put back as it was before the transfer."""
+
+    @pytest.fixture
+    def item(self, network: TransferNetwork, tmp_path: Path) -> Item:
+        with ExitStack() as opened:
+            a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER)
+            TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER)
+            item = put(deposits(a.store))
+        for name in "ab":
+            shutil.copytree(tmp_path / name, tmp_path / f"backup-{name}")
+        with ExitStack() as opened:
+            a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+            b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
+            assert not a.tracking.in_doubt
+            assert give(a, b, item) is SenderStage.DONE
+            b.worker.step()
+        return item
+
+    def put_back(self, folder: Path, name: str) -> None:
+        """In place: the directory itself is the same."""
+        for each in (folder / name).iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        shutil.copytree(folder / f"backup-{name}", folder / name, dirs_exist_ok=True)
+
+    def test_the_sender_asks_before_it_says_original(
+        self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+    ) -> None:
+        self.put_back(tmp_path, "a")
+        TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        network.cut = {RESOLVER}
+        a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        assert a.tracking.is_silent
+        a.worker.step()
+        assert a.tracking.is_silent
+        network.cut = set()
+        assert not a.tracking.ask(a.chains, a.receiving)
+        assert not a.tracking.is_silent
+        assert a.state(item.rep) is State.COPY
+        assert a.chains.chain(item.rep).successors == (RepositoryName.parse("b.example/ibi/2020/01.01.00.00"),)
+
+    def test_the_sender_releases_nothing_a_second_time(
+        self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+    ) -> None:
+        self.put_back(tmp_path, "a")
+        network.told.clear()  # a resolver that has just started
+        network.cut = {"http://b.example"}
+        TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        c = TransferArchive(network, "c", tmp_path, opened, resolver=RESOLVER)
+        a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        a.tracking.ask(a.chains, a.receiving)
+        assert not a.tracking.is_silent  # all were tried
+        with pytest.raises(StillInDoubt, match=r"b\.example"):
+            a.tracking.require_sure()
+        a.sending.begin(item, c.url, "agreed")
+        assert c.ledger.incoming(item.rep) is None
+        network.cut = set()
+        a.tracking.ask(a.chains, a.receiving)
+        assert (a.state(item.rep), a.tracking.in_doubt) == (State.COPY, False)
+
+    def test_the_receiver_takes_the_original_again(
+        self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+    ) -> None:
+        self.put_back(tmp_path, "b")
+        a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        before = a.chains.chain(item.rep)
+        b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        assert b.state(item.rep) is None
+        b.tracking.ask(b.chains, b.receiving)
+        b.receiving.go_on(item.rep)
+        assert b.state(item.rep) is State.ORIGINAL
+        assert b.chains.chain(item.rep) == before
+
+    def test_a_directory_that_was_not_put_back_is_not_in_doubt(
+        self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+    ) -> None:
+        a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        assert not a.tracking.in_doubt
