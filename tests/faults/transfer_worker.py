@@ -45,9 +45,8 @@ def main(folder: Path, orders: Orders) -> None:
             TransferArchive(network, name, folder, opened, on_step=orders.killer(name), is_new=False) for name in "ab"
         )
         item = a.store.find(label)
-        for _ in range(ROUNDS):
-            known = a.ledger.outgoing(item.rep)
-            if known is None:
+        for number in range(ROUNDS):
+            if number == 0:  # a command that is given again
                 a.sending.begin(item, b.url, "agreed")
             else:
                 a.sending.go_on(item.rep)
