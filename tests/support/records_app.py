@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,18 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import open_store
+from ibi.composition.claim_exchange import claim_context
 from ibi.model.account import Scope
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.jobs import CopyWork
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
+from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.transport.item_source import HttpItemSources
 from tests.support.archive_app import BASE, NOW, SERVICE
@@ -108,14 +111,24 @@ async def records_app(data: Path, **options: Any) -> AsyncIterator[RecordsApp]:
 
 @contextmanager
 def unstarted_records_app(
-    data: Path, *, largest: int = 10_000_000, days: int = 30, quota: DraftQuota = NO_QUOTA, **options: Any
+    data: Path,
+    *,
+    largest: int = 10_000_000,
+    days: int = 30,
+    quota: DraftQuota = NO_QUOTA,
+    has_inbox: bool = False,
+    **options: Any,
 ) -> Iterator[RecordsApp]:
-    """For a server, which starts it."""
+    """For a server, which starts it. With an inbox nothing is sent: there is no courier."""
     clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
-    with open_store(data) as store, closing(SqliteCopyJobs(data)) as jobs:
+    with open_store(data) as store, closing(SqliteCopyJobs(data)) as jobs, ExitStack() as opened:
         staging = CopyParts(data)
         copying = Copying(store, HttpItemSources(), staging, clocks, CopyRules())
         copy_work = CopyWork(jobs, copying, staging)
+        exchange = None
+        if has_inbox:
+            notifications = opened.enter_context(closing(SqliteNotifications(data)))
+            exchange = claim_context(notifications, store, clocks, SERVICE)
         drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days, quota), service=SERVICE)
         site = ArchiveSite(
             profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
@@ -127,8 +140,15 @@ def unstarted_records_app(
             usage=usage,
             feed=store.changes,
             item_services=ItemServices(
-                store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}, copy_work=copy_work
+                store,
+                drafts,
+                clocks,
+                SERVICE,
+                standing=lambda: {"membership": "off"},
+                copy_work=copy_work,
+                exchange=exchange,
             ),
+            inbox=None if exchange is None else NotificationInbox(exchange),
             **options,
         )
         minting = made(clocks=clocks, tokens=tokens, archive=site)

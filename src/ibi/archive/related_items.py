@@ -282,6 +282,17 @@ def withdraw_translation(item: Item, language: LanguageTag) -> Item:
     return replace(item, translations=tuple(entry for entry in item.translations if entry[0] != language))
 
 
+def learn_texts(item: Item, texts: Translations) -> Item:
+    """`item`, a translation of something elsewhere, with the texts of its group by the word of the source's Archive,
+    which is the whole of what it knows of them."""
+    require(item, Act.RELATE)
+    own = tuple(entry for entry in item.translations if entry[0] == item.language)
+    others = tuple(
+        (tag, forms) for tag, forms in texts if tag != item.language and not name_one_item(forms, item.labels)
+    )
+    return replace(item, translations=(*own, *others))
+
+
 def described_by(catalog: Catalog, item: Item) -> LabelForms | None:
     """What `item` is the metadata of: by what it says itself, or by what the source says that it translates."""
     if item.describes is not None or item.translation_of is None:

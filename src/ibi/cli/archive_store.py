@@ -6,6 +6,7 @@ import getpass
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,9 @@ from ibi.services.items.relating import Relating
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
+
+if TYPE_CHECKING:
+    from ibi.services.notifications.answering import RemoteClaims
 
 
 class _MintWhenAsked:
@@ -87,6 +91,18 @@ def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archi
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
         claims = ItemClaims(store, deposits, COMMAND)
         yield Archive(settings, store, deposits, Relating(store, deposits), claims, record)
+
+
+@contextmanager
+def opened_remote_claims(archive: Archive) -> Iterator[RemoteClaims]:
+    """Claims between the Archive and others. Answers are sent by the server of the data directory, when it runs."""
+    from ibi.composition.claim_exchange import claim_context
+    from ibi.services.notifications.answering import RemoteClaims
+    from ibi.storage.sqlite.notifications import SqliteNotifications
+
+    service = None if archive.record is None else archive.record.service
+    with closing(SqliteNotifications(archive.settings.data)) as notifications:
+        yield RemoteClaims(claim_context(notifications, archive.store, MachineClocks(), service), archive.deposits)
 
 
 def account_named(settings: Settings, text: str | None) -> str | None:

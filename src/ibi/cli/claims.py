@@ -1,7 +1,8 @@
-"""`ibi claims`: claims on items of other owners."""
+"""`ibi claims`: claims on items of other owners, here and at other Archives."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,10 +11,12 @@ from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ibi.config import Settings
     from ibi.label import Label
+
+_NO_INBOX = 404
 
 
 @click.command()
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--accept", is_flag=True, help="Let LABEL name CLAIMANT, as CLAIMANT says.")
 @click.option("--decline", is_flag=True, help="Let LABEL not name CLAIMANT; it can still be accepted later.")
 @click.option("--declined", is_flag=True, help="List the claims that were declined.")
+@click.option("--accepted", is_flag=True, help="List the claims that were accepted.")
 @as_json_option
 @setting_options("data", "config", "server", "token")
 def claims(
@@ -31,37 +35,72 @@ def claims(
     accept: bool,
     decline: bool,
     declined: bool,
+    accepted: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
     """List the claims that wait for an answer, or answer one: an edition, a translation or metadata of an item that
-    belongs to another account."""
+    belongs to another account or is kept by another Archive, or a review."""
     from ibi.cli.labels import read_label
 
-    if accept and decline:
-        raise click.UsageError("give --accept or --decline")
+    if (accept and decline) or (accepted and declined):
+        raise click.UsageError("give --accept or --decline" if accept else "give --accepted or --declined")
     settings = settings_from(**flags)
     if not (accept or decline):
         if label is not None:
             raise click.UsageError("say what becomes of the claim: --accept or --decline")
-        _print(_listed(settings, "declined" if declined else "pending"), as_json=as_json)
+        state = "declined" if declined else "accepted" if accepted else "pending"
+        _print(_listed(settings, state), as_json=as_json)
         return
-    if label is None or claimant is None or declined:
+    if label is None or claimant is None or declined or accepted:
         raise click.UsageError("name the item and its claimant: ibi claims LABEL CLAIMANT --accept")
-    _answer(settings, read_label(label), read_label(claimant), is_accepted=accept, as_json=as_json)
+    _answer(settings, read_label(label), _claimant(claimant), is_accepted=accept, as_json=as_json)
 
 
-def _listed(settings: Settings, state: str) -> Iterable[dict[str, Any]]:
+def _claimant(text: str) -> Label | str:
+    """An item; or something by its address, if that is no link to an item."""
+    from ibi.cli.labels import read_label
+    from ibi.errors import InvalidInput
+
+    try:
+        return read_label(text)
+    except InvalidInput:
+        if "://" in text:
+            return text
+        raise
+
+
+def _listed(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
+    """Claims within the Archive, those that others make, and those that items here make on items elsewhere."""
     if settings.is_remote:
-        from ibi.cli.remote_items import records_client
-
-        return records_client(settings).claims(state)
+        yield from _listed_by_server(settings, state)
+        return
     from ibi.archive.related_items import ClaimState
-    from ibi.cli.archive_store import opened_archive
+    from ibi.cli.archive_store import opened_archive, opened_remote_claims
+    from ibi.model.notification import RemoteClaimState
     from ibi.services.items.claims import claim_document
+    from ibi.services.notifications.answering import received_document, sent_document
 
     with opened_archive(settings) as archive:
-        return [claim_document(claim) for claim in archive.claims.list({ClaimState(state)})]
+        yield from [claim_document(claim) for claim in archive.claims.list({ClaimState(state)})]
+        with opened_remote_claims(archive) as remote:
+            wanted = {RemoteClaimState(state)}
+            yield from [{**received_document(*claim), "direction": "received"} for claim in remote.received(wanted)]
+            yield from [{**sent_document(*claim), "direction": "sent"} for claim in remote.sent(wanted)]
+
+
+def _listed_by_server(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
+    from ibi.cli.remote_items import records_client
+    from ibi.transport.errors import ServerRefused
+
+    client = records_client(settings)
+    yield from client.claims(state)
+    try:
+        for direction in ("received", "sent"):
+            yield from ({**claim, "direction": direction} for claim in client.remote_claims(direction, state))
+    except ServerRefused as refusal:
+        if refusal.parameters.get("status") != _NO_INBOX:
+            raise
 
 
 def _print(found: Iterable[dict[str, Any]], *, as_json: bool) -> None:
@@ -70,9 +109,25 @@ def _print(found: Iterable[dict[str, Any]], *, as_json: bool) -> None:
     for claim in found:
         if as_json:
             print_json(claim)
-            continue
-        claimant, item = (f"{claim.get(name)} ({_owner(claim.get(f'{name}_owner'))})" for name in ("claimant", "item"))
-        click.echo(printable(f"{claimant} says {claim.get('relation')} {item}"))
+        else:
+            click.echo(printable(_words(claim)))
+
+
+def _words(claim: Mapping[str, Any]) -> str:
+    match claim.get("direction"):
+        case "received":
+            checked = f"{claim.get('check')}{_because(claim.get('reason'))}"
+            said = f"{claim.get('claimant')} ({claim.get('archive')}) says {claim.get('relation')}"
+            return f"{said} {claim.get('item')} ({_owner(claim.get('item_owner'))}): {checked}"
+        case "sent":
+            said = f"{claim.get('claimant')} ({_owner(claim.get('claimant_owner'))}) says {claim.get('relation')}"
+            return f"{said} {claim.get('item')} (elsewhere): {claim.get('delivery')}{_because(claim.get('reason'))}"
+    claimant, item = (f"{claim.get(name)} ({_owner(claim.get(f'{name}_owner'))})" for name in ("claimant", "item"))
+    return f"{claimant} says {claim.get('relation')} {item}"
+
+
+def _because(reason: object) -> str:
+    return "" if reason is None else f", {reason}"
 
 
 def _owner(account: object) -> str:
@@ -81,7 +136,7 @@ def _owner(account: object) -> str:
     return shown_account(None if account is None else str(account))
 
 
-def _answer(settings: Settings, label: Label, claimant: Label, *, is_accepted: bool, as_json: bool) -> None:
+def _answer(settings: Settings, label: Label, claimant: Label | str, *, is_accepted: bool, as_json: bool) -> None:
     from ibi.cli.item_output import links, print_item
 
     if settings.is_remote:
@@ -91,9 +146,15 @@ def _answer(settings: Settings, label: Label, claimant: Label, *, is_accepted: b
         item = item_of(record, settings)
         print_item(item, links_of(record, item), as_json=as_json)
         return
-    from ibi.cli.archive_store import opened_archive, who
+    from ibi.cli.archive_store import opened_archive, opened_remote_claims, who
+    from ibi.vocabulary import State
 
     with opened_archive(settings) as archive:
-        answer = archive.claims.accept if is_accepted else archive.claims.decline
-        item = answer(label, claimant, who())
+        held = None if isinstance(claimant, str) else archive.store.catalog.find(claimant)
+        if held is None or held.state is State.COPY or isinstance(claimant, str):
+            with opened_remote_claims(archive) as remote:
+                item = (remote.accept if is_accepted else remote.decline)(label, claimant, who())
+        else:
+            answer = archive.claims.accept if is_accepted else archive.claims.decline
+            item = answer(label, claimant, who())
     print_item(item, links(item, settings), as_json=as_json)

@@ -11,6 +11,7 @@ import structlog
 from ibi import __version__
 from ibi.cli.person import sign_in_url
 from ibi.composition.archive_site import dump_schedule, open_archive_site, own_addresses, verification_schedule
+from ibi.composition.claim_exchange import claim_courier
 from ibi.composition.copy_work import SourceFinder
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
@@ -101,6 +102,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             subscriptions=open_subscriptions(
                 settings, archive, own_addresses(public_url, url_of(listener)), finder, audit, opened
             ),
+            courier=claim_courier(settings, archive, resolver, listening),
             checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
         )
 

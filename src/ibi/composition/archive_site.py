@@ -13,6 +13,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
+from ibi.composition.claim_exchange import claim_context, tell_of_lost_claims
 from ibi.composition.copies import copying_here
 from ibi.composition.copy_work import SourceFinder, open_copy_work
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
@@ -36,12 +37,15 @@ from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.membership.named_copies import NamedCopyHolders
 from ibi.services.minting.mint_queue import LocalLabels
+from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles, ServedAddress
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.dump_files import DumpDirectory
 from ibi.storage.key_files import ARCHIVE
+from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 
@@ -121,6 +125,7 @@ def open_archive_site(
     opened.callback(given_out.close)
     signing = own_keys(settings.data, ARCHIVE)
     own = own_addresses(public_url, listening_url)
+    exchange = _open_exchange(settings, store, minter, record, opened)
     site = ArchiveSite(
         profile=ArchiveProfile(
             Origin.of_url(public_url).authority,
@@ -144,7 +149,7 @@ def open_archive_site(
         given_out=given_out,
         usage=usage,
         is_robot=is_robot,
-        item_services=_item_services(settings, store, minter, record, own, finder, opened),
+        item_services=_item_services(settings, store, minter, record, own, finder, opened, exchange),
         transfers=open_transfers(
             settings,
             store,
@@ -169,6 +174,7 @@ def open_archive_site(
         warn_of_url=partial(undeclared_host, settings, public_url),
         public_key=signing.read_public,
         is_sandbox=minter.identity.sandbox,
+        inbox=None if exchange is None else NotificationInbox(exchange),
     )
     return site, store.check
 
@@ -242,6 +248,16 @@ def own_addresses(*urls: str) -> frozenset[tuple[str, int]]:
     return frozenset((origin.host, origin.effective_port) for origin in origins)
 
 
+def _open_exchange(
+    settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord, opened: ExitStack
+) -> ClaimContext | None:
+    if not settings.notify.inbox:
+        return None
+    notifications = SqliteNotifications(settings.data, tell_of_lost_claims)
+    opened.callback(notifications.close)
+    return claim_context(notifications, store, minter.clocks, record.service, sandbox=minter.identity.sandbox)
+
+
 def _item_services(
     settings: Settings,
     store: ArchiveStore,
@@ -250,6 +266,7 @@ def _item_services(
     own: frozenset[tuple[str, int]],
     finder: SourceFinder | None,
     opened: ExitStack,
+    exchange: ClaimContext | None = None,
 ) -> ItemServices:
     """The services that take deposits. Abandoned drafts are removed now, and later when others are begun."""
     archive = settings.archive
@@ -270,6 +287,7 @@ def _item_services(
             **dict(integrity_status(store)),
         },
         copy_work=open_copy_work(settings, store, record, minter.clocks, own, finder, opened),
+        exchange=exchange,
     )
 
 

@@ -41,6 +41,7 @@ from ibi.config.kinds import (
     Url,
     seconds,
 )
+from ibi.config.notify_settings import NotifySettings
 from ibi.config.resolve_settings import ResolveSettings
 from ibi.model.minting import Identity
 from ibi.origin import bracketed
@@ -337,6 +338,7 @@ class Settings:
     archive: ArchiveSettings
     resolve: ResolveSettings
     copies: CopySettings
+    notify: NotifySettings
     site: SiteSettings
     mail: MailSettings
     file: Path | None

@@ -23,6 +23,7 @@ from ibi.model.errors import InvalidItem
 from ibi.model.file import File, RecordedFiles, comparable_path
 from ibi.model.later_members import LaterMembers
 from ibi.model.metadata import DescriptiveMetadata, checked_text
+from ibi.model.notification import RelatedLink
 from ibi.model.visibility import Visibility
 from ibi.vocabulary import ArchiveProtocol, State
 
@@ -118,6 +119,8 @@ class Item:
     metadata_item: LabelForms | None = None
     """The IBI of its metadata, if that was given one."""
     describes: LabelForms | None = None
+    related: tuple[RelatedLink, ...] = ()
+    """Reviews and other things elsewhere that were accepted to be shown with it."""
 
     transferable: bool = True
     source: str | None = None

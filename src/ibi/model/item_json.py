@@ -39,13 +39,14 @@ from ibi.model.json_fields import (
 )
 from ibi.model.later_members import LaterMembers, Shape, join_later, split_later
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.notification import ClaimRelation, RelatedLink
 from ibi.model.visibility import Visibility, network
 from ibi.vocabulary import ArchiveProtocol, State
 
 SCHEMA: Final = 2
 """The latest version of both documents. What is written has the number of the first version that has all its members:
 so an Archive with an older version reads what it can, and refuses the rest."""
-_SINCE_2: Final = frozenset({"alternates", "owner", "declined", "source_protocol", "original_tombstone"})
+_SINCE_2: Final = frozenset({"alternates", "owner", "declined", "related", "source_protocol", "original_tombstone"})
 
 Document = dict[str, Any]
 
@@ -96,6 +97,7 @@ def item_document(item: Item) -> Document:
             "alternates": [alternate_document(alternate) for alternate in item.alternates],
             **{name: forms_document(getattr(item, name)) for name in _LINKS},
             "translations": {str(tag): forms_document(forms) for tag, forms in item.translations},
+            "related": [_related_document(link) for link in item.related],
         }
     )
     is_recent = item.visibility.embargo_reason is not None or any("crc32" in file for file in document.get("files", ()))
@@ -141,6 +143,10 @@ def file_document(file: File) -> Document:
 
 def alternate_document(alternate: Alternate) -> Document:
     return {"scheme": alternate.scheme, "value": alternate.value}
+
+
+def _related_document(link: RelatedLink) -> Document:
+    return _without_absent({"kind": link.kind.value, "url": link.url, "name": link.name, "relation": link.relation})
 
 
 def metadata_document(metadata: DescriptiveMetadata) -> Document:
@@ -237,6 +243,15 @@ def _read_alternate(fields: Fields) -> Alternate:
     return Alternate(fields.required("scheme", string), fields.required("value", string))
 
 
+_read_kind = of_string(member(ClaimRelation))
+
+
+@of_object
+def _read_related(fields: Fields) -> RelatedLink:
+    kind, url = fields.required("kind", _read_kind), fields.required("url", string)
+    return RelatedLink(kind, url, fields.nullable("name", string), fields.nullable("relation", string))
+
+
 @of_object
 def _read_text(fields: Fields) -> Text:
     return Text(fields.required("value", string), fields.nullable("language", _read_tag))
@@ -293,6 +308,7 @@ def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, Lab
 
 _read_files = many(read_file)
 read_alternates = many(_read_alternate)
+_read_related_links = many(_read_related)
 _NO_METADATA = DescriptiveMetadata()
 
 
@@ -311,6 +327,7 @@ def _read_shared(fields: Fields) -> Document:
         "alternates": fields.optional("alternates", read_alternates, ()),
         **{name: fields.nullable(name, read_forms) for name in _LINKS},
         "translations": fields.optional("translations", _read_translations, ()),
+        "related": fields.optional("related", _read_related_links, ()),
     }
     fields.finish()
     return values
@@ -352,7 +369,7 @@ _ITEM_SHAPE: Final = Shape(
     frozenset(
         {
             *("schema", "labels", "version", "created", "updated", "language", "metadata", "files"),
-            *("target", "target_url", "visibility", "alternates", "translations", *_LINKS),
+            *("target", "target_url", "visibility", "alternates", "translations", "related", *_LINKS),
         }
     ),
     objects={
@@ -361,7 +378,11 @@ _ITEM_SHAPE: Final = Shape(
         "visibility": Shape(frozenset({"networks", "embargo", "listing", "embargo_reason"})),
     },
     links=dict.fromkeys(_LINKS, _FORMS_SHAPE),
-    lists={"files": _FILE_SHAPE, "alternates": Shape(frozenset({"scheme", "value"}))},
+    lists={
+        "files": _FILE_SHAPE,
+        "alternates": Shape(frozenset({"scheme", "value"})),
+        "related": Shape(frozenset({"kind", "url", "name", "relation"})),
+    },
     tables={"translations": _FORMS_SHAPE},
 )
 _TOMBSTONE_SHAPE: Final = Shape(

@@ -41,6 +41,9 @@ from ibi.services.items.versions import Restoring, Versions
 from ibi.services.membership.named_copies import NamedCopyHolders
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, confirm
+from ibi.services.notifications.answering import RemoteClaims
+from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
@@ -58,7 +61,9 @@ def _nothing() -> Mapping[str, object]:
     return {}
 
 
-class _NoLabels:
+class NoLabels:
+    """Stands for a minter where published items are changed and none is made."""
+
     def reserve(self, key: str | None = None) -> LabelForms:
         raise AssertionError("new items come from drafts")
 
@@ -76,10 +81,12 @@ class ItemServices:
     """The status of the Archive: its membership in its resolver, and the state of its store."""
     copy_work: CopyWork | None = None
     """Jobs that make Copies."""
+    exchange: ClaimContext | None = None
+    """What is exchanged with other Archives about claims; None if nothing is."""
 
     def deposits_of(self, actor: Actor) -> Deposits:
         """Changes of published items, as far as the actor may make them."""
-        return Deposits(self.repository, _NoLabels(), self.clocks, service=self.service, actor=actor)
+        return Deposits(self.repository, NoLabels(), self.clocks, service=self.service, actor=actor)
 
     def relating_of(self, actor: Actor) -> Relating:
         return Relating(self.repository, self.deposits_of(actor))
@@ -90,6 +97,10 @@ class ItemServices:
 
     def claims_of(self, actor: Actor) -> ItemClaims:
         return ItemClaims(self.repository, self.deposits_of(actor), actor)
+
+    def remote_claims_of(self, actor: Actor) -> RemoteClaims | None:
+        """Claims between this Archive and others, as far as they concern the actor."""
+        return None if self.exchange is None else RemoteClaims(self.exchange, self.deposits_of(actor))
 
 
 T = TypeVar("T")
@@ -180,6 +191,8 @@ class ArchiveSite:
     """The key with which the Archive signs."""
     copy_holders: NamedCopyHolders | None = None
     """Who holds Copies of its items, as it tells resolvers."""
+    inbox: NotificationInbox | None = None
+    """Takes notifications of other Archives and services, if it wants any."""
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""
     answers: ArchiveAnswers = field(init=False)
@@ -230,6 +243,11 @@ class ArchiveSite:
         """URLs of the pages here, whatever URLs the answers to resolvers have."""
         assert self.content_url is not None  # set when this was built
         return ArchiveUrls(self.public_url, self.content_url)
+
+    @property
+    def inbox_url(self) -> str | None:
+        """Where notifications about its items are sent to."""
+        return None if self.inbox is None else f"{self.public_url}/inbox"
 
     @property
     def origin(self) -> str:

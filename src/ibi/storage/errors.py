@@ -92,6 +92,12 @@ class ReleasesDamaged(StoreDamaged):
     a backup, without -wal and -shm files beside it. Without a backup, move it away: Archives tell them again."""
 
 
+class NotificationsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds what this Archive and others told each other of claims: put it back
+    from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside. Claims
+    of items here are sent again then, and claims of others that waited have to be sent anew by them."""
+
+
 class TicksDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
     it, and only the idempotency keys of the last days are forgotten."""

@@ -143,7 +143,11 @@ class RecordsClient(ApiClient):
         """The claims in that state which concern the token, page by page."""
         return self._pages("/api/items/claims", "claims", "after", "claimant", state=state)
 
-    def answer_claim(self, label: Label, claimant: Label, *, is_accepted: bool) -> dict[str, Any]:
+    def remote_claims(self, kind: str, state: str) -> Iterator[dict[str, Any]]:
+        """The claims in that state between the Archive and others, `received` or `sent`."""
+        return self._pages(f"/api/items/claims/{kind}", "claims", "after", "number", state=state)
+
+    def answer_claim(self, label: Label, claimant: Label | str, *, is_accepted: bool) -> dict[str, Any]:
         answer = "accept" if is_accepted else "decline"
         said = {"item": str(label), "claimant": str(claimant), "answer": answer}
         return self._object("POST", "/api/items/claims", said)

@@ -28,11 +28,13 @@ from ibi.services.items.following import FeedReaders
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.notifications.courier import Courier
 from ibi.services.readiness import Readiness
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.changes import ChangePages
+from ibi.web.api.inbox import inbox_routes
 from ibi.web.api.keys import KeyPages
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
@@ -110,6 +112,7 @@ def create_app(
     verification: VerificationSchedule | None = None,
     dumping: DumpSchedule | None = None,
     subscriptions: Subscriptions | None = None,
+    courier: Courier | None = None,
     checks: Sequence[Callable[[], None]] = (),
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to the caller.
@@ -121,8 +124,8 @@ def create_app(
     `audit` log is told of changes of tokens.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
     a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
-    for which there are pages and files; without them every host has them. `verification`, `dumping` and the workers of
-    `subscriptions` run while the application does.
+    for which there are pages and files; without them every host has them. `verification`, `dumping`, `courier` and the
+    workers of `subscriptions` run while the application does.
     """
     log = log or structlog.get_logger("ibi.web")
     is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
@@ -150,6 +153,7 @@ def create_app(
         *([] if subscriptions is None else SubscriptionPages(subscriptions, authentication, proxies).routes()),
         *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),
+        *([] if archive is None else inbox_routes(archive, authentication, courier)),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *([] if resolver is None else resolver_routes(resolver, authentication)),
         *ReleasePages(archive, None if resolver is None else resolver.releases).routes(),
@@ -158,7 +162,7 @@ def create_app(
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
     if sign_in is not None and sessions is not None:
         integrity = None if archive is None else archive.integrity
-        routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies, integrity).routes()
+        routes += SignInPages(sign_in, sessions, proxies, integrity, has_claims=archive is not None).routes()
         if archive is not None and (copy_work := _copy_work(archive)) is not None:
             routes += JobPages(copy_work, sessions, archive).routes()
         if subscriptions is not None:
@@ -206,7 +210,7 @@ def create_app(
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
         lifespan=_lifespan(
             *(queue, resolver, standby, membership, verification, dumping),
-            *(_copy_work(archive), None if archive is None else archive.transfers, subscriptions),
+            *(_copy_work(archive), None if archive is None else archive.transfers, subscriptions, courier),
         ),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request

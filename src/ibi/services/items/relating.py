@@ -142,7 +142,7 @@ class Relating:
             raise NotRelated(label=str(label), other=str(named))
         changes: dict[Label, Into] = {label: lambda item: _without_claim(item, claim, forms)}
         if self._is_changeable(named):
-            changes[named] = lambda other: _without_backlink(other, claim, item)
+            changes[named] = lambda other: without_backlink(other, claim, item.labels)
         return self.deposits.change(changes, who, f"No longer {claim.replace('_', ' ')} {forms.labels[0]}")[label]
 
     @property
@@ -186,21 +186,21 @@ def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     return item if said is None or not name_one_item(said, named) else _replace_claim(item, field, None)
 
 
-def _without_backlink(named: Item, claim: Claim, claimant: Item) -> Item:
-    """The item without what it says of `claimant`, if it does."""
-    if claim == "edition_of" and _names(named.next_edition, claimant):
+def without_backlink(named: Item, claim: str, claimant: LabelForms) -> Item:
+    """The item without what it says of `claimant` because of that claim, if it does."""
+    if claim == "edition_of" and _name_one(named.next_edition, claimant):
         return withdraw_next_edition(named)
-    if claim == "describes" and _names(named.metadata_item, claimant):
+    if claim == "describes" and _name_one(named.metadata_item, claimant):
         return withdraw_metadata_item(named)
     if claim == "translation_of":
         for language, forms in named.translations:
-            if name_one_item(forms, claimant.labels) and not name_one_item(forms, named.labels):
+            if name_one_item(forms, claimant) and not name_one_item(forms, named.labels):
                 return withdraw_translation(named, language)
     return named
 
 
-def _names(forms: LabelForms | None, item: Item) -> bool:
-    return forms is not None and name_one_item(forms, item.labels)
+def _name_one(forms: LabelForms | None, other: LabelForms) -> bool:
+    return forms is not None and name_one_item(forms, other)
 
 
 def _replace_claim(item: Item, field: Claim, forms: LabelForms | None) -> Item:
@@ -208,7 +208,8 @@ def _replace_claim(item: Item, field: Claim, forms: LabelForms | None) -> Item:
         case "edition_of":
             return replace(item, edition_of=forms)
         case "translation_of":
-            return replace(item, translation_of=forms)
+            # What it knows of the group it has from its source.
+            return replace(item, translation_of=forms, translations=() if forms is None else item.translations)
         case "describes":
             return replace(item, describes=forms)
 

@@ -26,6 +26,7 @@ from ibi.storage.errors import (
     BeliefsDamaged,
     DiskRefused,
     JobsDamaged,
+    NotificationsDamaged,
     PeopleDamaged,
     RegistryDamaged,
     ReleasesDamaged,
@@ -181,12 +182,15 @@ RELEASES: Final = DatabaseKind("releases.sqlite", 13, frozenset({"chains", "name
 SUBSCRIPTIONS: Final = DatabaseKind(
     "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged
 )
+NOTIFICATIONS: Final = DatabaseKind(
+    "notifications.sqlite", 12, frozenset({"received", "sent", "outgoing"}), NotificationsDamaged
+)
 
 KINDS: Final = {
     kind.application_id: kind
     for kind in (
         *(CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS),
-        *(COPY_JOBS, TRANSFERS, RELEASES, SUBSCRIPTIONS),
+        *(COPY_JOBS, NOTIFICATIONS, TRANSFERS, RELEASES, SUBSCRIPTIONS),
     )
 }
 

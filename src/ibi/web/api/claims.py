@@ -9,11 +9,13 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ibi.archive.errors import NoSuchClaim
 from ibi.archive.related_items import ClaimState
 from ibi.errors import InvalidLabel
 from ibi.label import Label, RepositoryName, parse_any
 from ibi.model.account import Scope
 from ibi.services.items.claims import claim_document
+from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers
 from ibi.web.api.record_requests import json_object, refusing_members
 from ibi.web.archive.metadata import item_record
@@ -27,7 +29,7 @@ _SMALL: Final = 64 * 1024
 _MEMBERS: Final = ("item", "claimant", "answer")
 _NO_STORE: Final = {"cache-control": "no-store"}
 _JSON: Final = "application/json"
-_STATES: Final = {str(state.value): state for state in ClaimState if state is not ClaimState.ACCEPTED}
+_STATES: Final = {str(state.value): state for state in ClaimState}
 
 
 class ItemClaimPages:
@@ -56,10 +58,22 @@ class ItemClaimPages:
         """Accept or decline a claim, and give the item claimed."""
         who, services = await self._callers.depositor(request), self._callers.item_services
         item, claimant, is_accepted = _answer(await json_object(request, most=_SMALL) or {})
-        claims = services.claims_of(who.actor)
-        answer = claims.accept if is_accepted else claims.decline
-        changed = await self._callers.run_short(lambda: answer(item, claimant, who.name))
+        claims, remote = services.claims_of(who.actor), services.remote_claims_of(who.actor)
+        if isinstance(claimant, str) or (remote is not None and await self._is_elsewhere(claimant)):
+            if remote is None:
+                raise NoSuchClaim(label=str(item), claimant=str(claimant))
+            changed = await self._callers.run_short(
+                lambda: (remote.accept if is_accepted else remote.decline)(item, claimant, who.name)
+            )
+        else:
+            answer = claims.accept if is_accepted else claims.decline
+            changed = await self._callers.run_short(lambda: answer(item, claimant, who.name))
         return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def _is_elsewhere(self, label: Label) -> bool:
+        """Whether no Original of that label is here, nor was: its claims came from another Archive."""
+        found = await self._site.find(label)
+        return found is None or found.state is State.COPY
 
 
 def _page(request: Request) -> tuple[ClaimState, RepositoryName | None]:
@@ -74,7 +88,7 @@ def _page(request: Request) -> tuple[ClaimState, RepositoryName | None]:
         raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
 
 
-def _answer(said: dict[str, Any]) -> tuple[Label, Label, bool]:
+def _answer(said: dict[str, Any]) -> tuple[Label, Label | str, bool]:
     unknown = next((name for name in said if name not in _MEMBERS), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
@@ -87,5 +101,8 @@ def _answer(said: dict[str, Any]) -> tuple[Label, Label, bool]:
         raise InvalidMember(field="answer", reason="it is accept or decline")
     with refusing_members("item"):
         item = parse_any(said["item"])
+    is_accepted, claimant = said["answer"] == "accept", said["claimant"]
+    if claimant.partition("://")[0].lower() in {"http", "https"}:
+        return item, claimant, is_accepted  # a review, or something else without an IBI
     with refusing_members("claimant"):
-        return item, parse_any(said["claimant"]), said["answer"] == "accept"
+        return item, parse_any(claimant), is_accepted

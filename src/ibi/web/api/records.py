@@ -31,6 +31,7 @@ from ibi.web.archive.metadata import item_files, item_record, record_links
 from ibi.web.http.body import json_answer
 from ibi.web.http.parameters import check_given_once
 from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, PathNotFound, UnknownMember
+from ibi.web.pages.signposting import inbox_link
 
 JSON: Final = "application/json"
 MOST_REASON: Final = 10_000
@@ -53,7 +54,9 @@ class RecordPages:
         if target.draft is not None:
             return await self._drafts.get(request, target.draft)
         item, in_full = await self._item(target.required_label), await self._callers.is_known(request)
-        return _answer(item_record(self._site, item, in_full=in_full), item, in_full=in_full)
+        answer = _answer(item_record(self._site, item, in_full=in_full), item, in_full=in_full)
+        answer.headers.update(inbox_link(self._site))
+        return answer
 
     async def files(self, request: Request) -> Response:
         target = record_target(request.scope, "/files")

@@ -29,6 +29,7 @@ from ibi.web.pages import HTML, refusal, wants_page
 from ibi.web.pages.citing import write_citation
 from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.pages.signposting import FORMATS as FOR_PROGRAMS
+from ibi.web.pages.signposting import inbox_link
 
 # OAI-PMH 2.0, oai_dc.xsd: the fifteen elements, in any order and number, each perhaps with xml:lang
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -118,6 +119,8 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
         "usage": f"{base}/usage",
         "relations": f"{base}/relations",
     }
+    if site.inbox_url is not None:
+        links["inbox"] = site.inbox_url
     if item.state is State.DELETED:
         return links
     links["versions"] = f"{base}/versions"
@@ -170,7 +173,7 @@ class MetadataPage:
         if chosen == "html":
             return await self._page.answer(item, scope)
         status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
-        headers = _NO_CACHE if named else {**_NO_CACHE, "vary": "Accept"}
+        headers = {**_NO_CACHE, **inbox_link(self._site), **({} if named else {"vary": "Accept"})}
         if chosen == "json":
             return json_answer(item_record(self._site, item), status, headers, FOR_PROGRAMS[chosen])
         return Response(self._write(item, chosen), status, headers, FOR_PROGRAMS[chosen])

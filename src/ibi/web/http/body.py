@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -58,8 +58,13 @@ async def _receive_all(receive: Receive, most: int) -> bytes:
 
 def check_json(headers: RawHeaders) -> None:
     """Refuse a body that is not declared as JSON without an encoding."""
-    if _only_header(headers, "Content-Type").partition(";")[0].strip() != "application/json":
-        raise UnsupportedMediaType(field="Content-Type", wanted="application/json")
+    check_media_type(headers, ("application/json",))
+
+
+def check_media_type(headers: RawHeaders, wanted: Sequence[str]) -> None:
+    """Refuse a body that is not declared as one of these, without an encoding."""
+    if _only_header(headers, "Content-Type").partition(";")[0].strip() not in wanted:
+        raise UnsupportedMediaType(field="Content-Type", wanted=" or ".join(wanted))
     if _only_header(headers, "Content-Encoding") not in {"", "identity"}:
         raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
 

@@ -150,6 +150,15 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "audit-broken": ErrorStatus(503, told=False),
     "audit-incomplete": ErrorStatus(503, told=False),
     "no-such-claim": ErrorStatus(404, "claimant"),
+    "claim-withdrawn": ErrorStatus(409, "claimant"),
+    "language-not-known": ErrorStatus(409, "claimant"),
+    # notifications of other Archives and services
+    "invalid-notification": ErrorStatus(400, "body"),
+    "item-not-claimable": ErrorStatus(404, "body"),
+    "sandbox-claim": ErrorStatus(403, "body"),
+    "notification-conflict": ErrorStatus(409, "id"),
+    "inbox-full": ErrorStatus(503),
+    "too-many-notifications": ErrorStatus(503),
     "claim-accepted": ErrorStatus(409, "claimant"),
     # keys and what is signed with them
     "invalid-key": ErrorStatus(400, "key"),

@@ -11,6 +11,7 @@ from starlette.types import Scope
 
 from ibi.archive.related_items import described_by
 from ibi.model.item import Item
+from ibi.model.notification import ClaimRelation
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.content_security import safety_headers
@@ -18,7 +19,7 @@ from ibi.web.http.request import reader_address
 from ibi.web.pages.citing import citations, head_tags, shown_work, structured_data
 from ibi.web.pages.drawings import first_day, monthly_use, usage_plot
 from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES, shown_title
-from ibi.web.pages.language import page_language, translations
+from ibi.web.pages.language import message, page_language, translations
 from ibi.web.pages.persistent_links import persistent_links, qr_code
 from ibi.web.pages.preview import PREVIEW, Preview, first_look
 from ibi.web.pages.relatives import EditionLine, Relative, translations_of
@@ -29,6 +30,11 @@ from ibi.web.pages.versions_page import versions_place
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""
 _A_PAGE: Final = 500
+RELATED: Final = {
+    ClaimRelation.REVIEW: message("Review"),
+    ClaimRelation.ENDORSEMENT: message("Endorsement"),
+    ClaimRelation.RELATED: message("Related"),
+}
 _LONGEST_TITLE: Final = 2_000
 
 
@@ -83,6 +89,7 @@ class ItemPage:
             "is_for_saving": _is_for_saving(site, item),
             "is_embargoed": item.visibility.is_embargoed(site.now),
             "versions_url": versions_place(site, item),
+            "related_kinds": RELATED,
             "shown_files": item.files[:MOST_FILES] if item.visibility.listing else (),
         }
 
@@ -132,6 +139,7 @@ def _common(site: ArchiveSite, item: Item) -> dict[str, Any]:
         "item": item,
         "title": shown_title(item, _LONGEST_TITLE),
         "persistent_url": cited,
+        "inbox_url": site.inbox_url,
         "urls": site.urls,
         "alternates": tuple(alternates(site, item)),
         "citations": citations(work, site.now),

@@ -38,8 +38,12 @@ class SignInPages:
         sessions: Sessions,
         proxies: tuple[IpNetwork, ...] = (),
         integrity: Integrity | None = None,
+        *,
+        has_claims: bool = False,
     ) -> None:
-        """With `integrity`, the page of administrators shows whether the store is whole."""
+        """With `integrity`, the page of administrators shows whether the store is whole. `has_claims`: there is a page
+        of claims."""
+        self._has_claims = has_claims
         self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
         self._integrity = integrity
 
@@ -157,6 +161,7 @@ class SignInPages:
             problem=_problem(error),
             shortest=SHORTEST_PASSWORD,
             changed="changed" in request.query_params,
+            has_claims=self._has_claims,
             **shown,
         )
 

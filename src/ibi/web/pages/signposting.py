@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ibi.federation.notification import INBOX
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
 from ibi.services.sites import ArchiveSite
@@ -52,6 +53,11 @@ def alternates(site: ArchiveSite, item: Item) -> Iterator[tuple[str, str]]:
     return ((media, site.urls.metadata(item, None, name)) for name, media in FORMATS.items())
 
 
+def inbox_link(site: ArchiveSite) -> dict[str, str]:
+    """The header by which an item announces where notifications about it go (W3C Linked Data Notifications §3.1)."""
+    return {} if site.inbox_url is None else {"link": _link(site.inbox_url, INBOX)}
+
+
 def signposting(site: ArchiveSite, item: Item) -> str:
     """The value of the header `Link`, cut to the space there is."""
     shown, length = [], 0
@@ -65,6 +71,8 @@ def signposting(site: ArchiveSite, item: Item) -> str:
 
 def _links(site: ArchiveSite, item: Item) -> Iterator[str]:
     yield _link(site.persistent_url(item.labels), "cite-as")
+    if site.inbox_url is not None:
+        yield _link(site.inbox_url, INBOX)
     for media, url in alternates(site, item):
         yield _link(url, "describedby", media)
     yield _link("https://schema.org/AboutPage", "type")

@@ -280,7 +280,7 @@ class TestABackupThatIsPutBack:
         assert a.tracking.is_silent
         network.cut = set()
         assert not a.tracking.ask(a.chains, a.receiving)
-        assert not a.tracking.is_silent
+        assert not bool(a.tracking.is_silent)
         assert a.state(item.rep) is State.COPY
         assert a.chains.chain(item.rep).successors == (RepositoryName.parse("b.example/ibi/2020/01.01.00.00"),)
 

@@ -72,7 +72,7 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
     )
     with kept_subscriptions(tmp_path, catalog.changes) as kept:
         app = made(clocks=served.archive.clocks, archive=site, resolver=resolver, subscriptions=kept.subscriptions).app
-    programs = ("/api/", "/healthz", "/readyz", "/metrics")
+    programs = ("/api/", "/healthz", "/inbox", "/readyz", "/metrics")
     routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     described = document(archive=True, register=True)["paths"]

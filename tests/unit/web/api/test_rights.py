@@ -245,5 +245,5 @@ async def test_a_wrong_answer_to_a_claim_is_a_problem(tmp_path: Path) -> None:
         ):
             answer = await app.ask("POST", f"{RECORDS}/claims", said)
             assert answer.json()["type"] == f"urn:ibi:problem:{problem}", said
-        for query in ("state=accepted", "after=x"):
+        for query in ("state=maybe", "after=x"):
             assert (await app.ask("GET", f"{RECORDS}/claims?{query}")).status == 400

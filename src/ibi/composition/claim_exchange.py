@@ -1,0 +1,116 @@
+"""Builds what exchanges claims with other Archives, from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import structlog
+
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.federation.notification import Sender
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.values import ip_address
+from ibi.model.notification import FoundItem, Unreached
+from ibi.model.visibility import IpNetwork
+from ibi.origin import Origin
+from ibi.persistent_url import PersistentUrl
+from ibi.ports.clocks import Clocks
+from ibi.ports.errors import StoreDamaged
+from ibi.ports.notifications import Notifications
+from ibi.resolver.outcome import Deleted, Redirect
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.deposits import Deposits
+from ibi.services.notifications.checking import ClaimChecker
+from ibi.services.notifications.claim_watch import ClaimWatch
+from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.courier import Courier
+from ibi.services.notifications.delivery import Delivery
+from ibi.services.sites import ArchiveSite, NoLabels, ResolverSite
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.notification_client import NotificationClient, PageFinder, ResolverPages
+
+_LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+# A question about an item has the address of who asks; of this server it is of no interest.
+_NO_READER: Final = ip_address("0.0.0.0")  # noqa: S104
+
+
+def claim_context(
+    notifications: Notifications,
+    store: ArchiveStore,
+    clocks: Clocks,
+    service: LabelForms | None,
+    *,
+    sandbox: bool = False,
+) -> ClaimContext:
+    """The claims of one Archive, for a server or a command."""
+    return ClaimContext(
+        store=notifications,
+        repository=store,
+        deposits=Deposits(store, NoLabels(), clocks, service=service),
+        now=lambda: clocks.read().wall.seconds,
+        new_id=lambda: f"urn:uuid:{uuid4()}",
+        is_sandbox=sandbox,
+    )
+
+
+def tell_of_lost_claims(error: StoreDamaged, aside: Path | None) -> None:
+    structlog.get_logger("ibi.claims").warning(
+        "claims of other Archives that waited are lost, and those of items here are sent again",
+        reason=str(error),
+        set_aside=str(aside),
+    )
+
+
+def claim_courier(
+    settings: Settings, site: ArchiveSite | None, resolver: ResolverSite | None, listening: tuple[str, int]
+) -> Courier | None:
+    """What carries the claims of a server's Archive; None if it has no inbox."""
+    if site is None or site.inbox_url is None or site.feed is None or site.changes is None:
+        return None
+    context = None if site.item_services is None else site.item_services.exchange
+    find_page = _page_finder(settings, resolver)
+    if context is None or find_page is None:
+        return None
+    guard = AddressGuard(frozenset({listening, _host_and_port(site.public_url)}))
+    gateway = NotificationClient(guard, find_page, _networks(settings, sandbox=context.is_sandbox))
+    checker = ClaimChecker(context, gateway, site.persistent_url, lambda item: site.urls.metadata(item, None, None))
+    sender = Sender(site.public_url, site.inbox_url, settings.site.name)
+    delivery = Delivery(context, gateway, checker, sender, site.persistent_url)
+    return Courier(context, ClaimWatch(context, site.feed), checker, delivery, site.changes)
+
+
+def _networks(settings: Settings, *, sandbox: bool) -> Sequence[IpNetwork]:
+    allowed = settings.notify.networks or ()
+    return (*allowed, *_LOOPBACK) if sandbox else allowed
+
+
+def _page_finder(settings: Settings, resolver: ResolverSite | None) -> PageFinder | None:
+    if resolver is None:
+        return None if settings.resolver is None else ResolverPages(settings.resolver)
+
+    async def find(label: Label) -> str | FoundItem | Unreached:
+        # Who has the Original answers for the item; a Copy may be older, or here.
+        url = replace(PersistentUrl.parse(f"/{label.spelling}:"), required_original=True)
+        try:
+            resolved = await resolver.resolving.resolve(url, (_NO_READER,), base=resolver.base)
+        except IbiError as error:
+            return Unreached(f"the resolver: {error}")
+        if isinstance(resolved.outcome, Deleted):
+            return FoundItem("", is_deleted=True)
+        if isinstance(resolved.outcome, Redirect) and not resolved.to_confirm:
+            return resolved.outcome.url
+        return Unreached("the resolver does not find it")
+
+    return find
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    origin = Origin.of_url(url)
+    return origin.host, origin.effective_port

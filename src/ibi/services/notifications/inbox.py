@@ -1,0 +1,204 @@
+"""The inbox of an Archive: which notifications are taken, and what becomes of them.
+
+Any server may send there. So what is taken is bounded: by its size, by how many come in a minute and by how many wait,
+of one network and in all. A notification is known by its id: sent twice, it is taken once. None is believed because it
+was sent; the `courier` looks whether its item says the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final
+
+from ibi.archive.errors import NoSuchClaim
+from ibi.archive.related_items import find_labelled
+from ibi.federation.notification import Notification, NotificationKind, read_notification
+from ibi.federation.remote_record import is_of_sandbox, label_in
+from ibi.label import Label
+from ibi.lru_cache import LruCache
+from ibi.model.item import Item
+from ibi.model.notification import (
+    ClaimRelation,
+    DeliveryState,
+    ReceivedClaim,
+    RemoteClaimState,
+    SentClaim,
+)
+from ibi.services.limits import LimitScope
+from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.errors import (
+    InboxFull,
+    ItemNotClaimable,
+    NotificationConflict,
+    SandboxClaim,
+    TooManyNotifications,
+)
+from ibi.vocabulary import State
+
+MOST_BODY: Final = 64 * 1024
+"""Bytes of a notification."""
+MOST_WAITING: Final = 1000
+MOST_OF_NETWORK: Final = 100
+"""Claims that wait for an answer: in all, and of one network (/24, /48)."""
+A_MINUTE: Final = 60
+A_MINUTE_OF_NETWORK: Final = 20
+"""Notifications that are taken in a minute: in all, and of one network; as many may come at once."""
+_FULL: Final = 3600
+"""Seconds after which a full inbox is worth another try: people answer."""
+_MOST_NETWORKS: Final = 4096
+
+
+class ArrivalRate:
+    """How many notifications come from each network, and in all. For one thread at a time."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._left: LruCache[str, tuple[float, float]] = LruCache(_MOST_NETWORKS)
+
+    def count(self, network: str) -> None:
+        """One more; `TooManyNotifications` if it is too many."""
+        now = self._monotonic()
+        left, all_left = self._now_left(network, A_MINUTE_OF_NETWORK, now), self._now_left("", A_MINUTE, now)
+        if left < 1:
+            raise TooManyNotifications(bound=LimitScope.NETWORK, retry_after=_wait(left, A_MINUTE_OF_NETWORK))
+        if all_left < 1:
+            raise TooManyNotifications(bound=LimitScope.SERVER, retry_after=_wait(all_left, A_MINUTE))
+        self._left.keep(network, (left - 1, now))
+        self._left.keep("", (all_left - 1, now))
+
+    def _now_left(self, key: str, most: int, now: float) -> float:
+        left, then = self._left.find(key) or (float(most), now)
+        return min(float(most), left + (now - then) * most / 60)
+
+
+def _wait(left: float, most: int) -> int:
+    return max(1, round((1 - left) * 60 / most))
+
+
+class NotificationInbox:
+    """Takes notifications. Calls block, from any thread, one at a time."""
+
+    def __init__(self, context: ClaimContext, rate: ArrivalRate | None = None) -> None:
+        self._context, self._store = context, context.store
+        self.rate = rate or ArrivalRate()
+
+    def receive(self, body: bytes, network: str) -> ReceivedClaim | None:
+        """Take a notification that came from that network; given is the claim that it makes, None if it is a reply.
+
+        `InvalidNotification`, `ItemNotClaimable`, `SandboxClaim`, `NotificationConflict`, `NoSuchClaim`, `InboxFull`.
+        """
+        note = read_notification(body)
+        if note.kind is NotificationKind.UNDO:
+            return self._withdraw(note)
+        if note.kind.is_reply:
+            self._note_reply(note)
+            return None
+        return self._keep(self._claim(note, network))
+
+    # --- claims ---
+
+    def _claim(self, note: Notification, network: str) -> ReceivedClaim:
+        assert note.subject is not None  # it is no reply
+        assert note.relation is not None
+        item, named = self._find_item(note)
+        label = self._find_claimant(note, item)
+        relation = note.relation if label is not None or not note.relation.is_backlink else ClaimRelation.RELATED
+        now = self._context.now()
+        return ReceivedClaim(
+            id=note.id,
+            digest=sha256(repr(note).encode()).hexdigest(),
+            item=str(item.rep),
+            object=named,
+            relation=relation,
+            iri=note.iri,
+            url=note.subject,
+            claimant=() if label is None or not relation.is_backlink else (label.spelling,),
+            is_offer=note.kind is NotificationKind.OFFER,
+            origin=note.origin.id,
+            origin_inbox=note.origin.inbox,
+            name=note.name,
+            network=network,
+            received=now,
+            due=now,
+        )
+
+    def _find_item(self, note: Notification) -> tuple[Item, str]:
+        """The item that is claimed, and as the sender names it."""
+        for url in note.objects:
+            label = label_in(url)
+            item = None if label is None else find_labelled(self._context.catalog, label)
+            if item is not None and item.state is State.ORIGINAL:
+                return item, url
+        raise ItemNotClaimable(url=note.objects[0] if note.objects else "nothing")
+
+    def _find_claimant(self, note: Notification, item: Item) -> Label | None:
+        """The label of what makes the claim. Items of this Archive make theirs here."""
+        label = label_in(note.subject or "")
+        if label is None or not label.is_dated:
+            return None
+        held = self._context.catalog.find(label)
+        if item.is_called(label) or (held is not None and held.state is not State.COPY):
+            raise ItemNotClaimable(url=note.subject)
+        if is_of_sandbox(label) and not self._context.is_sandbox:
+            raise SandboxClaim(url=note.subject)
+        return label
+
+    def _keep(self, claim: ReceivedClaim) -> ReceivedClaim:
+        with self._store.together():
+            known = self._store.received.find_id(claim.id)
+            if known is not None:
+                if known.digest != claim.digest:
+                    raise NotificationConflict(id=claim.id)
+                return known
+            in_all, of_network = self._store.waiting(claim.network)
+            if of_network >= MOST_OF_NETWORK:
+                raise InboxFull(bound=LimitScope.NETWORK, retry_after=_FULL)
+            if in_all >= MOST_WAITING:
+                raise InboxFull(bound=LimitScope.SERVER, retry_after=_FULL)
+            return self._store.received.add(claim)
+
+    # --- replies ---
+
+    def _withdraw(self, note: Notification) -> ReceivedClaim:
+        """A claim that its sender takes back. One that waits is gone at once; what was accepted stays until the record
+        of the claimant was looked at."""
+        now = self._context.now()
+
+        def withdrawn(row: ReceivedClaim) -> ReceivedClaim:
+            if row.state is RemoteClaimState.WITHDRAWN:
+                return row
+            state = RemoteClaimState.WITHDRAWN if row.state is RemoteClaimState.PENDING else row.state
+            return replace(row, state=state, changed=now, is_withdrawing=True, attempts=0, due=now)
+
+        with self._store.together():
+            known = self._store.received.find_id(note.in_reply_to or "")
+            changed = None if known is None else self._store.received.change(known.number, withdrawn)
+        if changed is None:
+            raise NoSuchClaim(label="an item here", claimant=note.in_reply_to)
+        return changed
+
+    def _note_reply(self, note: Notification) -> None:
+        """What another Archive says to a claim that an item here has made."""
+        now = self._context.now()
+
+        def replied(row: SentClaim) -> SentClaim:
+            if row.state is RemoteClaimState.WITHDRAWN:
+                return row
+            if note.kind is NotificationKind.UNPROCESSABLE:
+                return replace(row, delivery=DeliveryState.REFUSED, reason=note.summary or "it cannot be processed")
+            accepted = note.kind is NotificationKind.ACCEPT
+            state = RemoteClaimState.ACCEPTED if accepted else RemoteClaimState.DECLINED
+            if row.state is state:
+                return row
+            # What was accepted shows in the record of the item, which is read for it.
+            due = now if accepted else None
+            said = replace(row, state=state, summary=note.summary, changed=now, is_confirmed=False, attempts=0, due=due)
+            return replace(said, delivery=DeliveryState.DELIVERED, reason=None)
+
+        with self._store.together():
+            known = self._store.sent.find_id(note.in_reply_to or "")
+            if known is None or self._store.sent.change(known.number, replied) is None:
+                raise NoSuchClaim(label="an item elsewhere", claimant=note.in_reply_to)

@@ -1,0 +1,225 @@
+"""Claims between Archives in SQLite: the file `notifications.sqlite` of a data directory.
+
+Each row is a document with the columns beside it by which it is found.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from ibi.model.notification import OutgoingNotification, ReceivedClaim, SentClaim
+from ibi.ports.errors import StoreDamaged
+from ibi.storage.errors import DiskRefused, NotificationsDamaged, StoreClosed, StoreForked
+from ibi.storage.locks import open_lock
+from ibi.storage.machine import make_directory, refusals
+from ibi.storage.sqlite.connection import NOTIFICATIONS, Connection, connect, set_aside, storage_errors, transaction
+
+FILE_NAME: Final = NOTIFICATIONS.file_name
+_LOCK: Final = "notifications.lock"
+
+OnDamage = Callable[[StoreDamaged, Path | None], None]
+"""Told what is wrong with the file, and under which name it was set aside."""
+
+Row = TypeVar("Row", ReceivedClaim, SentClaim, OutgoingNotification)
+_STANDING: Final = ("pending", "accepted", "declined")
+_KEPT: Final = {"received": _STANDING, "sent": _STANDING, "outgoing": ("queued",)}
+"""States of rows that are never forgotten, by table."""
+
+
+def _table(name: str) -> str:
+    return f"""
+    CREATE TABLE {name} (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, about TEXT NOT NULL,
+        state TEXT NOT NULL, network TEXT NOT NULL, due INTEGER, at INTEGER NOT NULL, document BLOB NOT NULL);
+    CREATE INDEX {name}_about ON {name} (about, number);
+    CREATE INDEX {name}_state ON {name} (state, number);
+    CREATE INDEX {name}_due ON {name} (due) WHERE due IS NOT NULL
+    """
+
+
+MIGRATIONS: Final = (
+    ";\n".join(
+        (
+            _table("received"),
+            _table("sent"),
+            _table("outgoing"),
+            "CREATE TABLE position (one INTEGER PRIMARY KEY CHECK (one = 1), epoch TEXT NOT NULL, number INTEGER)",
+        )
+    ),
+)
+
+
+class SqliteNotifications:
+    """The port `Notifications` on one data directory."""
+
+    def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
+        """With `on_damage`, a file that cannot be used is set aside, and another one begun: claims that wait are lost
+        then, and the Archive goes on. Without it, that raises an error."""
+        self._path, self._lock_path = directory / FILE_NAME, directory / _LOCK
+        self._lock, self._process = RLock(), os.getpid()
+        self._holding: int | None = None
+        self._is_inside = False
+        with refusals(DiskRefused, self._path):
+            make_directory(directory)
+        self._connection: Connection | None = self._connect(on_damage)
+        self.received = _Rows(self, "received", ReceivedClaim, _received_columns)
+        self.sent = _Rows(self, "sent", SentClaim, _sent_columns)
+        self.outgoing = _Rows(self, "outgoing", OutgoingNotification, _outgoing_columns)
+
+    def _connect(self, on_damage: OnDamage | None) -> Connection:
+        try:
+            return connect(self._path, MIGRATIONS, kind=NOTIFICATIONS)
+        except StoreDamaged as error:
+            if on_damage is None:
+                raise
+            on_damage(error, set_aside(self._path))
+            return connect(self._path, MIGRATIONS, kind=NOTIFICATIONS)
+
+    @contextmanager
+    def opened(self) -> Iterator[Connection]:
+        if self._process != os.getpid():
+            raise StoreForked(path=self._path)
+        with self._lock, storage_errors(self._path, NotificationsDamaged):
+            if self._connection is None:
+                raise StoreClosed(path=self._path)
+            yield self._connection
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        with self.opened() as connection:
+            if self._is_inside:
+                yield
+                return
+            self._is_inside = True
+            try:
+                with transaction(connection):
+                    yield
+            finally:
+                self._is_inside = False
+
+    def waiting(self, network: str) -> tuple[int, int]:
+        count = "SELECT count(*), coalesce(sum(network = ?), 0) FROM received WHERE state = 'pending'"
+        with self.opened() as connection:
+            in_all, of_one = connection.execute(count, (network,)).fetchone()
+        return int(in_all), int(of_one)
+
+    def forget(self, before: int) -> int:
+        gone = 0
+        with self.together(), self.opened() as connection:
+            for table, states in _KEPT.items():
+                kept = ", ".join("?" * len(states))
+                statement = f"DELETE FROM {table} WHERE at < ? AND due IS NULL AND state NOT IN ({kept})"  # noqa: S608
+                gone += connection.execute(statement, (before, *states)).rowcount
+        return gone
+
+    def position(self) -> tuple[str, int]:
+        with self.opened() as connection:
+            row = connection.execute("SELECT epoch, number FROM position").fetchone()
+        return ("", 0) if row is None else (str(row[0]), int(row[1]))
+
+    def note_position(self, epoch: str, number: int) -> None:
+        with self.together(), self.opened() as connection:
+            connection.execute("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", (epoch, number))
+
+    def hold(self) -> bool:
+        if self._holding is not None:
+            return True
+        with refusals(DiskRefused, self._lock_path):
+            descriptor = open_lock(self._lock_path)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+        self._holding = descriptor
+        return True
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+            if self._holding is not None:
+                with suppress(OSError):
+                    os.close(self._holding)
+                self._holding = None
+
+
+Columns = tuple[str, str, str, str, int | None, int]
+"""URI, name of the item here, state, network, when it is due, and when it changed last."""
+
+
+def _received_columns(row: ReceivedClaim) -> Columns:
+    return row.id, row.item, row.state, row.network, row.due, row.changed or row.received
+
+
+def _sent_columns(row: SentClaim) -> Columns:
+    return row.id, row.claimant, row.state, "", row.due, row.changed or row.made
+
+
+def _outgoing_columns(row: OutgoingNotification) -> Columns:
+    return row.id, "", row.state, "", row.due, row.made
+
+
+class _Rows(Generic[Row]):
+    """The port `Rows` on one table."""
+
+    def __init__(
+        self, store: SqliteNotifications, table: str, kind: type[Row], columns: Callable[[Row], Columns]
+    ) -> None:
+        self._store, self._table = store, table
+        self._columns: Callable[[Row], Columns] = columns
+        self._decoder: msgspec.json.Decoder[Row] = msgspec.json.Decoder(kind)
+
+    def add(self, row: Row) -> Row:
+        values = *self._columns(row), msgspec.json.encode(row)
+        statement = f"INSERT INTO {self._table} (id, about, state, network, due, at, document) VALUES (?,?,?,?,?,?,?)"  # noqa: S608
+        with self._store.together(), self._store.opened() as connection:
+            number = connection.execute(statement, values).lastrowid
+        return replace(row, number=number or 0)
+
+    def find(self, number: int) -> Row | None:
+        return next(iter(self._select("number = ?", (number,))), None)
+
+    def find_id(self, identifier: str) -> Row | None:
+        return next(iter(self._select("id = ?", (identifier,))), None)
+
+    def about(self, name: str) -> tuple[Row, ...]:
+        return self._select("about = ? ORDER BY number", (name,))
+
+    def list(self, states: Collection[str], after: int = 0, most: int = 1000) -> tuple[Row, ...]:
+        marks = ", ".join("?" * len(states))
+        where = f"state IN ({marks}) AND number > ? ORDER BY number LIMIT ?"
+        return self._select(where, (*map(str, states), after, most))
+
+    def due(self, now: int, most: int) -> tuple[Row, ...]:
+        return self._select("due <= ? ORDER BY due, number LIMIT ?", (now, most))
+
+    def change(self, number: int, into: Callable[[Row], Row]) -> Row | None:
+        with self._store.together(), self._store.opened() as connection:
+            before = self.find(number)
+            if before is None:
+                return None
+            row: Row = into(before)
+            if row != before:
+                values = *self._columns(row), msgspec.json.encode(row), number
+                columns = "id = ?, about = ?, state = ?, network = ?, due = ?, at = ?, document = ?"
+                connection.execute(f"UPDATE {self._table} SET {columns} WHERE number = ?", values)  # noqa: S608
+            return row
+
+    def remove(self, number: int) -> None:
+        with self._store.together(), self._store.opened() as connection:
+            connection.execute(f"DELETE FROM {self._table} WHERE number = ?", (number,))  # noqa: S608
+
+    def _select(self, where: str, values: tuple[Any, ...]) -> tuple[Row, ...]:
+        with self._store.opened() as connection:
+            found = connection.execute(f"SELECT number, document FROM {self._table} WHERE {where}", values).fetchall()  # noqa: S608
+        return tuple(replace(self._decoder.decode(document), number=number) for number, document in found)

@@ -1,0 +1,195 @@
+"""Finds the pages and inboxes of items elsewhere, and sends notifications there.
+
+A page is found by the persistent URL of its item: the resolver says where it is, and the header `Link` of the page says
+where its inbox is (W3C Linked Data Notifications §3.1). Every address on the way is judged by the guard; what comes is
+bounded, and read by the caller as the word of a stranger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from ssl import SSLContext
+from typing import Final
+from urllib.parse import urljoin
+
+from ibi.errors import InvalidInput
+from ibi.federation.notification import INBOX
+from ibi.label import Label
+from ibi.messages import values as wire
+from ibi.model.notification import FoundItem, Unreached
+from ibi.model.visibility import IpNetwork
+from ibi.origin import Origin
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
+from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
+from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import connect, default_tls, get, post
+
+MEDIA_TYPE: Final = 'application/ld+json; profile="https://www.w3.org/ns/activitystreams"'
+_PATIENCE: Final = 15.0
+"""Seconds for one request, name and connection included."""
+_MOST_REDIRECTS: Final = 5
+_MOST_RECORD: Final = 8 << 20
+"""Bytes of a record: that of an item of ten thousand files has some megabytes."""
+_MOST_PAGE: Final = 1 << 20
+_MOST_ANSWER: Final = 64 * 1024
+_RECORD: Final = "application/json, text/html;q=0.5, */*;q=0.1"
+_ORIGINAL: Final = "ibiurl.requireditemstatus=Original"
+"""Who has the Original answers for the item; a Copy may be older, or here."""
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_PASSING: Final = frozenset({408, 421, 425, 429})
+"""Of the statuses that blame the request, those that will pass."""
+_SECONDS: Final = re.compile(rb"[0-9]{1,6}")
+# RFC 8288 §3. What stands before the comma is looked at once, however long it is.
+_LINK: Final = re.compile(r'<([^<>]*+)>((?:[^,"<]|"[^"]*+")*+)')
+_REL: Final = re.compile(r';\s*rel\s*=\s*(?:"([^"]*+)"|([^\s;,"]++))', re.IGNORECASE)
+
+PageFinder = Callable[[Label], Awaitable[str | FoundItem | Unreached]]
+"""Where the page of an item is; an item that was deleted has none."""
+
+
+class NotificationClient:
+    """The port `NotificationGateway` over HTTP."""
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        find_page: PageFinder,
+        networks: Sequence[IpNetwork] = (),
+        *,
+        tls: SSLContext | None = None,
+    ) -> None:
+        """`networks` may be dialled though they are not public. `tls` is for HTTPS; without it the machine's
+        authorities are trusted."""
+        self._guard, self._find_page, self._networks, self._tls = guard, find_page, tuple(networks), tls
+
+    async def find_item(self, label: Label) -> FoundItem | Unreached:
+        place = await self._find_page(label)
+        if not isinstance(place, str):
+            return place
+        found = await self._follow(place, _RECORD, _MOST_RECORD)
+        if isinstance(found, Unreached):
+            return found
+        url, response = found
+        inbox = inbox_in(response.fields.get(b"link", b""), url)
+        record = response.body if b"json" in response.content_type.partition(b";")[0] else None
+        if response.status == 410:
+            return FoundItem(url, inbox, record, is_deleted=True)
+        if response.status != 200:
+            return Unreached(f"its page answers with status {response.status}")
+        return FoundItem(url, inbox, record)
+
+    async def read_page(self, url: str) -> str | Unreached:
+        found = await self._follow(url, "text/html, */*;q=0.5", _MOST_PAGE)
+        if isinstance(found, Unreached):
+            return found
+        response = found[1]
+        if response.status != 200:
+            return Unreached(f"the page answers with status {response.status}")
+        return f"{response.fields.get(b'link', b'').decode('latin-1')}\n{response.body.decode(errors='replace')}"
+
+    async def deliver(self, inbox: str, body: bytes) -> Unreached | None:
+        response = await self._ask(inbox, _MOST_ANSWER, lambda line, origin, target: _post(line, origin, target, body))
+        if isinstance(response, Unreached):
+            return response
+        if 200 <= response.status < 300:
+            return None
+        said = _SECONDS.fullmatch(response.fields.get(b"retry-after", b"").strip())
+        is_final = 400 <= response.status < 500 and response.status not in _PASSING
+        retry = None if said is None else int(said[0])
+        return Unreached(f"the inbox answers with status {response.status}", is_final, retry)
+
+    async def _follow(self, url: str, accept: str, most: int) -> tuple[str, HttpResponse] | Unreached:
+        for _ in range(_MOST_REDIRECTS):
+            response = await self._ask(url, most, lambda line, origin, target: _get(line, origin, target, accept))
+            if isinstance(response, Unreached):
+                return response
+            location = response.fields.get(b"location", b"").decode("latin-1")
+            if response.status not in _REDIRECTS or not location:
+                return url, response
+            url = urljoin(url, location)
+        return Unreached("it sends from one address to the next")
+
+    async def _ask(
+        self, url: str, most: int, send: Callable[[HttpConnection, Origin, str], Awaitable[HttpResponse | Failure]]
+    ) -> HttpResponse | Unreached:
+        try:
+            url = wire.url(url)
+            origin = Origin.of_url(url)
+        except InvalidInput as error:
+            return Unreached(f"its address cannot be read ({error.reason.format(**error.details)})", is_final=True)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                checked = await self._guard.check_address(origin.authority, origin.effective_port, self._networks)
+                if isinstance(checked, Failure):
+                    return Unreached(checked.value)
+                is_secure = origin.scheme == "https"
+                line = await connect(checked, most, (self._tls or default_tls()) if is_secure else None)
+                response = await send(line, origin, _target(url))
+        except (OSError, ValueError) as error:  # `TimeoutError` is one; the latter for names without certificates
+            return Unreached(connection_failure(error).value)
+        return Unreached(response.value) if isinstance(response, Failure) else response
+
+
+def _get(line: HttpConnection, origin: Origin, target: str, accept: str) -> Awaitable[HttpResponse | Failure]:
+    return get(line, origin.authority, target, accept)
+
+
+def _post(line: HttpConnection, origin: Origin, target: str, body: bytes) -> Awaitable[HttpResponse | Failure]:
+    return post(line, origin.authority, target, body, {"Content-Type": MEDIA_TYPE})
+
+
+def _target(url: str) -> str:
+    """What stands in the first line of a request for a URL that was read before."""
+    after = url.partition("#")[0].partition("://")[2]
+    start = next((index for index, sign in enumerate(after) if sign in "/?"), len(after))
+    target = after[start:]
+    return target if target.startswith("/") else f"/{target}"
+
+
+def inbox_in(link: bytes, base: str) -> str | None:
+    """The inbox that a header `Link` announces; None if it announces none."""
+    for found in _LINK.finditer(link.decode("latin-1")):
+        relation = _REL.search(found[2])
+        if relation is not None and INBOX in (relation[1] or relation[2] or "").split():
+            try:
+                return wire.url(urljoin(base, found[1]))
+            except (InvalidInput, ValueError):
+                return None
+    return None
+
+
+class ResolverPages:
+    """Asks a resolver where the page of an item is.
+
+    Its address comes from the settings of this installation, never from a stranger: it is not judged.
+    """
+
+    def __init__(self, resolver: str, *, names: NameLookup | None = None, tls: SSLContext | None = None) -> None:
+        self._server, self._names, self._tls = ServerUrl.parse(resolver), names or NameLookup(), tls
+
+    async def __call__(self, label: Label) -> str | FoundItem | Unreached:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                response = await self._ask(f"{self._server.path}/{label.spelling}:?{_ORIGINAL}")
+        except (OSError, ValueError) as error:
+            return Unreached(f"the resolver: {connection_failure(error).value}")
+        if isinstance(response, Failure):
+            return Unreached(f"the resolver: {response.value}")
+        location = response.fields.get(b"location", b"").decode("latin-1")
+        if response.status in _REDIRECTS and location:
+            return urljoin(f"{self._server}/", location)
+        if response.status == 410:
+            return FoundItem("", is_deleted=True)
+        return Unreached(f"the resolver answers with status {response.status}")
+
+    async def _ask(self, target: str) -> HttpResponse | Failure:
+        origin = self._server.origin
+        addresses = await self._names.addresses(origin.host)
+        if not addresses:
+            raise OSError(None, f"the name {origin.host} was not found")
+        where = Checked(origin.host, origin.effective_port, tuple(addresses))
+        line = await connect(where, _MOST_ANSWER, (self._tls or default_tls()) if self._server.is_secure else None)
+        return await get(line, origin.authority, target, "*/*")
