@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from ibi.federation.notification import RELATIONS, Party, Relationship, Sender, offer_document, reply_document
-from ibi.label import RepositoryName
+from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.notification import (
     DeliveryState,
@@ -95,7 +95,7 @@ class Delivery:
     async def _undo(self, note: OutgoingNotification, claim: SentClaim) -> Unreached | None:
         if claim.inbox is None:
             return Unreached("the claim was never delivered", is_final=True)
-        target = _party(claim.inbox)
+        target = _party(await self._find_inbox(claim.forms.labels[0], claim.inbox))
         offer = offer_document(self._sender, target, claim.id, self._relationship(claim))
         document = reply_document(self._sender, target, note.id, "Undo", _nested(offer))
         return await self._gateway.deliver(target.inbox, msgspec.json.encode(document))
@@ -104,6 +104,8 @@ class Delivery:
         """The inbox that the page of the claimant announces is its Archive's. What the notification says is believed
         only while that is not known."""
         inbox = claim.inbox or claim.origin_inbox
+        if claim.forms is not None:
+            inbox = await self._find_inbox(claim.forms.labels[0], inbox)
         target = Party(claim.origin, inbox)
         relationship = Relationship(claim.url, claim.iri or RELATIONS[claim.relation], claim.object)
         theirs = Sender(claim.origin, claim.origin_inbox, claim.name or claim.origin)
@@ -112,6 +114,11 @@ class Delivery:
         activity = "Accept" if note.kind is OutgoingKind.ACCEPT else "Reject"
         document = reply_document(self._sender, target, note.id, activity, offer)
         return await self._gateway.deliver(inbox, msgspec.json.encode(document))
+
+    async def _find_inbox(self, label: Label, known: str) -> str:
+        """The inbox of an item elsewhere, as its page announces it now: its Archive may have moved since."""
+        found = await self._gateway.find_item(label)
+        return known if isinstance(found, Unreached) or found.inbox is None else found.inbox
 
     def _relationship(self, claim: SentClaim, page: str | None = None) -> Relationship:
         item = self._context.catalog.find(RepositoryName.parse(claim.claimant))

@@ -211,6 +211,15 @@ async def test_an_archive_that_is_away_gets_the_claim_when_it_is_back(world: Cla
     assert (a.sent()[0].delivery, b.states()[0]) == (DeliveryState.DELIVERED, ["pending"])
 
 
+async def test_an_answer_reaches_an_archive_that_has_moved(world: ClaimWorld) -> None:
+    item, claimant = await claimed(world)
+    a, b = both(world)
+    a.inbox_url = "https://moved.example/inbox"
+    b.claims().accept(item.rep, claimant.rep, WHO)
+    await world.run()
+    assert a.states()[1] == ["accepted"]
+
+
 async def test_a_month_without_an_inbox_is_the_end_of_it(world: ClaimWorld) -> None:
     c = world.archive("c", has_inbox=False)
     a = world.archives["a"]
