@@ -157,13 +157,6 @@ class ItemRepository:
                 raise
             return _stored(self._decoded(name, now), now)
 
-    def first_version(self, name: str) -> Item | None:
-        """The item as it was deposited; None if that is not known any more."""
-        try:
-            return decode_item(self._record(name, ITEM, 1), self._record(name, LOCAL, 1))
-        except (ContentMissing, ContentDamaged, FileMissing, InvalidDocument):
-            return None
-
     def require_whole(self, name: str) -> None:
         """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
         if self.integrity is not None:

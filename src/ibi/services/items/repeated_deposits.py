@@ -12,8 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ibi.archive.errors import KeyReused
+from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item, name_one_item
-from ibi.model.item_json import item_document
+from ibi.model.item_json import decode_item, item_document
+from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing
+from ibi.services.items.item_object import ITEM, LOCAL
 from ibi.services.items.item_repository import ItemRepository, name_of
 
 _SAID: Final = ("metadata", "language", "target_url", "visibility", "alternates")
@@ -22,12 +25,21 @@ _NAMED: Final = ("edition_of", "translation_of", "describes")
 
 def require_same(kept: ItemRepository, known: Item, wanted: Item, digests: Mapping[str, str | None]) -> None:
     """`KeyReused` if `known` was deposited as anything else than `wanted` is, whose files have these digests."""
-    first = kept.first_version(name_of(known))
+    first = first_version(kept, name_of(known))
     if first is None or first.tombstone is not None:
         return  # it was purged since, or is damaged: what it was cannot be told, and it is the item of the key
     found = ", ".join(_differences(first, wanted, digests))
     if found:
         raise KeyReused(label=str(known.rep), differences=found)
+
+
+def first_version(kept: ItemRepository, name: str) -> Item | None:
+    """The item as it was deposited; None if that is not known any more."""
+    try:
+        with kept.open_record(name, ITEM, 1) as item, kept.open_record(name, LOCAL, 1) as local:
+            return decode_item(item.read_all(), local.read_all())
+    except (ContentMissing, ContentDamaged, FileMissing, InvalidDocument):
+        return None
 
 
 def _differences(first: Item, wanted: Item, digests: Mapping[str, str | None]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from ibi.archive.drafts import Holding
 from ibi.model.account import Scope
+from ibi.services.items.repeated_deposits import first_version
 from tests.support.asgi_client import Answer
 from tests.support.form_bodies import FORM, batch_form, item_form
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
@@ -120,11 +121,11 @@ async def test_another_draft_with_other_content_is_refused_and_stays(tmp_path: P
 async def test_what_a_key_stands_for_outlives_the_process(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         rep = (await post(app, item_form(FILES))).json()["rep"]
-        first = app.store.first_version(rep)
+        first = first_version(app.store, rep)
     assert first is not None
     async with records_app(tmp_path) as app:
-        assert app.store.first_version(rep) == first
-        assert app.store.first_version("lab.br/arq/2019/01.02.03.04") is None
+        assert first_version(app.store, rep) == first
+        assert first_version(app.store, "lab.br/arq/2019/01.02.03.04") is None
 
 
 async def test_the_key_of_an_item_that_was_purged_gives_what_is_left_of_it(tmp_path: Path) -> None:
