@@ -165,6 +165,23 @@ def test_what_was_dropped_here_is_not_wanted_again_until_it_is_followed_anew(sto
     assert [each.state for each in store.due(["one"], NOW, 9)] == [FollowedState.WAITING]
 
 
+def test_items_that_move_to_one_source_are_one_follow_of_it(store: SqliteFollows) -> None:
+    begun(store, entry(1), entry(2, B))
+    for item in store.due(["one"], NOW, 2):
+        store.finish(item, FollowedState.COPY, 1, item.entry.at)
+    there = SourceAddress("https://b.example", is_named_by_operator=False)
+    for number, label in enumerate((A, B), 3):
+        advance(store, entry(number, label, ChangeKind.MOVED))
+        (item,) = store.due(["one"], NOW, 9)
+        moved = Follow(id=f"new {number}", target=FollowTarget(FollowKind.MOVED), source=there, created=NOW)
+        store.move(item, moved)
+    assert [(each.id, each.source) for each in store.all()] == [("one", SOURCE), ("new 3", there)]
+    assert counts(store) == FollowCounts({FollowedState.MOVED: 2})
+    wanted = store.due(["new 3"], NOW, 9)
+    assert {each.entry.label for each in wanted} == {A, B}
+    assert {each.state for each in wanted} == {FollowedState.COPY}
+
+
 def test_an_item_that_was_refused_is_tried_again_and_says_why(store: SqliteFollows) -> None:
     begun(store, entry(1))
     store.put_off(store.due(["one"], NOW, 1)[0], NOW + 30, "restricted")
