@@ -25,9 +25,9 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.notifications.answering import RemoteClaims
 from ibi.services.notifications.checking import ClaimChecker
-from ibi.services.notifications.claim_watch import ClaimWatch
+from ibi.services.notifications.claim_reconciler import ClaimReconciler
 from ibi.services.notifications.courier import Courier
-from ibi.services.notifications.delivery import Delivery
+from ibi.services.notifications.delivery import NotificationDelivery
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.vocabulary import State
@@ -122,8 +122,8 @@ class ClaimArchive:
         assert store.changes is not None
         checker = ClaimChecker(self.context, world, self.persistent_url, self.page)
         sender = Sender(self.url, f"{self.url}/inbox", name.upper())
-        delivery = Delivery(self.context, world, checker, sender, self.persistent_url)
-        watch = ClaimWatch(self.context, store.changes)
+        delivery = NotificationDelivery(self.context, world, checker, sender, self.persistent_url)
+        watch = ClaimReconciler(self.context, store.changes)
         self.courier = Courier(self.context, watch, checker, delivery, store.catalog.version)
 
     def persistent_url(self, forms: LabelForms) -> str:

@@ -28,10 +28,10 @@ from ibi.resolver.outcome import Deleted, Redirect
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.notifications.checking import ClaimChecker
-from ibi.services.notifications.claim_watch import ClaimWatch
+from ibi.services.notifications.claim_reconciler import ClaimReconciler
 from ibi.services.notifications.context import ClaimContext
 from ibi.services.notifications.courier import Courier
-from ibi.services.notifications.delivery import Delivery
+from ibi.services.notifications.delivery import NotificationDelivery
 from ibi.services.sites import ArchiveSite, NoLabels, ResolverSite
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.notification_client import NotificationClient, PageFinder, ResolverPages
@@ -82,8 +82,8 @@ def claim_courier(
     gateway = NotificationClient(guard, find_page, _networks(settings, sandbox=context.is_sandbox))
     checker = ClaimChecker(context, gateway, site.persistent_url, lambda item: site.urls.metadata(item, None, None))
     sender = Sender(site.public_url, site.inbox_url, settings.site.name)
-    delivery = Delivery(context, gateway, checker, sender, site.persistent_url)
-    return Courier(context, ClaimWatch(context, site.feed), checker, delivery, site.changes)
+    delivery = NotificationDelivery(context, gateway, checker, sender, site.persistent_url)
+    return Courier(context, ClaimReconciler(context, site.feed), checker, delivery, site.changes)
 
 
 def _networks(settings: Settings, *, sandbox: bool) -> Sequence[IpNetwork]:

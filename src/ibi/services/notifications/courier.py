@@ -18,9 +18,9 @@ from ibi.errors import IbiError
 from ibi.model.notification import OutgoingNotification, ReceivedClaim, SentClaim
 from ibi.ports.notifications import Rows
 from ibi.services.notifications.checking import ClaimChecker
-from ibi.services.notifications.claim_watch import ClaimWatch
+from ibi.services.notifications.claim_reconciler import ClaimReconciler
 from ibi.services.notifications.context import ClaimContext
-from ibi.services.notifications.delivery import Delivery
+from ibi.services.notifications.delivery import NotificationDelivery
 
 LOOK: Final = 1.0
 """Seconds between two looks at what is due."""
@@ -40,9 +40,9 @@ class Courier:
     def __init__(
         self,
         context: ClaimContext,
-        watch: ClaimWatch,
+        watch: ClaimReconciler,
         checker: ClaimChecker,
-        delivery: Delivery,
+        delivery: NotificationDelivery,
         version: Callable[[], Hashable],
     ) -> None:
         """`version` is another value after each change of the catalogue, and never waits."""

@@ -31,7 +31,7 @@ _NO_INBOX = "its page announces no inbox"
 _ANNOUNCED = "its inbox takes no offers: the claim was announced, and no answer is expected"
 
 
-class Delivery:
+class NotificationDelivery:
     def __init__(
         self,
         context: ClaimContext,

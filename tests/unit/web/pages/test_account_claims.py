@@ -106,7 +106,7 @@ async def test_claims_inside_the_archive_are_answered_on_the_same_page(tmp_path:
         item = (await app.deposit())["rep"]
         other = app.bearer(name="bia")
         draft = await app.begin({"metadata": {"title": "Nova"}, "edition_of": item}, headers=other)
-        await app.send(draft, "a.txt", **other)
+        await app.send(draft, "a.txt", authorization=other["authorization"])
         claimant = (await app.ask("POST", f"{draft}/publish", headers=other)).json()["rep"]
         visitor = Visitor(app, Role.LIBRARIAN)
         assert claimant in (await visitor.get()).body.decode()

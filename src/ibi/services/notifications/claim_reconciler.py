@@ -38,7 +38,7 @@ _RELATIONS: Final = {
 }
 
 
-class ClaimWatch:
+class ClaimReconciler:
     """Follows the feed of one Archive. Calls block, from one thread at a time."""
 
     def __init__(self, context: ClaimContext, feed: ChangeFeed) -> None:
