@@ -14,13 +14,25 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--demo", is_flag=True, help="Put a small collection into it, to look around.")
+@click.option(
+    "--demo",
+    is_flag=False,
+    flag_value="collection",
+    type=click.Choice(["collection", "federation"]),
+    help="Put a small collection into it, to look around; or `--demo=federation`: three Archives and a resolver, with"
+    " items that are copied, moved and in dispute.",
+)
 @setting_options("data", "config", "host", "port", "log_level", "log_format")
-def up(*, demo: bool, **flags: str | None) -> None:
+def up(*, demo: str | None, **flags: str | None) -> None:
     """Start every service in one process. In an empty data directory it begins with a sandbox."""
     from ibi.web.fast.server import listen
 
     settings = settings_to_begin(**flags)
+    if demo == "federation":
+        from ibi.cli.federation import run_federation
+
+        run_federation(settings.data, settings.port)
+        return
     with listen(settings.host, settings.port) as listener:
         if _is_new(settings):
             # The port that was bound, not the one asked for: with port 0 each sandbox gets a name of its own.
@@ -28,7 +40,7 @@ def up(*, demo: bool, **flags: str | None) -> None:
             settings = _with_sandbox(settings, port) if settings.file else _begin_sandbox(settings, port, flags)
         from ibi.cli.server import run_server
 
-        run_server(settings, listener, demo=demo)
+        run_server(settings, listener, demo=demo is not None)
 
 
 def _is_new(settings: Settings) -> bool:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from ibi.config.declaration import NamedSetting
 from ibi.config.errors import (
@@ -142,25 +143,31 @@ _SANDBOX = """\
 
 
 def write_initial_toml(
-    path: Path, identity: Identity, *, port: int | None = None, public_url: str | None = None
+    path: Path,
+    identity: Identity,
+    *,
+    port: int | None = None,
+    public_url: str | None = None,
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
     """Write a commented file with this identity, atomically; return False if a file exists, which is left as it is.
 
     `port` is the port on which the services listen; it is written unless it is the default. `public_url` is the address
-    at which readers reach the Archive.
+    at which readers reach the Archive, `others` are further settings by their names.
 
     A missing directory is created for its owner alone. Raises `SettingsFileUnwritable` if writing fails.
     """
     identity.prefixes  # noqa: B018  (malformed parts are refused before anything is written)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _write_new(path, _initial_text(identity, port, public_url).encode("utf-8"))
+        return _write_new(path, _initial_text(identity, port, public_url, others).encode("utf-8"))
     except OSError as error:
         raise SettingsFileUnwritable(file=display_path(path), reason=error.strerror or str(error)) from None
 
 
-def _initial_text(identity: Identity, port: int | None, public_url: str | None) -> str:
+def _initial_text(identity: Identity, port: int | None, public_url: str | None, others: Mapping[str, str]) -> str:
     values = {
+        **others,
         "port": None if port is None or str(port) == setting("port").default else str(port),
         "public_url": public_url,
         "mint.host": identity.host,

@@ -1,0 +1,284 @@
+"""`ibi up --demo=federation`: three Archives and a resolver on one machine, each a process of its own.
+
+Everything is done by the command itself, as its users would: what is shown here can be repeated by hand. All of them
+are sandboxes, whose items go from one to the other only on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ibi.config import FILE_NAME, write_initial_toml
+from ibi.errors import IbiError
+from ibi.model.minting import Identity
+from ibi.storage.machine import write_durably
+
+_STORY: Final = "federation.json"
+"""Which steps were made, and the labels of the items: a later start goes on from there."""
+_RESOLVER: Final = "resolver"
+_SITES: Final = {
+    _RESOLVER: "The resolver",
+    "amazonia": "Archive of the Amazon",
+    "cerrado": "Archive of the Cerrado",
+    "pampa": "Archive of the Pampa",
+}
+_PATIENCE: Final = 60.0
+_PROGRAM: Final = (sys.executable, "-c", "from ibi.cli import main; main()")
+
+
+class FederationFailed(IbiError):
+    """The demonstration could not be set up: {what}. Remove {directory} to begin anew."""
+
+    code = "federation-failed"
+
+
+@dataclass(frozen=True)
+class _Site:
+    """One of the servers, in a data directory of its own."""
+
+    name: str
+    data: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+class _Commands:
+    """The command, run on the data directory of a site."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def run(self, site: _Site, *arguments: str, given: str | None = None) -> dict[str, Any]:
+        """The first line of its JSON."""
+        command = [*_PROGRAM, *arguments, "--json", "--data", str(site.data)]
+        done = subprocess.run(  # noqa: S603 - the command itself
+            command, input=given, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+            what = f"`ibi {arguments[0]}` of {site.name} was refused: {said[-1]}"
+            raise FederationFailed(what=what, directory=self._home)
+        first: dict[str, Any] = json.loads(done.stdout.splitlines()[0]) if done.stdout.strip() else {}
+        return first
+
+
+def run_federation(data: Path, port: int) -> None:
+    """Serve all of them until Ctrl-C; the resolver listens on `port` if it is free."""
+    home = data / "federation"
+    sites = _sites(home, port)
+    with ExitStack() as running:
+        for site in sites.values():
+            running.enter_context(_up(site, home))
+        story = _Story(home, sites)
+        story.tell()
+        _welcome(sites, story)
+        _wait_for_end()
+
+
+def _sites(home: Path, port: int) -> dict[str, _Site]:
+    found = {name: _known_site(home / name) for name in _SITES}
+    resolver = found[_RESOLVER] or _begin(home / _RESOLVER, _free_port(port), {"site.name": _SITES[_RESOLVER]})
+    sites = {_RESOLVER: resolver}
+    for name, title in list(_SITES.items())[1:]:
+        membership = {
+            "resolver": resolver.url,
+            "archive.registration_key": f"{secrets.randbelow(10**10):010}-{secrets.randbelow(10**10):010}",
+            "archive.admin_email": f"{name}@federation.example",
+            "site.name": title,
+        }
+        sites[name] = found[name] or _begin(home / name, _free_port(0), membership)
+    return sites
+
+
+def _known_site(data: Path) -> _Site | None:
+    import tomllib
+
+    file = data / FILE_NAME
+    if not file.is_file():
+        return None
+    port = tomllib.loads(file.read_text("utf-8")).get("port", 8765)
+    return _Site(data.name, data, int(port))
+
+
+def _begin(data: Path, port: int, settings: dict[str, str]) -> _Site:
+    write_initial_toml(data / FILE_NAME, Identity.of_sandbox(port), port=port, others=settings)
+    return _Site(data.name, data, port)
+
+
+def _free_port(wanted: int) -> int:
+    for port in (wanted, 0):
+        try:
+            with socket.create_server(("127.0.0.1", port)) as listener:
+                return int(listener.getsockname()[1])
+        except OSError:
+            continue
+    raise FederationFailed(what="no port is free", directory="nothing")
+
+
+@contextmanager
+def _up(site: _Site, home: Path) -> Iterator[None]:
+    log = (home / f"{site.name}.log").open("ab")
+    command = [*_PROGRAM, "up", "--data", str(site.data)]
+    # In a session of their own: Ctrl-C is for this process, which stops them one after the other.
+    server = subprocess.Popen(  # noqa: S603 - the command itself
+        command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+    )
+    log.close()
+    try:
+        assert server.stdout is not None
+        if "is up" not in server.stdout.readline():
+            what = f"the server of {site.name} did not start; {home / site.name}.log says why"
+            raise FederationFailed(what=what, directory=home)
+        yield
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=_PATIENCE)
+
+
+class _Story:
+    """What happens between the Archives, step by step; each is made once."""
+
+    def __init__(self, home: Path, sites: dict[str, _Site]) -> None:
+        self._home, self._sites, self._commands = home, sites, _Commands(home)
+        self.labels: dict[str, str] = self._read()
+
+    def tell(self) -> None:
+        for name in list(_SITES)[1:]:
+            self._once(f"register {name}", partial(self._register, self._sites[name]))
+        for name in list(_SITES)[1:]:
+            self._wait_for_inclusion(self._sites[name])
+        self._once("copied", self._copy)
+        self._once("moved", self._move)
+        self._once("disputed", self._dispute)
+
+    def _register(self, site: _Site) -> str:
+        import tomllib
+
+        status = self._commands.run(site, "archive", "status")
+        labels = [str(status[form]) for form in ("rep", "ibip") if status.get(form)]
+        key = tomllib.loads((site.data / FILE_NAME).read_text("utf-8"))["archive"]["registration_key"]
+        self._commands.run(
+            self._sites[_RESOLVER],
+            "resolver",
+            "register",
+            *labels,
+            "--key-stdin",
+            "--allow-network",
+            "127.0.0.0/8",
+            given=f"{key}\n",
+        )
+        return labels[0]
+
+    def _wait_for_inclusion(self, site: _Site) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while self._commands.run(site, "archive", "status").get("membership") != "included":
+            if time.monotonic() > deadline:
+                raise FederationFailed(what=f"{site.name} was not included by the resolver", directory=self._home)
+            time.sleep(0.2)
+
+    def _deposit(self, name: str, title: str, text: str) -> str:
+        folder = self._home / "sources"
+        folder.mkdir(exist_ok=True)
+        file = folder / f"{secrets.token_hex(4)}.txt"
+        file.write_text(text, "utf-8")
+        item = self._commands.run(self._sites[name], "deposit", str(file), "--title", title, "--creator", _SITES[name])
+        file.unlink()
+        return str(item["rep"])
+
+    def _copy(self) -> str:
+        """An item of the Amazon, of which the Cerrado keeps a Copy."""
+        label = self._deposit(
+            "amazonia", "Rain over the forest", "Of all that falls, half comes back from the trees.\n"
+        )
+        self._commands.run(self._sites["cerrado"], "copy", label, "--from", self._sites["amazonia"].url)
+        return label
+
+    def _move(self) -> str:
+        """An item of the Cerrado that moves to the Pampa, and keeps its name."""
+        label = self._deposit("cerrado", "Atlas of the savanna", "Sheet 1 of 1: everything between two rivers.\n")
+        token = str(
+            self._commands.run(self._sites["pampa"], "token", "create", "--scope", "edit", "--name", "transfers")[
+                "token"
+            ]
+        )
+        self._commands.run(
+            self._sites["cerrado"], "transfer", label, "--to", self._sites["pampa"].url, "--token", token
+        )
+        return label
+
+    def _dispute(self) -> str:
+        """An item of the Amazon whose directory was put back in another Archive, which takes it for an Original."""
+        label = self._deposit("amazonia", "Notes of a traveller", "The river was there before its name.\n")
+        source, target = (self._sites[name].data / "store" / label for name in ("amazonia", "pampa"))
+        shutil.copytree(source, target)
+        self._commands.run(self._sites["pampa"], "rebuild")
+        with suppress(FederationFailed):  # the link is followed once, so that the resolver hears of it
+            self._commands.run(self._sites[_RESOLVER], "resolve", label)
+        return label
+
+    def _once(self, step: str, make: Callable[[], str]) -> None:
+        if step not in self.labels:
+            self.labels[step] = make()
+            write_durably(self._home / _STORY, json.dumps(self.labels, indent=1).encode() + b"\n")
+
+    def _read(self) -> dict[str, str]:
+        path = self._home / _STORY
+        found: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+        return found
+
+
+def _welcome(sites: dict[str, _Site], story: _Story) -> None:
+    resolver = sites[_RESOLVER].url
+    click.echo("a federation is up: four sandboxes, each a server of its own")
+    for name, site in sites.items():
+        click.echo(f"  {name:9} {site.url}/  {_SITES[name]}")
+    click.echo("")
+    for step, text in _SHOWN.items():
+        label = story.labels[step]
+        click.echo(f"  {step:9} {text}")
+        click.echo(f"            {resolver}/{label}")
+        click.echo(f"            {resolver}/{label}?ibiurl.trace=html")
+    click.echo("")
+    click.echo(f"  the register {resolver}/resolver")
+    click.echo("Stop one of the Archives (the process that listens on its port), and follow its links again.")
+    click.echo("Ctrl-C stops all of them.")
+
+
+_SHOWN: Final = {
+    "copied": "an item of the Amazon, of which the Cerrado keeps a Copy",
+    "moved": "an item of the Cerrado, whose Original the Pampa keeps now",
+    "disputed": "an item of the Amazon, of which the Pampa claims to have the Original",
+}
+
+
+def _wait_for_end() -> None:
+    ended = False
+
+    def end(*_: object) -> None:
+        nonlocal ended
+        ended = True
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        while not ended:
+            time.sleep(0.2)
+    except KeyboardInterrupt:
+        pass
