@@ -32,7 +32,7 @@ class World:
         self.resolver = ResolverSigner(OwnKeys(self.keys), THEIRS)
         self.signer = MemberSigner(OwnKeys(MemoryKeyStore(b"a" * 32)), self.known, known_as, self.clocks)
         self.gateway = ResolverGateway(known_as, signer=self.signer)
-        self.gateway._get = self._answer  # type: ignore[assignment,method-assign]
+        self.gateway._get = self._answer  # type: ignore[method-assign, assignment]
         self.asked: list[InclusionRequest] = []
         self.is_unsigned = False
 
