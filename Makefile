@@ -58,6 +58,7 @@ soak: dev ## The long runs: properties a hundred times over, a thousand kills of
 	SOAK_TRANSFER_KILLS=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_transfer_crash_points.py
 	SOAK_FEED=1000 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_feed_replay.py
 	SOAK_FOLLOW=50 $(BIN)/pytest -q tests/faults/test_follow_kills.py
+	SOAK_COPIES=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_copy_crash_points.py
 	SOAK_HARVEST=1 $(BIN)/pytest -q tests/scenarios/test_harvest.py
 
 # What no package index has. Where it cannot be installed, its tests are skipped and say so, and its reference is left out.

@@ -127,6 +127,9 @@ class CopyStaging(Protocol):
     def reserve(self, size: int, check: Callable[[int], None]) -> AbstractContextManager[None]:
         """Room for what is not staged, for as long as the `with` lasts."""
 
+    def forget(self, name: str) -> None:
+        """Remove what a dead process has left of an item; what another is fetching stays. Quick if there is nothing."""
+
     def free(self) -> int:
         """Bytes that the disk has left."""
 

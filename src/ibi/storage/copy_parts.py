@@ -54,7 +54,7 @@ class CopyParts:
 
     @contextmanager
     def begin(self, name: str, size: int, check: Check) -> Iterator[PartFiles]:
-        place = self._items / sha256(name.encode()).hexdigest()[:32]
+        place = self._place(name)
         with refusals(DiskRefused, place), self._alone():
             check(self._promised(but=place))
             place.mkdir(mode=0o700, exist_ok=True)
@@ -83,6 +83,19 @@ class CopyParts:
             with suppress(OSError):
                 room.unlink()
             os.close(held)
+
+    def forget(self, name: str) -> None:
+        place = self._place(name)
+        if not place.exists():
+            return
+        with refusals(DiskRefused, place), self._alone():
+            held = _hold(place / _LOCK)
+            if held is not None:
+                shutil.rmtree(place, ignore_errors=True)
+                os.close(held)
+
+    def _place(self, name: str) -> Path:
+        return self._items / sha256(name.encode()).hexdigest()[:32]
 
     def free(self) -> int:
         with refusals(DiskRefused, self._data):

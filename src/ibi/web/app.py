@@ -162,8 +162,11 @@ def create_app(
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
     if sign_in is not None and sessions is not None:
         integrity = None if archive is None else archive.integrity
-        routes += SignInPages(sign_in, sessions, proxies, integrity, has_claims=archive is not None).routes()
-        if archive is not None and (copy_work := _copy_work(archive)) is not None:
+        copy_work, has_claims = _copy_work(archive), archive is not None
+        routes += SignInPages(
+            sign_in, sessions, proxies, integrity, has_claims=has_claims, has_jobs=copy_work is not None
+        ).routes()
+        if archive is not None and copy_work is not None:
             routes += JobPages(copy_work, sessions, archive).routes()
         if subscriptions is not None:
             routes += FollowsPage(sessions, *subscriptions.lists).routes()

@@ -164,6 +164,7 @@ class Copying:
             record = self._persist(lambda: archive.read_object(label))
         prepared = self.prepare(archive, label, record)
         if isinstance(prepared, Brought):
+            self._staging.forget(name_of(prepared.item))  # the process may have died that has brought it
             return prepared
         if prepared.is_at_hand:
             with self._staging.reserve(prepared.size, self._room_for(label, prepared.size)):
@@ -383,6 +384,7 @@ class Copying:
                 head = self._repository.content.read(name).head.number
                 self._repository.depart(transfer, Change(who, "Dropped", now), head)
             self._repository.note(self._entry("drop", name, item.source or ""))
+        self._staging.forget(name)
 
     def sweep(self, days: int) -> int:
         """Remove what has come of items that were left alone for so many days; of how many."""

@@ -40,12 +40,13 @@ class SignInPages:
         integrity: Integrity | None = None,
         *,
         has_claims: bool = False,
+        has_jobs: bool = False,
     ) -> None:
         """With `integrity`, the page of administrators shows whether the store is whole. `has_claims`: there is a page
-        of claims."""
+        of claims. If there is a page of jobs, that of librarians leads there."""
         self._has_claims = has_claims
         self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
-        self._integrity = integrity
+        self._integrity, self._has_jobs = integrity, has_jobs
 
     def routes(self) -> list[Route]:
         return [
@@ -162,6 +163,7 @@ class SignInPages:
             shortest=SHORTEST_PASSWORD,
             changed="changed" in request.query_params,
             has_claims=self._has_claims,
+            has_jobs=self._has_jobs and signed.person.role >= Role.LIBRARIAN,
             **shown,
         )
 

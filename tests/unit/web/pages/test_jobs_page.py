@@ -45,7 +45,10 @@ class Site:
             assert isinstance(error, IbiError)
             return problem(error)
 
-        routes = [*SignInPages(sign_in, sessions).routes(), *JobPages(work, sessions, archive_app().site).routes()]
+        routes = [
+            *SignInPages(sign_in, sessions, has_jobs=True).routes(),
+            *JobPages(work, sessions, archive_app().site).routes(),
+        ]
         self.app = Starlette(routes=routes, exception_handlers={IbiError: refuse})
         for name, role in (("ada", "librarian"), ("dan", "depositor")):
             admin.create(name, role, PASSWORD)
@@ -111,6 +114,11 @@ async def test_the_page_is_for_librarians(site: Site) -> None:
     depositor = await site.browser("dan")
     assert (await depositor.get("/jobs")).status == 403
     assert (await depositor.post("/jobs", {"labels": IBIP})).status == 403
+
+
+async def test_the_account_of_a_librarian_leads_there(site: Site) -> None:
+    assert b'href="/jobs"' in (await (await site.browser("ada")).get("/account")).body
+    assert b'href="/jobs"' not in (await (await site.browser("dan")).get("/account")).body
 
 
 async def test_a_form_of_another_site_begins_nothing(site: Site) -> None:
