@@ -155,8 +155,6 @@ class CopyRules:
 
     def check_size(self, label: Label, original: Item) -> int:
         """The bytes of all files; refuse an item that is too large whatever is here."""
-        if len(original.files) > MOST_FILES:
-            raise CopyHasTooManyFiles(label=str(label), files=len(original.files), most=MOST_FILES)
         size = sum(file.size for file in original.files)
         if self.largest and size > self.largest:
             raise CopyTooLarge(label=str(label), size=size, most=self.largest)
@@ -166,6 +164,12 @@ class CopyRules:
         """`used` are the bytes of all other Copies, and of those on their way."""
         if self.quota and size and used + size > self.quota:
             raise CopiesTooLarge(label=str(label), size=size, total=used + size, most=self.quota)
+
+
+def check_file_count(label: Label, files: int) -> None:
+    """Refuse an item that has too many files, before any of them is looked at."""
+    if files > MOST_FILES:
+        raise CopyHasTooManyFiles(label=str(label), files=files, most=MOST_FILES)
 
 
 def check_original(label: Label, record: ItemObjectRecord, source: str) -> None:

@@ -27,6 +27,7 @@ from ibi.label import Label, parse
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import check_tree
 from ibi.model.errors import InvalidDocument
+from ibi.model.file import without_files
 from ibi.model.item import Item, Tombstone
 from ibi.model.item_json import decode_item, forms_document, read_forms, read_tombstone, tombstone_document
 from ibi.signing import PublicKey
@@ -64,6 +65,12 @@ class ItemObjectRecord:
     """Where the other Archive has its Copy from, if it has one."""
     transferred_to: Label | None = None
     """The service of the Archive to which the Original was given."""
+
+    def count_files(self) -> int:
+        """How many files its record lists, in far less time than it takes to read them."""
+        assert self.item_json is not None
+        files = without_files(self.item_json)[1]
+        return 0 if files is None else len(files)
 
     def original(self) -> Item:
         """The item in `item_json`, as an Original. `InvalidDocument` if it is none, or another one than is said."""

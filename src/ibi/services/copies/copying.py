@@ -55,7 +55,7 @@ _ATTEMPTS: Final = 4
 """Times that a connection may fail in a row without bringing `_MUCH`."""
 _MUCH: Final = 1 << 16
 _PAUSE: Final = 0.25
-"""Seconds before the second attempt; twice as long before each further one."""
+"""Seconds before the third attempt; twice as long before each further one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +418,8 @@ class _Attempts:
         self._failed += 1
         if self._failed >= _ATTEMPTS:
             raise cut
-        if self._stopping.wait(_PAUSE * 2 ** (self._failed - 1)):
+        # The first time at once: a connection that has brought much was cut by chance.
+        if self._stopping.wait(_PAUSE * 2 ** (self._failed - 2) if self._failed > 1 else 0):
             raise CopyStopped() from cut
 
 

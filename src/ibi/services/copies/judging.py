@@ -12,6 +12,7 @@ from ibi.archive.copies import (
     CopyRules,
     NotWanted,
     WrongObject,
+    check_file_count,
     check_labels,
     check_local,
     check_original,
@@ -150,6 +151,7 @@ class CopyJudge:
 
 def _read_original(label: Label, record: ItemObjectRecord, source: str) -> Item:
     try:
+        check_file_count(label, record.count_files())
         original = record.original()
         wrong = next((path for path in record.others if not is_other(path)), None)
         if wrong is not None:
