@@ -97,7 +97,7 @@ async def test_a_home_that_is_silent_by_then_proves_nothing() -> None:
     assert watched.claims() == []
 
 
-async def test_it_runs_until_it_is_stopped() -> None:
+async def test_the_watch_runs_until_it_is_stopped() -> None:
     watched = Watched({HOME: says(HOME), LIAR: says(LIAR)})
     watched.watch.start()
     await watched.follow()
