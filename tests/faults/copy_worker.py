@@ -27,7 +27,11 @@ def main(data: Path, source: str, act: str, step: str, visit: int) -> None:
         if act == "drop":
             copying.drop(label, "worker")
         elif act == "many":
-            list(bring_many(copying, [label, parse("lab.br/arq/2001/01.01.01.01")], source, None, lambda _: None, who="worker"))
+            list(
+                bring_many(
+                    copying, [label, parse("lab.br/arq/2001/01.01.01.01")], source, None, lambda _: None, who="worker"
+                )
+            )
         else:
             copying.bring(label, source, who="worker")
         sys.stdout.write(f"{act}\n")

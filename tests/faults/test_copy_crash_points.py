@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,8 @@ from ibi.label import parse
 from ibi.services.copies import copying
 from ibi.services.items import item_repository
 from ibi.storage.ocfl import sweep, versions
-from tests.faults.killer import PYTHONPATH
 from tests.support.copy_world import IBIP, REP, Taker, object_said, original, source_archive, taker
+from tests.support.forked_command import run_forked_script
 
 SCRIPT = Path(__file__).with_name("copy_worker.py")
 OLD, CONTENTS = original(files={"a.txt": b"old", "large.bin": b"x" * 1_200_000})
@@ -42,16 +40,9 @@ POINTS = (
 
 
 def run(data: Path, source: str, act: str, step: str) -> tuple[int, str]:
-    worker = subprocess.run(
-        [sys.executable, str(SCRIPT), str(data), source, act, step, "1"],
-        env={**os.environ, "PYTHONPATH": PYTHONPATH},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert not worker.stderr, worker.stderr
-    return worker.returncode, worker.stdout
+    code, out, err = run_forked_script(SCRIPT, str(data), source, act, step, "1")
+    assert not err, err
+    return code, out
 
 
 def held(here: Taker) -> dict[str, bytes] | None:

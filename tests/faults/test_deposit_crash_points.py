@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,10 +17,10 @@ from ibi.services.items.item_repository import name_of
 from ibi.storage.ocfl import sweep, versions
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
 from tests.faults.deposit_worker import LARGE, Orders, files
-from tests.faults.killer import PYTHONPATH
 from tests.support.content_samples import ocfl_py_says
 from tests.support.deposit_samples import WHO, CountedLabels, draft, dump, kept_in, labels, sources
 from tests.support.deposit_samples import deposits as deposits_on
+from tests.support.forked_command import run_forked_script
 
 SCRIPT = Path(__file__).with_name("deposit_worker.py")
 
@@ -79,16 +76,9 @@ def data(begun: Path, tmp_path: Path) -> Path:
 
 
 def run(data: Path, orders: Orders) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(data), orders.text],
-        env={**os.environ, "PYTHONPATH": PYTHONPATH},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert not done.stderr, done.stderr
-    return done.returncode, done.stdout
+    code, out, err = run_forked_script(SCRIPT, str(data), orders.text)
+    assert not err, err
+    return code, out
 
 
 def prepared(data: Path, act: str) -> list[Item]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,9 +15,9 @@ from ibi.services.items.item_repository import name_of
 from ibi.storage.ocfl import versions
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES
-from tests.faults.killer import PYTHONPATH
 from tests.support.content_samples import ocfl_py_says
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, sources
+from tests.support.forked_command import run_forked_script
 
 SCRIPT = Path(__file__).with_name("group_worker.py")
 
@@ -36,16 +33,9 @@ GROUP = 2
 
 def run(data: Path, orders: Orders) -> tuple[int, list[str]]:
     """How it ended, and which items it said were made."""
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(data), orders.text],
-        env={**os.environ, "PYTHONPATH": PYTHONPATH},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert not done.stderr, done.stderr
-    return done.returncode, re.findall(r"deposited (\S+)", done.stdout)
+    code, out, err = run_forked_script(SCRIPT, str(data), orders.text)
+    assert not err, err
+    return code, re.findall(r"deposited (\S+)", out)
 
 
 def check(data: Path) -> list[Item]:

@@ -13,6 +13,7 @@ from ibi.storage.ocfl.store import STEPS, OcflStore
 from tests.faults.killer import PYTHONPATH
 from tests.faults.ocfl_worker import NAMES, Orders, expected
 from tests.support.content_samples import everything_in, ocfl_py_says
+from tests.support.forked_command import run_forked_script
 
 SCRIPT = Path(__file__).with_name("ocfl_worker.py")
 CHANGES = (
@@ -38,16 +39,9 @@ State = dict[str, list[int]]
 
 def run(root: Path, orders: Orders) -> tuple[int, int]:
     """How a worker ended, and how many changes it acknowledged."""
-    worker = subprocess.run(
-        [sys.executable, str(SCRIPT), str(root), orders.text],
-        env={**os.environ, "PYTHONPATH": PYTHONPATH},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert not worker.stderr, worker.stderr
-    return worker.returncode, len(worker.stdout.splitlines())
+    code, out, err = run_forked_script(SCRIPT, str(root), orders.text)
+    assert not err, err
+    return code, len(out.splitlines())
 
 
 def after(count: int) -> State:

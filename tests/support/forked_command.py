@@ -13,6 +13,7 @@ import atexit
 import gc
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -26,7 +27,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["ForkedProcess", "run_forked"]
+__all__ = ["ForkedProcess", "run_forked", "run_forked_script"]
 
 _HEAD = 8
 """Bytes of the length of a request, beside which the descriptors travel."""
@@ -69,12 +70,22 @@ def _start() -> socket.socket:
 _PARENT = _Parent()
 
 
+def run_forked_script(script: Path, *arguments: str, timeout: float = 120.0) -> tuple[int, str, str]:
+    """The same of a script of the tests, in the directory and the environment of the caller."""
+    return run_forked(arguments, Path.cwd(), os.environ, timeout, script=script)
+
+
 def run_forked(
-    arguments: Sequence[str], directory: Path, environment: Mapping[str, str], timeout: float
+    arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    *,
+    script: Path | None = None,
 ) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of the command, as `subprocess.run` gives them."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        with ForkedProcess(arguments, directory, environment, out.fileno(), err.fileno()) as process:
+        with ForkedProcess(arguments, directory, environment, out.fileno(), err.fileno(), script=script) as process:
             try:
                 code = process.wait(timeout)
             except subprocess.TimeoutExpired:
@@ -97,8 +108,10 @@ class ForkedProcess(subprocess.Popen[str]):
         environment: Mapping[str, str],
         out: int | None = None,
         err: int | None = None,
+        *,
+        script: Path | None = None,
     ) -> None:
-        """Standard output and error go to these descriptors, or to pipes."""
+        """Standard output and error go to these descriptors, or to pipes. A script is run in the command's place."""
         self.args, self.returncode, self.stdin, self.stdout, self.stderr = [*arguments], None, None, None, None
         self._child_created, self._communication_started, self._input = True, False, None
         self.text_mode, self.encoding, self.errors, self.universal_newlines = True, None, None, True
@@ -110,7 +123,12 @@ class ForkedProcess(subprocess.Popen[str]):
             self._status, theirs = socket.socketpair()
             given.enter_context(theirs)
             nothing = given.enter_context(Path(os.devnull).open("rb"))
-            order = {"arguments": self.args, "directory": str(directory), "environment": dict(environment)}
+            order = {
+                "arguments": self.args,
+                "directory": str(directory),
+                "environment": dict(environment),
+                "script": None if script is None else str(script),
+            }
             _PARENT.send(json.dumps(order).encode(), [nothing.fileno(), out, err, theirs.fileno()])
         self._told = self._status.makefile("rb")
         self.pid = int(self._told.readline())
@@ -202,10 +220,14 @@ def _become_command(order: dict[str, object], descriptors: list[int]) -> None:
     os.chdir(str(order["directory"]))
     os.environ.clear()
     os.environ.update(order["environment"])  # type: ignore[call-overload]
-    sys.argv = ["ibi", *order["arguments"]]  # type: ignore[misc]
+    script = order["script"]
+    sys.argv = [str(script or "ibi"), *order["arguments"]]  # type: ignore[misc]
     code = 1
     try:
-        run()
+        if script is None:
+            run()
+        runpy.run_path(str(script), run_name="__main__")
+        code = 0
     except SystemExit as ended:
         code = int(ended.code or 0)
     except BaseException:  # noqa: BLE001 - as an interpreter does, whatever it is
