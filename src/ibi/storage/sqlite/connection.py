@@ -183,7 +183,7 @@ SUBSCRIPTIONS: Final = DatabaseKind(
     "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged
 )
 NOTIFICATIONS: Final = DatabaseKind(
-    "notifications.sqlite", 12, frozenset({"received", "sent", "outgoing"}), NotificationsDamaged
+    "notifications.sqlite", 15, frozenset({"received", "sent", "outgoing"}), NotificationsDamaged
 )
 
 KINDS: Final = {

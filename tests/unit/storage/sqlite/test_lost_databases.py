@@ -180,8 +180,8 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_database_has_a_number_and_a_message_of_its_own() -> None:
-    assert len(KINDS) == 7
-    assert len({kind.damaged.__doc__ for kind in KINDS.values()}) == 7
+    assert len(KINDS) == 12
+    assert len({kind.damaged.__doc__ for kind in KINDS.values()}) == 12
 
 
 # Counts of use.
