@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -31,12 +32,14 @@ from ibi.storage.machine import write_durably
 _STORY: Final = "federation.json"
 """Which steps were made, and the labels of the items: a later start goes on from there."""
 _RESOLVER: Final = "resolver"
+_HOME, _COPIER, _RECEIVER = "amazonia", "cerrado", "pampa"
 _SITES: Final = {
     _RESOLVER: "The resolver",
-    "amazonia": "Archive of the Amazon",
-    "cerrado": "Archive of the Cerrado",
-    "pampa": "Archive of the Pampa",
+    _COPIER: "Archive of the Cerrado",
+    _RECEIVER: "Archive of the Pampa",
+    _HOME: "Archive of the Amazon",
 }
+"""In the order in which they are begun."""
 _PATIENCE: Final = 60.0
 _PROGRAM: Final = (sys.executable, "-c", "from ibi.cli import main; main()")
 
@@ -83,29 +86,33 @@ class _Commands:
 def run_federation(data: Path, port: int) -> None:
     """Serve all of them until Ctrl-C; the resolver listens on `port` if it is free."""
     home = data / "federation"
-    sites = _sites(home, port)
-    with ExitStack() as running:
-        for site in sites.values():
-            running.enter_context(_up(site, home))
+    sites: dict[str, _Site] = {}
+    signal.signal(signal.SIGTERM, _end)  # as Ctrl-C does: the servers are stopped whenever it comes
+    with suppress(KeyboardInterrupt), ExitStack() as running:
         story = _Story(home, sites)
+        for name in _SITES:
+            sites[name] = _known_site(home / name) or _begin(home / name, *_first_settings(name, port, sites, story))
+            running.enter_context(_up(sites[name], home))
+            story.join(sites[name])
         story.tell()
         _welcome(sites, story)
-        _wait_for_end()
+        while True:
+            signal.pause()
 
 
-def _sites(home: Path, port: int) -> dict[str, _Site]:
-    found = {name: _known_site(home / name) for name in _SITES}
-    resolver = found[_RESOLVER] or _begin(home / _RESOLVER, _free_port(port), {"site.name": _SITES[_RESOLVER]})
-    sites = {_RESOLVER: resolver}
-    for name, title in list(_SITES.items())[1:]:
-        membership = {
-            "resolver": resolver.url,
-            "archive.registration_key": f"{secrets.randbelow(10**10):010}-{secrets.randbelow(10**10):010}",
-            "archive.admin_email": f"{name}@federation.example",
-            "site.name": title,
-        }
-        sites[name] = found[name] or _begin(home / name, _free_port(0), membership)
-    return sites
+def _first_settings(name: str, port: int, sites: dict[str, _Site], story: _Story) -> tuple[int, dict[str, str]]:
+    """The port of a site, and its settings."""
+    if name == _RESOLVER:
+        return _free_port(port), {"site.name": _SITES[name]}
+    membership = {
+        "resolver": sites[_RESOLVER].url,
+        "archive.registration_key": f"{secrets.randbelow(10**10):010}-{secrets.randbelow(10**10):010}",
+        "archive.admin_email": f"{name}@federation.example",
+        "site.name": _SITES[name],
+    }
+    if name == _HOME:  # which names the Archive that stands in for it
+        membership["archive.copies_at"] = story.labels[_joined(_COPIER)]
+    return _free_port(0), membership
 
 
 def _known_site(data: Path) -> _Site | None:
@@ -160,11 +167,13 @@ class _Story:
         self._home, self._sites, self._commands = home, sites, _Commands(home)
         self.labels: dict[str, str] = self._read()
 
+    def join(self, site: _Site) -> None:
+        """Have the resolver include an Archive."""
+        if site.name != _RESOLVER:
+            self._once(_joined(site.name), partial(self._register, site))
+            self._wait_for_inclusion(site)
+
     def tell(self) -> None:
-        for name in list(_SITES)[1:]:
-            self._once(f"register {name}", partial(self._register, self._sites[name]))
-        for name in list(_SITES)[1:]:
-            self._wait_for_inclusion(self._sites[name])
         self._once("copied", self._copy)
         self._once("moved", self._move)
         self._once("disputed", self._dispute)
@@ -194,42 +203,43 @@ class _Story:
                 raise FederationFailed(what=f"{site.name} was not included by the resolver", directory=self._home)
             time.sleep(0.2)
 
-    def _deposit(self, name: str, title: str, text: str) -> str:
-        folder = self._home / "sources"
-        folder.mkdir(exist_ok=True)
-        file = folder / f"{secrets.token_hex(4)}.txt"
-        file.write_text(text, "utf-8")
-        item = self._commands.run(self._sites[name], "deposit", str(file), "--title", title, "--creator", _SITES[name])
-        file.unlink()
+    def _deposit(self, name: str, file_name: str, title: str, text: str) -> str:
+        with tempfile.TemporaryDirectory(dir=self._home) as folder:
+            file = Path(folder) / file_name
+            file.write_text(text, "utf-8")
+            site = self._sites[name]
+            item = self._commands.run(site, "deposit", str(file), "--title", title, "--creator", _SITES[name])
         return str(item["rep"])
 
     def _copy(self) -> str:
         """An item of the Amazon, of which the Cerrado keeps a Copy."""
         label = self._deposit(
-            "amazonia", "Rain over the forest", "Of all that falls, half comes back from the trees.\n"
+            _HOME, "rain.txt", "Rain over the forest", "Of all that falls, half comes back from the trees.\n"
         )
-        self._commands.run(self._sites["cerrado"], "copy", label, "--from", self._sites["amazonia"].url)
+        self._commands.run(self._sites[_COPIER], "copy", label, "--from", self._sites[_HOME].url)
         return label
 
     def _move(self) -> str:
         """An item of the Cerrado that moves to the Pampa, and keeps its name."""
-        label = self._deposit("cerrado", "Atlas of the savanna", "Sheet 1 of 1: everything between two rivers.\n")
+        label = self._deposit(
+            _COPIER, "atlas.txt", "Atlas of the savanna", "Sheet 1 of 1: everything between two rivers.\n"
+        )
         token = str(
-            self._commands.run(self._sites["pampa"], "token", "create", "--scope", "edit", "--name", "transfers")[
+            self._commands.run(self._sites[_RECEIVER], "token", "create", "--scope", "edit", "--name", "transfers")[
                 "token"
             ]
         )
         self._commands.run(
-            self._sites["cerrado"], "transfer", label, "--to", self._sites["pampa"].url, "--token", token
+            self._sites[_COPIER], "transfer", label, "--to", self._sites[_RECEIVER].url, "--token", token
         )
         return label
 
     def _dispute(self) -> str:
         """An item of the Amazon whose directory was put back in another Archive, which takes it for an Original."""
-        label = self._deposit("amazonia", "Notes of a traveller", "The river was there before its name.\n")
-        source, target = (self._sites[name].data / "store" / label for name in ("amazonia", "pampa"))
+        label = self._deposit(_HOME, "notes.txt", "Notes of a traveller", "The river was there before its name.\n")
+        source, target = (self._sites[name].data / "store" / label for name in (_HOME, _RECEIVER))
         shutil.copytree(source, target)
-        self._commands.run(self._sites["pampa"], "rebuild")
+        self._commands.run(self._sites[_RECEIVER], "rebuild")
         with suppress(FederationFailed):  # the link is followed once, so that the resolver hears of it
             self._commands.run(self._sites[_RESOLVER], "resolve", label)
         return label
@@ -243,6 +253,10 @@ class _Story:
         path = self._home / _STORY
         found: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
         return found
+
+
+def _joined(name: str) -> str:
+    return f"{name} joined"
 
 
 def _welcome(sites: dict[str, _Site], story: _Story) -> None:
@@ -269,16 +283,5 @@ _SHOWN: Final = {
 }
 
 
-def _wait_for_end() -> None:
-    ended = False
-
-    def end(*_: object) -> None:
-        nonlocal ended
-        ended = True
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        while not ended:
-            time.sleep(0.2)
-    except KeyboardInterrupt:
-        pass
+def _end(*_: object) -> None:
+    raise KeyboardInterrupt
