@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
+from ibi.model.registration import Registration
 from ibi.services.membership.registration_admin import RegistrationAdmin, public_facts
 from ibi.services.promptness import ask
 from ibi.services.resolving.belief_report import BeliefReason, BeliefReport
@@ -48,7 +49,7 @@ class RegisterPages:
     async def page(self, request: Request) -> Response:
         own = self._report.own_facts()
         archives = [] if own is None else [own]
-        archives += (public_facts(each) for each in await asyncio.to_thread(self._admin.all))
+        archives += (_shown_facts(each) for each in await asyncio.to_thread(self._admin.all))
         about, found, fault = request.query_params.get("about", "")[:LONGEST], None, None
         if about.strip():
             try:
@@ -85,3 +86,8 @@ class RegisterPages:
 
     async def _about(self, text: str) -> dict[str, Any]:
         return await ask(self._report, lambda: self._report.about(text))
+
+
+def _shown_facts(registration: Registration) -> dict[str, Any]:
+    """With all prefixes of which it is the home, also those of its own label."""
+    return {**public_facts(registration), "prefixes": sorted(registration.home_prefixes)}

@@ -55,6 +55,12 @@ async def test_the_page_says_why_an_archive_was_not_reached_in_three_languages()
         assert words in await served.page(language=language)
 
 
+async def test_the_page_tells_the_prefixes_of_which_an_archive_is_the_home() -> None:
+    served = Served()
+    await served.membership.register()
+    assert ">sid.inpe.br/mtc-m21</bdi>" in await served.page()
+
+
 async def test_the_page_lists_the_archive_of_the_server_itself() -> None:
     assert "example.org/own/2008/03.17.15.17" in await Served(own=OWN).page()
     assert "There are none." in await Served().page()
