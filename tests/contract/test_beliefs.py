@@ -13,7 +13,7 @@ import pytest
 
 from ibi.label import Label, parse
 from ibi.messages.copy_holders import CopyHolder
-from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Settlement
+from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Settlement, Succession
 from ibi.ports.registry import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
@@ -56,6 +56,25 @@ def test_a_chain_of_successors_is_kept_replaced_and_forgotten(beliefs: Beliefs) 
     beliefs.record_successors(ITEM, (), NOW + 2)
     assert beliefs.successors(ITEM) == ()
     assert beliefs.successors(OTHER) == (C,)
+
+
+def test_what_is_not_signed_never_replaces_signed_successors(beliefs: Beliefs) -> None:
+    beliefs.record_successors(ITEM, (C,), NOW)
+    beliefs.record_signed_successors(ITEM, (A, B), NOW)
+    for said in ((C,), (A, B, C), ()):
+        beliefs.record_successors(ITEM, said, NOW + 1)
+        assert beliefs.succession(ITEM) == Succession((A, B), is_signed=True)
+    beliefs.record_signed_successors(ITEM, (), NOW + 2)  # the home has it again
+    beliefs.record_successors(ITEM, (C,), NOW + 3)
+    assert beliefs.succession(ITEM) == Succession((), is_signed=True)
+    assert beliefs.given_on("lab.br/arq") == 0
+
+
+def test_the_administrator_decides_also_where_successors_are_signed(beliefs: Beliefs) -> None:
+    beliefs.record_signed_successors(ITEM, (A,), NOW)
+    beliefs.rule(Ruling(ITEM, C, frozenset({A, C}), NOW + 1, "ana"))
+    beliefs.record_successors(ITEM, (C,), NOW + 1)
+    assert beliefs.succession(ITEM) == Succession((C,))
 
 
 def test_all_that_is_believed_of_a_label_is_told_with_its_times(beliefs: Beliefs) -> None:
@@ -183,6 +202,14 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (in_memory, in_sqlite):
         for name in ("MOST_SUCCESSIONS", "MOST_HOLDINGS", "MOST_CLAIMS"):
             monkeypatch.setattr(module, name, 3)
+
+
+@pytest.mark.usefixtures("few")
+def test_many_that_are_not_signed_push_out_none_that_is(beliefs: Beliefs) -> None:
+    beliefs.record_signed_successors(ITEM, (A,), NOW)
+    for number in range(10):
+        beliefs.record_successors(label(number), (B,), NOW + number)
+    assert beliefs.succession(ITEM) == Succession((A,), is_signed=True)
 
 
 @pytest.mark.usefixtures("few")

@@ -60,6 +60,8 @@ class KnownHolder:
     included: tuple[ArchiveRef, ...] = ()
     copy_holders: frozenset[ArchiveRef] = frozenset()
     """Those of the trusted that a home named."""
+    signed: bool = False
+    """Whether the successors come from signed releases."""
 
     def likely(self, label: Label, now: float) -> tuple[ArchiveRef, ...]:
         return self.first
@@ -75,6 +77,7 @@ class KnownHolder:
             self.trusted,
             self.holders.get(label),
             copy_holders=self.copy_holders,
+            is_signed=self.signed,
         )
 
     def archive(self, service: Label) -> ArchiveRef | None:

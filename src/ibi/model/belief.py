@@ -77,6 +77,18 @@ DISPUTED: Final = (ClaimKind.ORIGINAL, ClaimKind.DELETED)
 """Claims that only one Archive can make: R 5.2 has one Original, and Deleted is said of what was the Original here."""
 
 
+class Succession(NamedTuple):
+    """The chain of service labels through which a home gave an Original on."""
+
+    chain: tuple[Label, ...] = ()
+    is_signed: bool = False
+    """Whether it comes from signed releases (E88), so that an answer of a home, which is not signed, does not change
+    it. A chain that is signed and empty says that the home has the Original again."""
+
+
+NO_SUCCESSION: Final = Succession()
+
+
 class LabelBeliefs(NamedTuple):
     """All that is believed of one label, with the times since when: for people, not for a resolution."""
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from ibi.label import Label
 from ibi.messages.copy_holders import CopiesStatement
-from ibi.model.belief import ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
+from ibi.model.belief import ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Succession
 from ibi.model.registration import Registration
 
 
@@ -78,8 +78,16 @@ class Beliefs(Protocol):
     def successors(self, label: Label) -> tuple[Label, ...]:
         """The chain of service labels through which the home gave the Original on; empty if it did not."""
 
+    def succession(self, label: Label) -> Succession:
+        """`successors`, and whether they come from signed releases."""
+
     def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
-        """Keep the chain, or forget it if it is empty. It does not age."""
+        """Keep the chain that was said without a signature, or forget it if it is empty. It does not age. Nothing
+        changes where a signed one is known."""
+
+    def record_signed_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
+        """Keep the chain of signed releases, also an empty one, in the place of any other. Those that are not signed
+        are forgotten before it where a home has too many."""
 
     def holder(self, label: Label, now: int) -> Label | None:
         """The service label of who held the Original of an item without a home less than `HOLDER_AGE` ago."""
@@ -113,7 +121,8 @@ class Beliefs(Protocol):
 
     def rule(self, ruling: Ruling) -> None:
         """Keep the word of the administrator, in place of an earlier one on the label. On the disk when the call
-        returns: nothing else tells it again. It names the holder of an item without a home for good."""
+        returns: nothing else tells it again. It names the holder of an item without a home for good. Of another item
+        the successors count from then on as not signed, until more is signed."""
 
     def about(self, label: Label) -> LabelBeliefs:
         """All that is kept of the label, for people."""

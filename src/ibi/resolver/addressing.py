@@ -64,7 +64,8 @@ class Addressing:
         """The successors once `archive` says that it gave the Original to `to`; None if it has no right to say so."""
         ref = self._routing.archive(to)
         homes = [home.service for home in question.authority.homes]
-        return chain_after(question.successors, homes, archive.service, to if ref is None else ref.service.labels[0])
+        named, is_signed = to if ref is None else ref.service.labels[0], question.authority.is_signed
+        return chain_after(question.successors, homes, archive.service, named, is_signed=is_signed)
 
     def _only_included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
         return archive if archive in self._archives else None

@@ -159,6 +159,8 @@ class LabelAuthority(NamedTuple):
     """The service of the known holder, where the label has no home and that Archive is switched off."""
     copy_holders: frozenset[ArchiveRef] = frozenset()
     """Those of the `trusted` that a home named as holders of Copies of its items (E64)."""
+    is_signed: bool = False
+    """Whether the `successors` come from signed releases: only the last of them can name another (E88)."""
 
     @property
     def exists(self) -> bool:
@@ -217,13 +219,16 @@ class Word(Enum):
 
 
 def chain_after(
-    chain: tuple[Label, ...], homes: Iterable[LabelForms], by: LabelForms, to: Label
+    chain: tuple[Label, ...], homes: Iterable[LabelForms], by: LabelForms, to: Label, *, is_signed: bool = False
 ) -> tuple[Label, ...] | None:
     """The chain of successors after the Archive `by` names `to` as the new holder.
 
-    None if `by` has no right to name one: it is neither a home nor a member of the chain.
+    None if `by` has no right to name one: it is neither a home nor a member of the chain; or the chain `is_signed`, and
+    by it another has the Original.
     """
     homes = tuple(homes)
+    if is_signed and chain and chain[-1] not in by.labels:
+        return None
     if by in homes:
         before: tuple[Label, ...] = ()
     else:

@@ -103,13 +103,14 @@ class Memory:
             holder = None if service is None else self._by_service.get(service)
             absent = None if service is None or holder is not None else LabelForms.of(service)
             return LabelAuthority(holder=holder, absent_holder=absent)
-        copy_holders = self._copy_holders(homes, label)
+        copy_holders, known = self._copy_holders(homes, label), self._beliefs.succession(label)
         return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),
-            self._beliefs.successors(label),
+            known.chain,
             self._trusted_archives(homes, copy_holders),
             copy_holders=copy_holders,
+            is_signed=known.is_signed,
         )
 
     def _copy_holders(self, homes: tuple[Home, ...], label: Label) -> frozenset[ArchiveRef]:
@@ -165,11 +166,12 @@ class Memory:
     def _learn_from_home(self, hop: Hop) -> None:
         homes = self._homes.of(hop.label)
         services = [home.service for home in homes]
-        before = chain = self._beliefs.successors(hop.label)
+        before, is_signed = self._beliefs.succession(hop.label)
+        chain = before
         for report in sorted(hop.reports, key=lambda report: report.archive.service not in services):
             if report.verdict in _UNSAID:
                 continue
-            if report.transferred_to is not None:
+            if report.transferred_to is not None and not is_signed:  # E88: an answer may have been changed on its way
                 named = self._canonical(report.transferred_to)
                 after = chain_after(chain, services, report.archive.service, named)
                 chain = chain if after is None else after

@@ -8,7 +8,17 @@ from typing import TypeVar
 from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import CopiesStatement, CopyHolder
-from ibi.model.belief import DISPUTED, ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
+from ibi.model.belief import (
+    DISPUTED,
+    NO_SUCCESSION,
+    ClaimKind,
+    Dispute,
+    FalseClaim,
+    LabelBeliefs,
+    NamedCopies,
+    Ruling,
+    Succession,
+)
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 
 __all__ = ["MemoryBeliefs"]
@@ -23,7 +33,7 @@ class MemoryBeliefs:
     prompt = True
 
     def __init__(self) -> None:
-        self._successors: dict[str, dict[Label, tuple[tuple[Label, ...], int]]] = {}
+        self._successors: dict[str, dict[Label, tuple[Succession, int]]] = {}
         self._holdings: dict[Label, dict[Label, int]] = {}
         self._holders: dict[Label, Label] = {}
         self._copies: dict[Label, NamedCopies] = {}
@@ -32,13 +42,31 @@ class MemoryBeliefs:
         self._rulings: dict[Label, Ruling] = {}
 
     def successors(self, label: Label) -> tuple[Label, ...]:
-        return self._successors.get(home_prefix(label), {}).get(label, ((), 0))[0]
+        return self.succession(label).chain
+
+    def succession(self, label: Label) -> Succession:
+        return self._successors.get(home_prefix(label), {}).get(label, (NO_SUCCESSION, 0))[0]
 
     def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
         of_home = self._successors.setdefault(home_prefix(label), {})
+        if self.succession(label).is_signed:
+            return
         of_home.pop(label, None)
         if chain:
-            _add(of_home, label, (chain, at), MOST_SUCCESSIONS)
+            self._keep_succession(of_home, label, Succession(chain), at)
+
+    def record_signed_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
+        of_home = self._successors.setdefault(home_prefix(label), {})
+        of_home.pop(label, None)
+        self._keep_succession(of_home, label, Succession(chain, is_signed=True), at)
+
+    @staticmethod
+    def _keep_succession(
+        of_home: dict[Label, tuple[Succession, int]], label: Label, known: Succession, at: int
+    ) -> None:
+        of_home[label] = known, at
+        if len(of_home) > MOST_SUCCESSIONS:
+            del of_home[min(of_home, key=lambda each: of_home[each][0].is_signed)]
 
     def holder(self, label: Label, now: int) -> Label | None:
         if label in self._rulings:
@@ -94,12 +122,16 @@ class MemoryBeliefs:
 
     def rule(self, ruling: Ruling) -> None:
         self._rulings[ruling.label] = ruling
+        of_home = self._successors.get(home_prefix(ruling.label), {})
+        if ruling.label in of_home:
+            known, at = of_home[ruling.label]
+            of_home[ruling.label] = Succession(known.chain), at
 
     def about(self, label: Label) -> LabelBeliefs:
         chain = self._successors.get(home_prefix(label), {}).get(label)
         holder = self._holders.get(label)
         return LabelBeliefs(
-            () if chain is None else chain[0],
+            () if chain is None else chain[0].chain,
             None if chain is None else chain[1],
             holder,
             None if holder is None else self._holdings[holder][label],
@@ -111,7 +143,7 @@ class MemoryBeliefs:
         return self._copies.get(home, NamedCopies())
 
     def given_on(self, prefix: str) -> int:
-        return len(self._successors.get(prefix, {}))
+        return sum(bool(known.chain) for known, _ in self._successors.get(prefix, {}).values())
 
     def close(self) -> None: ...
 

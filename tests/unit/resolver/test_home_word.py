@@ -399,6 +399,19 @@ class TestASuccessor:
         }
         assert chosen(World(says).outcome()) == LAST_HOLDER
 
+    def test_signed_is_not_replaced_by_what_an_answer_of_the_home_says(self) -> None:
+        """E88: an answer is not signed, and may have been changed on its way."""
+        known = replace(ROUTING, successors={parse(ITEM): (self.TO,)}, signed=True)
+        says = {HOME: Reply(b"", to=LIAR.service.labels[0]), NEW_HOLDER: has(NEW_HOLDER), LIAR: has(LIAR)}
+        assert chosen(World(says, known).outcome()) == NEW_HOLDER
+        assert chosen(World(says, replace(known, signed=False)).outcome()) == LIAR
+
+    def test_signed_may_name_the_next_until_its_release_is_told(self) -> None:
+        routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)}, signed=True)
+        last = LAST_HOLDER.service.labels[0]
+        says = {HOME: Reply(b"", to=self.TO), NEW_HOLDER: Reply(b"", to=last), LAST_HOLDER: has(LAST_HOLDER)}
+        assert chosen(World(says, routing).outcome()) == LAST_HOLDER
+
     def test_may_give_the_item_back(self) -> None:
         routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
         says = {HOME: has(HOME), NEW_HOLDER: Reply(b"", to=HOME.service.labels[0]), LIAR: has(LIAR)}

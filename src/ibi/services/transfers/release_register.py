@@ -7,7 +7,7 @@ believed, since one Archive has signed two releases of one Original, and people 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -15,6 +15,7 @@ from ibi.errors import IbiError
 from ibi.federation.provenance import Chain, ChainOrder, IsKeyOf, Release, check_chain, compare_chains
 from ibi.label import Label
 from ibi.label.search import home_prefix
+from ibi.model.belief import Succession
 from ibi.ports.registry import Beliefs
 from ibi.ports.transfers import ChainStore
 
@@ -60,13 +61,24 @@ class ReleaseRegister:
             raise ReleaseNotBelieved(label=str(label), reason="another release of the same number is known")
         if order is ChainOrder.NEWER:
             self._keep(chain, first)
+        elif order is ChainOrder.SAME:
+            self._believe_again(chain, first)
         return chain.successors[-1]
 
     def _keep(self, chain: Chain, first: Release) -> None:
         labels = first.labels.labels
         self._store.keep(labels, chain.texts, (first.giver, *chain.successors))
+        self._believe(labels, self._after_home(chain, first))
+
+    def _believe_again(self, chain: Chain, first: Release) -> None:
+        """What was believed of a known chain may be lost; what the administrator has said of it since is not."""
+        expected = Succession(self._after_home(chain, first), is_signed=True)
+        changed = (label for label in first.labels.labels if self._beliefs.succession(label) != expected)
+        self._believe([label for label in changed if self._beliefs.about(label).ruling is None], expected.chain)
+
+    def _believe(self, labels: Iterable[Label], successors: tuple[Label, ...]) -> None:
         for label in labels:
-            self._beliefs.record_successors(label, self._after_home(chain, first), int(self._now()))
+            self._beliefs.record_signed_successors(label, successors, int(self._now()))
 
     @staticmethod
     def _after_home(chain: Chain, first: Release) -> tuple[Label, ...]:

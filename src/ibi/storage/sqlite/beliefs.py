@@ -20,12 +20,14 @@ from ibi.messages.copy_holders import CopiesStatement, CopyHolder
 from ibi.model.belief import (
     DISPUTED,
     NO_COPIES,
+    NO_SUCCESSION,
     ClaimKind,
     Dispute,
     FalseClaim,
     LabelBeliefs,
     NamedCopies,
     Ruling,
+    Succession,
 )
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
@@ -83,6 +85,10 @@ MIGRATIONS: Final = (
     """
     ALTER TABLE copies ADD COLUMN statement TEXT;
     ALTER TABLE copies ADD COLUMN signed_at INTEGER NOT NULL DEFAULT 0
+    """,
+    """
+    ALTER TABLE successions ADD COLUMN signed INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX successions_signed ON successions (owner, signed, id)
     """,
 )
 
@@ -143,21 +149,30 @@ class SqliteBeliefs:
     # --- successors ---
 
     def successors(self, label: Label) -> tuple[Label, ...]:
+        return self.succession(label).chain
+
+    def succession(self, label: Label) -> Succession:
         self._follow_changes()
         if home_prefix(label) not in self._passed_on:
-            return ()
+            return NO_SUCCESSION
+        statement = "SELECT chain, signed FROM successions WHERE label = ?"
         with self._open() as connection:
-            row = connection.execute("SELECT chain FROM successions WHERE label = ?", (label_key(label),)).fetchone()
-        return () if row is None else tuple(map(parse, row[0].split()))
+            row = connection.execute(statement, (label_key(label),)).fetchone()
+        return NO_SUCCESSION if row is None else Succession(tuple(map(parse, row[0].split())), bool(row[1]))
 
     def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
         with self._change() as connection:
+            connection.execute("DELETE FROM successions WHERE label = ? AND NOT signed", (label_key(label),))
+            signed = (
+                "SELECT 1 FROM successions WHERE label = ?"  # found in the same transaction: no release comes between
+            )
+            if chain and connection.execute(signed, (label_key(label),)).fetchone() is None:
+                _add_succession(connection, label, Succession(chain), at)
+
+    def record_signed_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
+        with self._change() as connection:
             connection.execute("DELETE FROM successions WHERE label = ?", (label_key(label),))
-            if chain:
-                owner, words = home_prefix(label), " ".join(map(str, chain))
-                row = owner, label_key(label), words, at
-                connection.execute("INSERT INTO successions (owner, label, chain, at) VALUES (?, ?, ?, ?)", row)
-                _drop_oldest(connection, "successions", owner, MOST_SUCCESSIONS)
+            _add_succession(connection, label, Succession(chain, is_signed=True), at)
 
     # --- holders of items without a home ---
 
@@ -267,6 +282,7 @@ class SqliteBeliefs:
             try:
                 with transaction(connection):
                     connection.execute("INSERT OR REPLACE INTO rulings VALUES (?, ?, ?, ?, ?, ?)", row)
+                    connection.execute("UPDATE successions SET signed = 0 WHERE label = ?", row[:1])
             finally:
                 connection.execute("PRAGMA synchronous = NORMAL")
             self._read_into_memory(connection)
@@ -299,7 +315,9 @@ class SqliteBeliefs:
     def given_on(self, prefix: str) -> int:
         with self._open() as connection:
             row = connection.execute("SELECT rows FROM successions_counts WHERE owner = ?", (prefix,)).fetchone()
-        return 0 if row is None else int(row[0])
+            back = "SELECT COUNT(*) FROM successions WHERE owner = ? AND signed = 1 AND chain = ''"
+            (returned,) = connection.execute(back, (prefix,)).fetchone()
+        return 0 if row is None else int(row[0] - returned)
 
     # --- several processes ---
 
@@ -371,10 +389,17 @@ def _claim(row: tuple[Any, ...]) -> FalseClaim:
     return FalseClaim(parse(label), parse(claimant), parse(home), ClaimKind(kind), first, last, count)
 
 
-def _drop_oldest(connection: Connection, table: str, owner: str, most: int) -> bool:
+def _add_succession(connection: Connection, label: Label, known: Succession, at: int) -> None:
+    owner, words = home_prefix(label), " ".join(map(str, known.chain))
+    row = owner, label_key(label), words, at, known.is_signed
+    connection.execute("INSERT INTO successions (owner, label, chain, at, signed) VALUES (?, ?, ?, ?, ?)", row)
+    _drop_oldest(connection, "successions", owner, MOST_SUCCESSIONS, "signed, id")
+
+
+def _drop_oldest(connection: Connection, table: str, owner: str, most: int, order: str = "id") -> bool:
     """Drop what the owner had recorded first if it has more than it may. Return whether anything was dropped."""
     (rows,) = connection.execute(f"SELECT rows FROM {table}_counts WHERE owner = ?", (owner,)).fetchone()  # noqa: S608
     if rows > most:
-        oldest = f"SELECT id FROM {table} WHERE owner = ? ORDER BY id LIMIT ?"  # noqa: S608
+        oldest = f"SELECT id FROM {table} WHERE owner = ? ORDER BY {order} LIMIT ?"  # noqa: S608
         connection.execute(f"DELETE FROM {table} WHERE id IN ({oldest})", (owner, rows - most))  # noqa: S608
     return bool(rows > most)

@@ -11,7 +11,7 @@ from typing import Any
 from ibi.label import Label, parse
 from ibi.language_range import preferences
 from ibi.messages import LabelForms, UrlRequest
-from ibi.model.belief import ClaimKind
+from ibi.model.belief import ClaimKind, Succession
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.registry import Beliefs
 from ibi.resolver.authority import ArchiveRef
@@ -544,6 +544,16 @@ class TestTheHome:
         assert isinstance(found.outcome, Redirect)
         assert found.outcome.archive == B
         assert [(claim.claimant, claim.home) for claim in beliefs.claims()] == [(HOME.service.labels[0], to)]
+
+    def test_never_overwrites_successors_of_a_signed_chain(self) -> None:
+        beliefs, to, liar = MemoryBeliefs(), B.service.labels[0], A.service.labels[0]
+        beliefs.record_signed_successors(parse(REP), (to,), 0)
+        said = {HOME: Answered(None, transferred_to=liar), A: item(A), B: item(B)}
+        gateway = ScriptedGateway({each: After(0.01, answer) for each, answer in said.items()})
+        for found in self.visits(gateway, f"/{REP}", f"/{REP}", beliefs=beliefs):
+            assert isinstance(found.outcome, Redirect)
+            assert found.outcome.archive == B
+        assert beliefs.succession(parse(REP)) == Succession((to,), is_signed=True)
 
     def test_names_holders_of_copies_that_are_trusted_when_it_is_silent(self) -> None:
         beliefs, copies = MemoryBeliefs(), (B.service.labels[0],)
