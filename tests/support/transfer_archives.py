@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,7 @@ from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Bytes, Change
 from ibi.model.item import Item
+from ibi.model.transfer_record import SenderStage
 from ibi.ports.transfers import PeerSilent
 from ibi.services.items.item_object import DOC, ITEM, is_other
 from ibi.services.items.item_repository import PendingItem
@@ -205,3 +207,32 @@ def network_keys(network: TransferNetwork) -> Callable[[Label, PublicKey], bool]
         )
 
     return is_key_of
+
+
+@contextmanager
+def two_archives(folder: Path, resolver: str | None = None) -> Iterator[tuple[TransferArchive, TransferArchive]]:
+    """Two Archives on one network; those that were there before are opened again."""
+    network = TransferNetwork()
+    with ExitStack() as opened:
+        yield (
+            TransferArchive(network, "a", folder, opened, resolver=resolver, is_new=not (folder / "a").exists()),
+            TransferArchive(network, "b", folder, opened, resolver=resolver, is_new=not (folder / "b").exists()),
+        )
+
+
+def give(a: TransferArchive, b: TransferArchive, item: Item) -> SenderStage:
+    """Give the Original of an item from one to the other, which agrees; how far that comes."""
+    a.sending.begin(item, b.url, "agreed")
+    for _ in range(3):
+        b.receiving.go_on(item.rep)
+        a.sending.go_on(item.rep)
+    kept = a.ledger.outgoing(item.rep)
+    assert kept is not None
+    return kept.stage
+
+
+def put_back(folder: Path, name: str) -> None:
+    """Put the directory of an Archive back from `backup-<name>`, in place: the directory itself is the same."""
+    for each in (folder / name).iterdir():
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    shutil.copytree(folder / f"backup-{name}", folder / name, dirs_exist_ok=True)

@@ -22,7 +22,7 @@ from ibi.services.transfers.tracking import StillInDoubt
 from ibi.signing import SigningKey
 from ibi.vocabulary import State
 from tests.support.deposit_samples import CountedLabels, deposits, draft, put, sources
-from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, network_keys
+from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give, network_keys, put_back
 
 
 @pytest.fixture
@@ -49,16 +49,6 @@ def b(network: TransferNetwork, tmp_path: Path, opened: ExitStack) -> TransferAr
 @pytest.fixture
 def item(a: TransferArchive) -> Item:
     return put(deposits(a.store))
-
-
-def give(a: TransferArchive, b: TransferArchive, item: Item) -> SenderStage:
-    a.sending.begin(item, b.url, "agreed")
-    for _ in range(3):
-        b.receiving.go_on(item.rep)
-        a.sending.go_on(item.rep)
-    kept = a.ledger.outgoing(item.rep)
-    assert kept is not None
-    return kept.stage
 
 
 def test_an_original_moves(a: TransferArchive, b: TransferArchive, item: Item) -> None:
@@ -262,16 +252,10 @@ class TestABackupThatIsPutBack:
             b.worker.step()
         return item
 
-    def put_back(self, folder: Path, name: str) -> None:
-        """In place: the directory itself is the same."""
-        for each in (folder / name).iterdir():
-            shutil.rmtree(each) if each.is_dir() else each.unlink()
-        shutil.copytree(folder / f"backup-{name}", folder / name, dirs_exist_ok=True)
-
     def test_the_sender_asks_before_it_says_original(
         self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
     ) -> None:
-        self.put_back(tmp_path, "a")
+        put_back(tmp_path, "a")
         TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
         network.cut = {RESOLVER}
         a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
@@ -287,7 +271,7 @@ class TestABackupThatIsPutBack:
     def test_the_sender_releases_nothing_a_second_time(
         self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
     ) -> None:
-        self.put_back(tmp_path, "a")
+        put_back(tmp_path, "a")
         network.told.clear()  # a resolver that has just started
         network.cut = {"http://b.example"}
         TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
@@ -306,7 +290,7 @@ class TestABackupThatIsPutBack:
     def test_the_receiver_takes_the_original_again(
         self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
     ) -> None:
-        self.put_back(tmp_path, "b")
+        put_back(tmp_path, "b")
         a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
         before = a.chains.chain(item.rep)
         b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
