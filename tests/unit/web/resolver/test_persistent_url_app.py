@@ -167,6 +167,7 @@ class TestRecord:
                 "address": "a.example.org",
                 "ibi": {"rep": "example.org/a/2008/03.17.15.17", "ibip": None},
             },
+            "archive_url": "http://a.example.org",
             "max_age": 0,
             "was_kept": False,
         }
