@@ -144,6 +144,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "invalid-digest": ErrorStatus(400),
     "relations-of-item": ErrorStatus(400),
     "read-only-archive": ErrorStatus(403),
+    "register-refused": ErrorStatus(502),
     "claimed-elsewhere": ErrorStatus(409),
     "not-related": ErrorStatus(409),
     "wrong-language": ErrorStatus(409, "language"),

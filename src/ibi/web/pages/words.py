@@ -50,7 +50,10 @@ SENTENCES: Final = (
     message("Here is a copy of {label}; its Original is in another Archive."),
     message("This Archive is switched off at the moment, and its items cannot be read. Try again later."),
     message("format: metadata is not written as {given}, only as {offered}."),
-    message("The depositor of {label} does not want its files listed."),
+    message(
+        "The depositor of {label} does not want its files listed. With a token they are listed, and a reader who may"
+        " have a file gets it by its name."
+    ),
     message("There is no item {label} here."),
     message("{quoted} is not an IBI: {reason}."),
     message("{quoted} is not a persistent URL: {reason}."),
