@@ -87,6 +87,7 @@ from ibi.web.pages.robots_txt import SITEMAP, RobotsPage
 from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
+from ibi.web.pages.transfers_page import TransfersPage
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
@@ -162,10 +163,18 @@ def create_app(
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
     if sign_in is not None and sessions is not None:
         integrity = None if archive is None else archive.integrity
-        copy_work, has_claims = _copy_work(archive), archive is not None
+        copy_work, transfers = _copy_work(archive), None if archive is None else archive.transfers
         routes += SignInPages(
-            sign_in, sessions, proxies, integrity, has_claims=has_claims, has_jobs=copy_work is not None
+            sign_in,
+            sessions,
+            proxies,
+            integrity,
+            has_claims=archive is not None,
+            has_jobs=copy_work is not None,
+            has_transfers=transfers is not None,
         ).routes()
+        if transfers is not None:
+            routes += TransfersPage(transfers, sessions).routes()
         if archive is not None and copy_work is not None:
             routes += JobPages(copy_work, sessions, archive).routes()
         if subscriptions is not None:

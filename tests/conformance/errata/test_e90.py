@@ -14,7 +14,7 @@ from tests.support.deposit_samples import deposits, put
 from tests.support.transfer_archives import RESOLVER, TransferArchive, give, put_back, two_archives
 
 
-def test_it_is_silent_until_it_was_told_its_own_releases(tmp_path: Path) -> None:
+def test_a_restored_archive_is_silent_until_it_was_told_its_own_releases(tmp_path: Path) -> None:
     with two_archives(tmp_path, RESOLVER) as (a, _):
         item = put(deposits(a.store))
     shutil.copytree(tmp_path / "a", tmp_path / "backup-a")

@@ -41,10 +41,11 @@ class SignInPages:
         *,
         has_claims: bool = False,
         has_jobs: bool = False,
+        has_transfers: bool = False,
     ) -> None:
         """With `integrity`, the page of administrators shows whether the store is whole. `has_claims`: there is a page
-        of claims. If there is a page of jobs, that of librarians leads there."""
-        self._has_claims = has_claims
+        of claims. If there are pages of jobs and of transfers, that of librarians leads there."""
+        self._has_claims, self._has_transfers = has_claims, has_transfers
         self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
         self._integrity, self._has_jobs = integrity, has_jobs
 
@@ -164,6 +165,7 @@ class SignInPages:
             changed="changed" in request.query_params,
             has_claims=self._has_claims,
             has_jobs=self._has_jobs and signed.person.role >= Role.LIBRARIAN,
+            has_transfers=self._has_transfers and signed.person.role >= Role.LIBRARIAN,
             **shown,
         )
 

@@ -1,0 +1,142 @@
+"""The page of transfers, as a librarian's browser has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.errors import IbiError
+from ibi.model.item import Item
+from ibi.model.transfer_record import ReceiverStage
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.hashing import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
+from ibi.vocabulary import State
+from ibi.web.http.errors import problem
+from ibi.web.pages.sessions import Sessions
+from ibi.web.pages.sign_in import SignInPages
+from ibi.web.pages.transfers_page import PLACE, TransfersPage
+from tests.support.deposit_samples import CountedLabels, deposits, put
+from tests.support.memory.people import MemoryPeople
+from tests.support.page_reader import read_page
+from tests.support.set_clocks import SetClocks
+from tests.support.transfer_archives import TransferArchive, two_archives
+from tests.unit.web.pages.test_sign_in import PASSWORD, Browser
+
+NOW = "2027-01-15T08:00:00Z"
+
+
+class Site:
+    """The pages of `b`, to which `a` offers items."""
+
+    def __init__(self, a: TransferArchive, b: TransferArchive) -> None:
+        self.a, self.b, self.made = a, b, deposits(a.store, CountedLabels(9))
+        clocks, people, self.hasher = SetClocks(NOW), MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
+        admin, sign_in = PersonAdmin(people, clocks, self.hasher), SignIn(people, clocks, self.hasher)
+        sessions = Sessions(sign_in, "https://ibi.example")
+
+        async def refuse(_: Request, error: Exception) -> Response:
+            assert isinstance(error, IbiError)
+            return problem(error)
+
+        routes = [
+            *SignInPages(sign_in, sessions, has_transfers=True).routes(),
+            *TransfersPage(b.worker, sessions).routes(),
+        ]
+        self.app = Starlette(routes=routes, exception_handlers={IbiError: refuse})
+        for name, role in (("ada", "librarian"), ("dan", "depositor")):
+            admin.create(name, role, PASSWORD)
+
+    def offer(self) -> Item:
+        item = put(self.made)
+        self.a.sending.begin(item, self.b.url)
+        return item
+
+    def stage(self, item: Item) -> ReceiverStage | None:
+        kept = self.b.ledger.incoming(item.rep)
+        return None if kept is None else kept.stage
+
+    async def browser(self, name: str) -> Browser:
+        browser = Browser(self.app)
+        assert (await browser.post("/sign-in", {"name": name, "password": PASSWORD})).status == 303
+        return browser
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with two_archives(tmp_path) as (a, b):
+        made = Site(a, b)
+        yield made
+        made.hasher.close()
+
+
+async def csrf(browser: Browser) -> str:
+    found = re.search(r'name="csrf" value="([0-9a-f]+)"', (await browser.get("/account")).body.decode())
+    assert found is not None
+    return found[1]
+
+
+async def test_an_offer_is_accepted_and_seen_on_its_way(site: Site) -> None:
+    item, browser = site.offer(), await site.browser("ada")
+    page = await browser.get(PLACE)
+    read_page(page.body)
+    assert item.rep.spelling in page.body.decode()
+    assert str(site.a.keys.signing_key().public) in page.body.decode()
+    fields = {"csrf": await csrf(browser), "item": item.rep.spelling, "answer": "accept"}
+    assert (await browser.post(PLACE, fields)).headers["location"] == PLACE
+    under_way = (await browser.get(PLACE)).body.decode()
+    assert "the Copy is being brought" in under_way
+    assert 'value="accept"' not in under_way
+    for _ in range(3):
+        site.b.receiving.go_on(item.rep)
+        site.a.sending.go_on(item.rep)
+    assert site.b.state(item.rep) is State.ORIGINAL
+    assert item.rep.spelling not in (await browser.get(PLACE)).body.decode()
+
+
+async def test_all_offers_of_one_archive_are_answered_at_once(site: Site) -> None:
+    items, browser = [site.offer() for _ in range(3)], await site.browser("ada")
+    fields = {"csrf": await csrf(browser), "from": site.a.url, "answer": "decline"}
+    assert (await browser.post(PLACE, {**fields, "from": "http://c.example"})).status == 404
+    assert (await browser.post(PLACE, fields)).status == 303
+    assert [site.stage(item) for item in items] == [ReceiverStage.DECLINED] * 3
+
+
+async def test_what_goes_to_others_is_shown(site: Site) -> None:
+    item, browser = put(deposits(site.b.store)), await site.browser("ada")
+    site.b.sending.begin(item, site.a.url)
+    for language, words in (("en", "offered"), ("pt-BR", "oferecida"), ("es", "ofrecida")):
+        page = await browser.get(PLACE, **{"accept-language": language})
+        read_page(page.body)
+        assert words in page.body.decode()
+
+
+async def test_a_wrong_form_changes_nothing_and_is_told(site: Site) -> None:
+    item, browser = site.offer(), await site.browser("ada")
+    good = {"csrf": await csrf(browser), "item": item.rep.spelling, "answer": "accept"}
+    for change, status in (
+        ({"answer": "perhaps"}, 400),
+        ({"item": "nonsense"}, 400),
+        ({"item": "lab.br/none/2009/01.01.00.00"}, 409),
+        ({"csrf": "0" * 64}, 403),
+    ):
+        assert (await browser.post(PLACE, {**good, **change})).status == status
+    assert (await browser.post(PLACE, good, origin="https://evil.example")).status == 403
+    assert site.stage(item) is ReceiverStage.WAITING
+
+
+async def test_the_page_is_for_librarians(site: Site) -> None:
+    item = site.offer()
+    assert (await Browser(site.app).get(PLACE)).headers["location"] == f"/sign-in?to={PLACE}"
+    depositor = await site.browser("dan")
+    assert (await depositor.get(PLACE)).status == 403
+    assert (await depositor.post(PLACE, {"item": item.rep.spelling, "answer": "accept"})).status == 403
+    assert PLACE.encode() not in (await depositor.get("/account")).body
+    assert PLACE.encode() in (await (await site.browser("ada")).get("/account")).body
