@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from ibi.ports.changes import ChangeFeed
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import name_of
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from tests.faults.killer import PYTHONPATH
+from tests.support.forked_command import ForkedProcess
 
 SCRIPT = Path(__file__).with_name("feed_worker.py")
 SEEDS = int(os.environ.get("SOAK_FEED", "20"))
@@ -62,12 +60,7 @@ def run_all(data: Path, seed: int, reader: Reader) -> None:
     chance = random.Random(seed)
     steps = [chance.randrange(1, MOST_STEPS) for _ in range(PROCESSES)]
     workers = [
-        subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(data), str(number), str(seed), str(step)],
-            env={**os.environ, "PYTHONPATH": PYTHONPATH},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        ForkedProcess((str(data), str(number), str(seed), str(step)), data, os.environ, script=SCRIPT)
         for number, step in enumerate(steps)
     ]
     catalog = SqliteCatalog(data / CATALOGUE)

@@ -175,7 +175,14 @@ def test_every_route_is_described_and_every_description_has_a_route() -> None:
     routes = [route for route in app.app.routes if isinstance(route, Route) and route.path not in pages]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     described = {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
-    missing = ("/api/changes", "/api/archive/copies", "/api/follows", "/api/webhooks", "/api/transfers", "/api/releases")
+    missing = (
+        "/api/changes",
+        "/api/archive/copies",
+        "/api/follows",
+        "/api/webhooks",
+        "/api/transfers",
+        "/api/releases",
+    )
     assert found == {each for each in described if not each[0].startswith(missing)} - {PROVENANCE}
 
 
