@@ -6,31 +6,33 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from ibi.archive import life_cycle
+from ibi.archive.copies import CopyRules
 from ibi.composition.archive_store import open_store
 from ibi.federation.transfer_messages import reply_document
-from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
-from ibi.model.content import Bytes, Change
+from ibi.model.file import File
 from ibi.model.item import Item
+from ibi.model.item_object_record import ItemObjectRecord
 from ibi.model.transfer_record import SenderStage
+from ibi.ports.copies import FoundObject, ItemSource, SourceGone
 from ibi.ports.transfers import PeerSilent
-from ibi.services.items.item_object import DOC, ITEM, is_other
-from ibi.services.items.item_repository import PendingItem
+from ibi.services.copies.copying import Copying
+from ibi.services.copies.giving import ObjectGiving
+from ibi.services.copies.judging import owed_by_release
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
 from ibi.services.transfers.sending import Sending
 from ibi.services.transfers.tracking import Tracking
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
+from ibi.storage.copy_parts import CopyParts
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from ibi.vocabulary import State
@@ -144,6 +146,14 @@ class TransferArchive:
         self.worker = TransferWorker(
             self.chains, self.ledger, self.sending, self.receiving, self.tracking, peers, resolver=resolver
         )
+        self._copying = Copying(
+            self.store,
+            _Sources(network),
+            CopyParts(self.data),
+            clocks,
+            CopyRules(),
+            is_owed=owed_by_release(self.service, lambda: (self.keys.signing_key().public,)),
+        )
         network.archives[self.url] = self
 
     def item(self, label: Label) -> Item | None:
@@ -154,33 +164,43 @@ class TransferArchive:
         return None if item is None else item.state
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
-        """The port `BringsCopies`: the object of the other, byte for byte."""
-        assert source is not None
-        self.network._check(source)
-        other = self.network.archives[source].store
-        found = other.find(label)
-        name = str(found.rep)
-        kept = other.content.read(name)
+        """The port `BringsCopies`."""
+        return self._copying.bring(label, source, token)
 
-        def read(path: str) -> bytes:
-            with other.open_record(name, path, kept.head.number) as record:
-                return record.read_all()
 
-        copy = replace(found, state=State.COPY, source=source.removeprefix("http://"), owner=None)
-        here = self.item(label)
-        life_cycle.require(here, life_cycle.Act.COPY if here is None else life_cycle.Act.REFRESH)
-        new = PendingItem(
-            name,
-            lambda _: copy,
-            {path.removeprefix(DOC): Bytes(read(path)) for path in kept.head.files if path.startswith(DOC)},
-            Change("copy", "Copied", Instant(kept.head.change.at.seconds)),
-            record=read(ITEM),
-            others={path: Bytes(read(path)) for path in kept.head.files if is_other(path)},
-        )
-        with self.store.changing(name), self.store.locks.hold(name):
-            stored = self.store.create(new) if here is None else self.store.revise(new, self.store.read(name).head)
-            self.store.list(stored)
-        return copy
+class _Sources:
+    """The port `ItemSources`: the other Archives of the network."""
+
+    def __init__(self, network: TransferNetwork) -> None:
+        self._network = network
+
+    @contextmanager
+    def open(self, url: str, token: str | None) -> Iterator[ItemSource]:
+        yield _Source(self._network, url)
+
+
+class _Source:
+    is_on_loopback = True
+
+    def __init__(self, network: TransferNetwork, url: str) -> None:
+        self._network, self.url = network, url
+
+    def read_object(self, label: Label) -> ItemObjectRecord:
+        try:
+            self._network._check(self.url)
+        except PeerSilent as error:
+            raise SourceGone(label=str(label), source=self.url) from error
+        other = self._network.archives[self.url]
+        giving = ObjectGiving(other.store.catalog, other.store.content, other.service)
+        return giving.read(label, lambda _: None, room=1 << 20)  # with the contents of its files
+
+    def read_objects(self, labels: Sequence[Label]) -> Iterator[FoundObject]:
+        raise NotImplementedError
+
+    def read_file(self, label: Label, file: File, offset: int) -> Iterator[bytes | memoryview]:
+        raise NotImplementedError
+
+    def close(self) -> None: ...
 
 
 class _Peers:

@@ -13,8 +13,10 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.copies import FindSource, NoSource
 from ibi.services.copies.copying import Copying
+from ibi.services.copies.judging import OWE_NOTHING, IsOwed, owed_by_release
 from ibi.services.items.item_repository import ItemRepository
 from ibi.storage.copy_parts import CopyParts
+from ibi.storage.key_files import KeyFiles
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.resolver_clients import ResolverClient
 
@@ -55,7 +57,20 @@ def copying_here(
     sources = HttpItemSources(own, settings.copies.networks or (), is_sandbox=rules.is_sandbox)
     if find_source is None and settings.resolver is not None:
         find_source = asking_resolver(settings.resolver)
-    return Copying(store, sources, CopyParts(settings.data), clocks, rules, find_source=find_source, stopping=stopping)
+    return Copying(
+        store,
+        sources,
+        CopyParts(settings.data),
+        clocks,
+        rules,
+        find_source=find_source,
+        stopping=stopping,
+        is_owed=OWE_NOTHING if record is None else _owed_to(record, KeyFiles(settings.data)),
+    )
+
+
+def _owed_to(record: ArchiveRecord, keys: KeyFiles) -> IsOwed:
+    return owed_by_release(record.service, lambda: (keys.signing_key().public, *keys.former()))
 
 
 def asking_resolver(resolver: str) -> FindSource:

@@ -43,7 +43,7 @@ from ibi.ports.copies import (
     StagedFiles,
     WrongDigest,
 )
-from ibi.services.copies.judging import CopyJudge, PreparedCopy
+from ibi.services.copies.judging import OWE_NOTHING, CopyJudge, IsOwed, PreparedCopy
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.item_object import DOC
 from ibi.services.items.item_repository import ItemRepository, PendingItem, StoredItem, name_of
@@ -91,11 +91,13 @@ class Copying:
         find_source: FindSource | None = None,
         actor: Actor = COMMAND,
         stopping: Event | None = None,
+        is_owed: IsOwed = OWE_NOTHING,
     ) -> None:
-        """`find_source` asks the resolver. When `stopping` is set, what is under way ends with `CopyStopped`."""
+        """`find_source` asks the resolver. When `stopping` is set, what is under way ends with `CopyStopped`. For
+        `is_owed` see `CopyJudge`."""
         self._repository, self._catalog, self._sources, self._staging = repository, repository.catalog, sources, staging
         self._clocks, self._rules, self._find_source, self._actor = clocks, rules, find_source, actor
-        self._judge = CopyJudge(repository, rules)
+        self._judge, self._is_owed = CopyJudge(repository, rules, is_owed), is_owed
         self.stopping = Event() if stopping is None else stopping
 
     def acting_for(self, actor: Actor, stopping: Event | None = None) -> Copying:
@@ -109,6 +111,7 @@ class Copying:
             find_source=self._find_source,
             actor=actor,
             stopping=self.stopping if stopping is None else stopping,
+            is_owed=self._is_owed,
         )
 
     # --- bringing ---

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha512
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ibi.archive import life_cycle
 from ibi.archive.copies import (
@@ -22,7 +22,9 @@ from ibi.archive.copies import (
 from ibi.archive.drafts import DiskNearlyFull
 from ibi.archive.related_items import find_labelled
 from ibi.errors import InvalidInput
+from ibi.federation.provenance import check_chain, decode_link, link_paths, manifest_digest
 from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
 from ibi.model.content import KeptObject, TakenFile
 from ibi.model.file import File
 from ibi.model.item import Item
@@ -34,6 +36,7 @@ from ibi.ports.copies import ItemSource
 from ibi.services.items.errors import ItemTransferred
 from ibi.services.items.item_object import DOC, ITEM, is_other
 from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
+from ibi.signing import PublicKey
 from ibi.vocabulary import ArchiveProtocol, State
 
 
@@ -80,11 +83,48 @@ class PreparedCopy(NamedTuple):
         return all(file.path in self.record.contents for file in self.missing)
 
 
+IsOwed = Callable[[ItemObjectRecord], bool]
+"""Whether an Archive that has a Copy only has released the Original to this one."""
+
+
+def owed_by_release(service: LabelForms, keys: Callable[[], tuple[PublicKey, ...]]) -> IsOwed:
+    """By the chain that comes with the record: its last release has to name this Archive, its key and the very content.
+    Whether it is believed is not decided here: an Archive that is not to be trusted could as well say Original."""
+
+    def is_owed(record: ItemObjectRecord) -> bool:
+        try:
+            texts = [decode_link(record.others[path]) for path in link_paths(record.others)]
+            release = check_chain(texts, lambda _who, _key: True, record.labels).last_release
+            if release is None or release.to not in service.labels or release.to_key not in keys():
+                return False
+            return release.manifest == manifest_digest(_digests(record))
+        except InvalidInput:
+            return False
+
+    return is_owed
+
+
+def _digests(record: ItemObjectRecord) -> dict[str, str]:
+    assert record.item_json is not None  # of what was deleted nothing is owed
+    check_file_count(record.labels.labels[0], record.count_files())
+    files = {DOC + file.path: file.sha512 for file in record.original().files}
+    return {ITEM: sha512(record.item_json).hexdigest(), **files}
+
+
+def _owe_nothing(_: ItemObjectRecord) -> bool:
+    return False
+
+
+OWE_NOTHING: Final[IsOwed] = _owe_nothing
+
+
 class CopyJudge:
     """Says what may become a Copy in one Archive, and what is missing of it. Calls block, from any thread."""
 
-    def __init__(self, repository: ItemRepository, rules: CopyRules) -> None:
-        self._repository, self._catalog, self._rules = repository, repository.catalog, rules
+    def __init__(self, repository: ItemRepository, rules: CopyRules, is_owed: IsOwed = OWE_NOTHING) -> None:
+        """Of a Copy another is made only if the Original `is_owed` to this Archive, which was put back from a backup
+        of before it had a Copy (E90)."""
+        self._repository, self._catalog, self._rules, self._is_owed = repository, repository.catalog, rules, is_owed
 
     def check_wanted(self, label: Label) -> Item | None:
         """Refuse a label of which no Copy can be here, before anything is asked; the Copy that is here, if any."""
@@ -104,7 +144,8 @@ class CopyJudge:
 
     def prepare(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> PreparedCopy:
         """Refuse a record of which no Copy can be made; what is left to be done."""
-        check_original(label, record, archive.url)
+        if record.state is not State.COPY or not self._is_owed(record):
+            check_original(label, record, archive.url)
         original = _read_original(label, record, archive.url)
         for each in original.labels.labels:
             self.check_wanted(each)

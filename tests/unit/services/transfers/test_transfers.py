@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ibi.archive.copies import NotTheOriginal
 from ibi.archive.errors import ServiceItemStays, UntransferableItem
 from ibi.errors import IbiError
 from ibi.federation.provenance import check_chain
@@ -299,6 +300,33 @@ class TestABackupThatIsPutBack:
         b.receiving.go_on(item.rep)
         assert b.state(item.rep) is State.ORIGINAL
         assert b.chains.chain(item.rep) == before
+
+    def test_a_release_that_was_under_way_is_taken_up_without_the_copy_of_before(
+        self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+    ) -> None:
+        with ExitStack() as before:
+            a = TransferArchive(network, "a", tmp_path, before, resolver=RESOLVER, is_new=False)
+            b = TransferArchive(network, "b", tmp_path, before, resolver=RESOLVER, is_new=False)
+            second = put(deposits(a.store, CountedLabels(7)))
+            a.sending.begin(second, b.url, "agreed")
+            b.receiving.go_on(second.rep)
+            a.sending.go_on(second.rep)
+            assert (a.state(second.rep), b.state(second.rep)) == (State.COPY, State.COPY)
+        put_back(tmp_path, "b")
+        a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        b.tracking.ask(b.chains, b.receiving)
+        a.sending.go_on(second.rep)
+        b.receiving.go_on(second.rep)
+        assert (a.state(second.rep), b.state(second.rep)) == (State.COPY, State.ORIGINAL)
+
+    def test_a_copy_that_was_released_to_another_is_no_source(
+        self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+    ) -> None:
+        TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER, is_new=False)
+        c = TransferArchive(network, "c", tmp_path, opened, resolver=RESOLVER)
+        with pytest.raises(NotTheOriginal):
+            c.bring(item.rep, "http://a.example")
 
     def test_a_directory_that_was_not_put_back_is_not_in_doubt(
         self, network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
