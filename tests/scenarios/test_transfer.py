@@ -53,6 +53,11 @@ def test_an_archive_is_merged_into_another_and_its_links_go_on(tmp_path: Path) -
             assert first in planned
             assert run(sender, "transfers", "list") == ""
             token = run(receiver, "token", "create", "--scope", "edit").split()[0]
+            plain = sender("transfer", first, "--to", "http://archive.example", "--token", token)
+            assert (plain.code, "use https" in plain.err) == (1, True)
+            assert run(sender, "transfers", "list") == ""
+            assert "valid token" in run(sender, "transfer", third, "--to", there, "--token", f"{token}x", "--wait", "0")
+            run(sender, "transfers", "withdraw", third)
             assert "given" in run(sender, "transfer", first, "--to", there, "--token", token)
             assert "a librarian there" in run(sender, "transfer", third, "--to", there)
             assert third in run(receiver, "transfers", "list", "--in", "--stage", "waiting")

@@ -73,11 +73,14 @@ def transfer(
     stays. Labels and links stay as they are. What was begun before is gone on with."""
     from ibi.cli.archive_store import local_settings, opened_archive
     from ibi.cli.labels import read_label
+    from ibi.transport.api_client import ApiClient
     from ibi.transport.server_url import ServerUrl
 
     if sum(map(bool, (labels, whole, prefix, words))) != 1:
         raise click.UsageError("name items, or give one of --all, --prefix and --search")
     place = str(ServerUrl.parse(receiver)).rstrip("/")
+    if token is not None:
+        ApiClient(place, token, allow_plain=allow_plain)  # one that would not be sent is refused before any offer
     settings = local_settings(flags)
     with ExitStack() as opened:
         archive = opened.enter_context(opened_archive(settings))
@@ -188,7 +191,11 @@ class _Giving:
         """What has become of one; one that failed often is left to the server for a while."""
         transfers = self._transfers
         is_tired = kept.due > time.time() + _PATIENCE
-        current = (transfers.ledger.outgoing(kept.rep) or kept) if is_tired else transfers.sending.go_on(kept.rep)
+        current = (
+            (transfers.ledger.outgoing(kept.rep) or kept)
+            if is_tired
+            else transfers.sending.go_on(kept.rep, self._token)
+        )
         if (current.stage, current.remote) != (kept.stage, kept.remote):
             self._show.tell(current)
         return current

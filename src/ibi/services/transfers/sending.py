@@ -17,6 +17,7 @@ from ibi.errors import IbiError, InvalidInput
 from ibi.federation.transfer import (
     KeepChain,
     KeepRelease,
+    Rest,
     SenderStep,
     SendOffer,
     TransferRefused,
@@ -153,16 +154,13 @@ class Sending:
                 return next_of_sender(kept, self._chains.here(rep))
         return None
 
-    def _send(
-        self, kept: OutgoingTransfer, offer: Offer, token: str | None
-    ) -> tuple[OutgoingTransfer, SenderStep] | None:
+    def _send(self, kept: OutgoingTransfer, offer: Offer, token: str | None) -> tuple[OutgoingTransfer, SenderStep]:
         try:
             answer = self._peers.send_offer(kept.receiver, sign_offer(offer, self._chains.keys.signing_key()), token)
             self._step("offer answered")
             reply = read_reply(answer)
         except (PeerSilent, PeerRefused, InvalidInput) as error:
-            self._save(kept.delayed(self._now(), _told(error)))
-            return None
+            return kept.delayed(self._now(), _told(error)), Rest()
         return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())
 
     def _save(self, kept: OutgoingTransfer) -> OutgoingTransfer:

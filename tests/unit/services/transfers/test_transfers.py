@@ -120,6 +120,26 @@ def test_updates_on_the_way_are_brought_before_the_release(a: TransferArchive, b
     assert (come.state, come.version) == (State.ORIGINAL, 2)
 
 
+def test_a_receiver_that_does_not_answer_is_left_alone_for_longer_each_time(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    network.cut.add(b.url)
+    first = a.sending.begin(item, b.url, "agreed")
+    second = a.sending.go_on(item.rep, "agreed")
+    assert a.ledger.outgoing(item.rep) == second
+    assert (first.attempts, second.attempts, second.due > first.due) == (1, 2, True)
+    assert b.url in second.reason
+
+
+def test_a_receiver_that_waits_for_the_release_complains_of_nothing(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    held = b.receiving.go_on(item.rep)
+    assert (held.stage, held.reason) == (ReceiverStage.HELD, "")
+
+
 def test_without_a_token_a_librarian_is_asked(a: TransferArchive, b: TransferArchive, item: Item) -> None:
     kept = a.sending.begin(item, b.url)
     assert kept.remote is ReceiverStage.WAITING
