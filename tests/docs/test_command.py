@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
 
 import click
 import pytest
@@ -76,3 +77,33 @@ def test_every_pair_of_labels_in_the_tour_is_of_one_instant() -> None:
     assert len(pairs) == 4
     for rep, ibip in pairs:
         assert ibi.parse(rep).instant == ibi.parse(ibip).instant
+
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+GROUPS = {name.rsplit(" ", 1)[0] for name in COMMANDS}
+SHORT = {"ibi follow"}
+"""Groups of which one command may be left unsaid."""
+
+
+def mentioned_commands(text: str) -> Iterator[list[str]]:
+    """The words of each command in a code span or on a line of a block."""
+    blocks = "\n".join(re.findall(r"```.*?\n(.*?)```", text, re.DOTALL))
+    for each in re.findall(r"`(ibi [^`]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        yield each.split()
+    for each in re.findall(r"^(?:\$ )?(?:\S+=\S+ )*(ibi .*)$", blocks, re.MULTILINE):
+        yield each.split()
+
+
+def unknown_command(words: list[str]) -> str | None:
+    """The name of the command that the words begin with, if there is none of this name."""
+    name, rest = words[0], words[1:]
+    while rest and f"{name} {rest[0]}" in GROUPS:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    is_name = rest and re.fullmatch(r"[a-z][a-z-]*", rest[0])
+    return f"{name} {rest[0]}" if is_name and name in GROUPS - SHORT and f"{name} {rest[0]}" not in COMMANDS else None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_mentions_only_commands_there_are(page: Path) -> None:
+    unknown = map(unknown_command, mentioned_commands(page.read_text(encoding="utf-8")))
+    assert [name for name in unknown if name] == []
