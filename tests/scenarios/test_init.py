@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.support.ibi_command import IbiCommand
 
 OWN = ("--host", "ids.urlib.net", "--ip", "150.163.34.243")
@@ -32,6 +34,12 @@ def test_a_new_directory_mints_labels_that_last_and_has_an_archive(command: IbiC
     assert "new is there already and stays as it is" in again.err
     assert (minted["sandbox"], minted["rep"].startswith("urlib.net/ids/")) == (False, True)
     assert (status["begun"], status["rep"], status["public_url"]) == (True, links["rep"], "https://ids.urlib.net")
+
+
+def test_a_new_directory_is_not_taken_for_one_put_back_from_a_backup(command: IbiCommand) -> None:
+    command("init", *OWN, "--data", "new")
+    with closing(SqliteTransferLedger(command.home / "new", command.home / "locks")) as ledger:
+        assert not ledger.has_lost_track()
 
 
 @pytest.mark.parametrize(

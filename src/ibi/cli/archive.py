@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -47,6 +48,7 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
     from ibi.services.items.archive_beginning import begin_archive
     from ibi.storage.archive_state import ArchiveRecordFile
     from ibi.storage.key_files import KeyFiles
+    from ibi.storage.sqlite.transfers import SqliteTransferLedger
 
     with opened_archive(settings, begin=True) as opened:
         if opened.record is not None:
@@ -54,6 +56,8 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
         records = ArchiveRecordFile(settings.data)
         KeyFiles(settings.data).begin()
         record = begin_archive(opened.deposits, records, settings.own_url, title, who())
+        with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
+            ledger.keep_track()  # else the first server takes the new directory for one put back from a backup
         item = opened.store.find(record.service.labels[0])
         print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
 
