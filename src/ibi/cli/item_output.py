@@ -81,6 +81,7 @@ def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:
         if text and not (item.state is State.DELETED and name == "url"):
             yield name.replace("_", " "), text
     yield "state", item.state.value
+    yield from _original(item)
     yield "created", str(item.created)
     yield "updated", f"{item.updated}, version {item.version}"
     yield from _description(item)
@@ -89,6 +90,17 @@ def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:
     for file in item.files:
         mark = "  (target)" if file.path == item.target else ""
         yield f"file {file.path}", f"{file.size} bytes, {file.media_type}{mark}"
+
+
+def _original(item: Item) -> Iterator[tuple[str, str]]:
+    """Where the Original of a Copy is, as far as the Copy knows, and what became of it."""
+    if item.source is not None:
+        protocol = "http" if item.source_protocol is None else item.source_protocol.value.lower()
+        yield "taken from", f"{protocol}://{item.source}"
+    if item.transferred_to is not None:
+        yield "given to", str(item.transferred_to)
+    if item.original_tombstone is not None:
+        yield "original", f"deleted {item.original_tombstone.when}: {item.original_tombstone.why}"
 
 
 def _description(item: Item) -> Iterator[tuple[str, str]]:
