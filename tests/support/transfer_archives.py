@@ -22,7 +22,7 @@ from ibi.model.item import Item
 from ibi.model.item_object_record import ItemObjectRecord
 from ibi.model.transfer_record import SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
-from ibi.ports.transfers import PeerSilent
+from ibi.ports.transfers import PeerRefused, PeerSilent
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.judging import owed_by_release
@@ -59,6 +59,8 @@ class TransferNetwork:
         self.messages = 0
         self.told: dict[str, tuple[str, ...]] = {}
         """What the resolver was told, by repository name."""
+        self.disbelieved: set[str] = set()
+        """Of which items it believes no release."""
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
         reply = self._reach(url, lambda other: other.receiving.take_offer(offer, agreed=token == "agreed"))
@@ -82,6 +84,8 @@ class TransferNetwork:
         self._check(url)
         first = check_chain(chain, lambda *_: True).first_release
         assert first is not None
+        if str(first.labels.rep) in self.disbelieved:
+            raise PeerRefused(peer=url, detail="it is not believed")
         self.told[str(first.labels.rep)] = chain
 
     def archives_of(self) -> tuple[str, ...]:

@@ -106,6 +106,8 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
         key=None if site.signing is None else site.signing.read_public,
     )
     site.answers.on_call_back = service.note_call_back
+    if site.transfers is not None:
+        service.on_included = site.transfers.tell_again
     return service
 
 

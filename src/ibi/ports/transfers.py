@@ -69,7 +69,8 @@ class TransferLedger(Protocol):
     def note_untold(self, rep: RepositoryName) -> None:
         """Remember that the resolver is to be told of the chain of this item."""
 
-    def untold(self, most: int) -> tuple[RepositoryName, ...]: ...
+    def untold(self, most: int, after: str = "") -> tuple[RepositoryName, ...]:
+        """Those to be told, in the order of their names."""
 
     def forget_untold(self, rep: RepositoryName) -> None: ...
 

@@ -35,6 +35,10 @@ class MembershipGateway(Protocol):
     async def send(self, request: InclusionRequest | ExclusionRequest, *, within: float | None = None) -> Outcome: ...
 
 
+def _ignore() -> None:
+    """Default: no part of the server waits for it."""
+
+
 class MembershipService:
     """Keeps up the membership in one resolver from the event loop of a server, which it neither delays nor stops by an
     error.
@@ -69,6 +73,8 @@ class MembershipService:
         self._hinted = float("-inf")
         """When a call back last made it ask."""
         self._task: asyncio.Task[None] | None = None
+        self.on_included: Callable[[], object] = _ignore
+        """Called on the event loop when the resolver has included this Archive: it may be a new one."""
 
     @property
     def membership(self) -> Membership:
@@ -177,6 +183,7 @@ class MembershipService:
         now, log = self._membership, self._log.bind(resolver=str(self._resolver))
         if now.phase is Phase.INCLUDED and now.confirmed:
             log.info("the resolver has included this Archive")
+            self.on_included()
         elif isinstance(outcome, InclusionStatus):
             if before.phase is not Phase.INCLUDED or before.reason != now.reason:  # once, not at every attempt
                 reason = now.reason or "the resolver does not say why"

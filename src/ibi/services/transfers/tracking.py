@@ -14,7 +14,7 @@ import structlog
 
 from ibi.errors import IbiError, InvalidInput
 from ibi.federation.doubt import Doubt, recall
-from ibi.federation.provenance import Chain, Release, check_chain
+from ibi.federation.provenance import Chain, ChainOrder, Release, check_chain, compare_chains
 from ibi.label import RepositoryName
 from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
@@ -110,15 +110,23 @@ class Tracking:
     def listen(self, witness: str, chains: ItemChains, receiving: Receiving) -> bool:
         """Ask one server for the chains of this Archive, and believe what it signed itself; whether it answered."""
         try:
-            for name, texts in self._peers.releases(witness, chains.service.labels[0]):
-                self._learn(name, texts, witness, chains, receiving)
+            self.hear(witness, chains, receiving)
         except PeerRefused:
             return True  # one that does not know the question knows no releases
         except PeerSilent:
             return False
         return True
 
-    def _learn(self, name: str, texts: tuple[str, ...], witness: str, chains: ItemChains, receiving: Receiving) -> None:
+    def hear(self, witness: str, chains: ItemChains, receiving: Receiving) -> frozenset[RepositoryName]:
+        """The same; the items of whose chains the server knows as much as this Archive. `PeerSilent`, `PeerRefused`."""
+        found = self._peers.releases(witness, chains.service.labels[0])
+        known = (self._learn(name, texts, witness, chains, receiving) for name, texts in found)
+        return frozenset(rep for rep in known if rep is not None)
+
+    def _learn(
+        self, name: str, texts: tuple[str, ...], witness: str, chains: ItemChains, receiving: Receiving
+    ) -> RepositoryName | None:
+        """Take in a chain; the item, unless more of its chain is known here."""
         try:
             rep = RepositoryName.parse(name)
             here = chains.here(rep)
@@ -130,6 +138,8 @@ class Tracking:
                 self._claim_back(check_chain(texts, lambda *_: True), here.state, chains, receiving, witness)
         except InvalidInput as error:
             self._log.warning("a chain of this Archive is not believed", item=name, told_by=witness, reason=str(error))
+            return None
+        return None if compare_chains(here.chain.texts, texts) is ChainOrder.OLDER else rep
 
     @staticmethod
     def _claim_back(chain: Chain, state: State | None, chains: ItemChains, receiving: Receiving, witness: str) -> None:

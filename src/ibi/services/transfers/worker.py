@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from threading import Event, Thread
 from typing import Final
 
@@ -12,6 +13,7 @@ import structlog
 
 from ibi.errors import IbiError
 from ibi.label import RepositoryName
+from ibi.model.transfer_record import ReceiverStage, SenderStage
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
@@ -58,7 +60,9 @@ class TransferWorker:
         self._stopping, self._waking = Event(), Event()
         self._thread: Thread | None = None
         self._tell_at = self._ask_at = 0.0
-        self._poll_at = now() + _POLL
+        self._poll_at = 0.0
+        self._disbelieved: dict[RepositoryName, float] = {}
+        """When the resolver is told again what it did not believe."""
         self._doubts = 0
 
     def start(self) -> None:
@@ -73,6 +77,12 @@ class TransferWorker:
 
     def wake(self) -> None:
         self._waking.set()
+
+    def tell_again(self) -> None:
+        """The resolver may have lost what it was told: compare soon. From any thread."""
+        self._poll_at = self._tell_at = 0.0
+        self._disbelieved = {}
+        self.wake()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -109,23 +119,54 @@ class TransferWorker:
     def _speak_to_resolver(self, now: int) -> None:
         if self._resolver is None:
             return
-        if now >= self._tell_at:
-            self._tell_at = now + self._tell(self._resolver)
         if now >= self._poll_at:
             self._poll_at = now + _POLL
-            self.tracking.listen(self._resolver, self.chains, self.receiving)
+            with suppress(PeerSilent, PeerRefused):
+                known = self.tracking.hear(self._resolver, self.chains, self.receiving)
+                self._note_lost(known)
+        if now >= self._tell_at:
+            self._tell_at = now + self._tell(self._resolver, now)
 
-    def _tell(self, resolver: str) -> float:
-        """Tell the resolver the chains that it has not confirmed; after how many seconds to do so again."""
-        for rep in self.ledger.untold(_MOST):
-            texts = self.chains.chain(rep).texts
-            try:
-                if texts:
-                    self._peers.tell(resolver, texts)
-            except PeerSilent:
-                return _TELL_AGAIN
-            except PeerRefused as error:
-                self._log.warning("the resolver does not believe a release", item=str(rep), reason=str(error))
-                return _ASK_AGAIN
-            self.ledger.forget_untold(rep)
-        return _IDLE
+    def _note_lost(self, known: frozenset[RepositoryName]) -> None:
+        """The resolver knows no more than these: it is told again of all others that came here or went from here."""
+        after = ""
+        while gone := self.ledger.list_outgoing(SenderStage.RELEASED, SenderStage.DONE, after=after):
+            self._note_untold(known, (each.rep for each in gone))
+            after = str(gone[-1].rep)
+        after = ""
+        while come := self.ledger.list_incoming(ReceiverStage.TAKEN, after=after):
+            self._note_untold(known, (each.rep for each in come))
+            after = str(come[-1].rep)
+
+    def _note_untold(self, known: frozenset[RepositoryName], found: Iterable[RepositoryName]) -> None:
+        for rep in found:
+            if rep not in known:
+                self.ledger.note_untold(rep)
+                self._tell_at = 0.0
+
+    def _tell(self, resolver: str, now: int) -> float:
+        """Tell the resolver the chains that it has not confirmed; after how many seconds to do so again. One that it
+        does not believe keeps none of the others from being told."""
+        after = ""
+        while untold := self.ledger.untold(_MOST, after):
+            for rep in untold:
+                try:
+                    self._tell_one(resolver, rep, now)
+                except PeerSilent:
+                    return _TELL_AGAIN
+            after = str(untold[-1])
+        return _TELL_AGAIN if self._disbelieved else _IDLE
+
+    def _tell_one(self, resolver: str, rep: RepositoryName, now: int) -> None:
+        if now < self._disbelieved.get(rep, 0.0):
+            return
+        texts = self.chains.chain(rep).texts
+        try:
+            if texts:
+                self._peers.tell(resolver, texts)
+        except PeerRefused as error:
+            self._disbelieved[rep] = now + _ASK_AGAIN
+            self._log.warning("the resolver does not believe a release", item=str(rep), reason=str(error))
+            return
+        self._disbelieved.pop(rep, None)
+        self.ledger.forget_untold(rep)

@@ -203,8 +203,8 @@ class SqliteTransferLedger(_Database):
         with self._change() as connection:
             connection.execute("INSERT OR IGNORE INTO untold VALUES (?)", (_key(rep),))
 
-    def untold(self, most: int) -> tuple[RepositoryName, ...]:
-        rows = self._rows("SELECT rep FROM untold ORDER BY rep LIMIT ?", most)
+    def untold(self, most: int, after: str = "") -> tuple[RepositoryName, ...]:
+        rows = self._rows("SELECT rep FROM untold WHERE rep > ? ORDER BY rep LIMIT ?", after.lower(), most)
         return tuple(RepositoryName.parse(row[0]) for row in rows)
 
     def forget_untold(self, rep: RepositoryName) -> None:

@@ -548,9 +548,8 @@ class TestTheHome:
     def test_never_overwrites_successors_of_a_signed_chain(self) -> None:
         beliefs, to, liar = MemoryBeliefs(), B.service.labels[0], A.service.labels[0]
         beliefs.record_signed_successors(parse(REP), (to,), 0)
-        gateway = ScriptedGateway(
-            {HOME: After(0.01, Answered(None, transferred_to=liar)), A: After(0.01, item(A)), B: After(0.01, item(B))}
-        )
+        said = After(0.01, Answered(None, transferred_to=liar))
+        gateway = ScriptedGateway({HOME: said, A: After(0.01, item(A)), B: After(0.01, item(B))})
         for found in self.visits(gateway, f"/{REP}", f"/{REP}", beliefs=beliefs):
             assert isinstance(found.outcome, Redirect)
             assert found.outcome.archive == B

@@ -254,6 +254,42 @@ def test_the_resolver_is_told(network: TransferNetwork, tmp_path: Path, opened: 
     assert b.ledger.untold(10) == ()
 
 
+def test_a_resolver_that_lost_what_it_was_told_is_told_again(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER)
+    b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER)
+    item = put(deposits(a.store))
+    give(a, b, item)
+    for each in (a, b):
+        each.worker.step()
+    whole = b.chains.chain(item.rep).texts
+    some: dict[str, tuple[str, ...]] = {str(item.rep): whole[:1]}
+    for lost in ({}, some):  # all of it, or what came after a backup
+        for each in (a, b):
+            network.told = dict(lost)
+            each.worker.step()
+            assert network.told == lost  # it is asked from time to time
+            each.worker.tell_again()  # as when it has included this Archive
+            each.worker.step()
+            assert network.told == {str(item.rep): whole}
+
+
+def test_a_release_that_is_not_believed_keeps_no_other_from_being_told(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    a = TransferArchive(network, "a", tmp_path, opened, resolver=RESOLVER)
+    b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER)
+    made = deposits(a.store, CountedLabels(5))
+    first, second = sorted((put(made), put(made)), key=lambda each: str(each.rep).lower())
+    network.disbelieved = {str(first.rep)}
+    for item in (first, second):
+        give(a, b, item)
+    b.worker.step()
+    assert set(network.told) == {str(second.rep)}
+    assert b.ledger.untold(10) == (first.rep,)
+
+
 class TestABackupThatIsPutBack:
     """The directory of the sender, or of the receiver, is put back as it was before the transfer."""
 
