@@ -36,6 +36,14 @@ SMALL, FEW, LARGE = 10_000, 1_000, 1 << 30
 SMALL_AIM, LARGE_AIM, MEMORY_AIM = 0.5, 0.8, 1.25
 CUTS = 20
 ROUNDS = 3
+WRAPPER = (
+    sys.executable,
+    "-IS",
+    "-c",
+    "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]);"
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)",
+)
+"""Runs a command from a small process: the memory of a child begins with that of its parent."""
 
 
 class Made(NamedTuple):
@@ -123,14 +131,12 @@ def run(command: Sequence[str], said: str = "", lines: int = 0) -> Made:
         given.write(said)
         given.seek(0)
         start = perf_counter()
-        process = subprocess.Popen(command, stdin=given, stdout=printed)
-        _, status, used = os.wait4(process.pid, 0)
+        told = subprocess.run((*WRAPPER, *command), stdin=given, stdout=printed, stderr=subprocess.PIPE, text=True)
         seconds = perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
         printed.seek(0)
-        assert not process.returncode, command[:4]
+        assert not told.returncode, (command[:4], told.stderr)
         assert not lines or sum(1 for _ in printed) == lines, command[:4]
-    return Made(seconds, used.ru_maxrss)
+    return Made(seconds, int(told.stderr.splitlines()[-1]))
 
 
 def compared(name: str, rounds: Sequence[tuple[Made, Made]], aim: float, number: int, unit: str) -> Iterator[Figure]:
