@@ -48,6 +48,7 @@ from ibi.storage.key_files import ARCHIVE
 from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
+from ibi.transport.item_source import HttpItemSources
 
 USAGE = "usage.sqlite"
 """The file with the usage counts of a data directory."""
@@ -159,6 +160,7 @@ def open_archive_site(
             copying_here(settings, store, record, minter.clocks, own=own),
             opened,
             check_source=sandbox_check(is_sandbox=minter.identity.sandbox),
+            sources=HttpItemSources(own, settings.copies.networks or (), is_sandbox=minter.identity.sandbox),
             resolves=settings.resolve.enabled is not False,
             lost=store.is_rebuilt,
             is_new=is_new,

@@ -25,6 +25,7 @@ from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
 from ibi.storage.key_files import KeyFiles
 from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.transport.item_source import HttpItemSources
 from ibi.transport.server_url import is_on_loopback
 from ibi.transport.transfer_client import HttpTransferPeers
 
@@ -48,6 +49,7 @@ def open_transfers(
     opened: ExitStack,
     *,
     check_source: Callable[[Label, str], None] = lambda _label, _source: None,
+    sources: HttpItemSources | None = None,
     allow_plain: bool = False,
     resolves: bool = False,
     lost: bool = False,
@@ -55,11 +57,11 @@ def open_transfers(
 ) -> TransferWorker:
     """The transfers of the Archive of a data directory. `resolves` if the server at `public_url` is a resolver as well,
     where the settings name no other, and is told of them; `lost` and `is_new` are those of `Tracking.begin`. Without
-    `copies` nothing can be taken over: for commands."""
+    `copies` nothing can be taken over: for commands. `sources` are asked for the chains of what others offer."""
     ledger = SqliteTransferLedger(settings.data, settings.lock_dir)
     opened.callback(ledger.close)
     elsewhere = _resolver_elsewhere(settings, public_url)
-    peers = HttpTransferPeers(allow_plain=allow_plain)
+    peers = HttpTransferPeers(allow_plain=allow_plain, sources=sources or HttpItemSources(frozenset()))
     tracking = Tracking(ledger, peers, url=public_url, resolver=elsewhere)
     tracking.begin(lost=lost, is_new=is_new)
     chains = ItemChains(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from itertools import islice
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -86,6 +87,8 @@ _MOST_KEY = 255
 _MOST_BODY = 64 * 1024
 _MOST_LINE = 16 * 1024
 _MOST_ANSWER = 16 * 1024 * 1024
+_FOR_ANSWER = 60.0
+"""Seconds within which an answer has come, once it has begun."""
 _SUCCESS = frozenset({200, 201})
 
 
@@ -129,7 +132,7 @@ class ApiClient:
         sent |= {} if body is None else {"Content-Type": "application/json"}
         try:
             with self._request(method, path, content, sent, accepted, timeout) as answer:
-                return object_of(answer.read(_MOST_ANSWER), self._server)
+                return object_of(self._read(answer), self._server)
         except (HTTPException, OSError) as error:
             raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
 
@@ -188,6 +191,18 @@ class ApiClient:
             yield from lines
             if len(rest) > _MOST_LINE:
                 raise UnexpectedAnswer(server=self._server, reason="a line is too long")
+
+    def _read(self, answer: HTTPResponse) -> bytes:
+        """The whole answer, which has to come within a time, however little of it comes at once."""
+        content, until = bytearray(), monotonic() + _FOR_ANSWER
+        most = _MOST_ANSWER if answer.length is None else min(_MOST_ANSWER, answer.length)
+        while len(content) < most and (part := answer.read1(most - len(content))):
+            content += part
+            if monotonic() > until:
+                raise ServerUnreachable(server=self._server, reason="it answers too slowly")
+        if answer.length is not None and len(content) < most:
+            raise IncompleteRead(bytes(content))
+        return bytes(content)
 
     @contextmanager
     def _request(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
 from ssl import SSLContext
 from threading import Lock
+from time import monotonic
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -48,6 +49,11 @@ _GONE: Final = frozenset({404, 410})
 _OK, _PARTIAL, _BUSY = 200, 206, frozenset({408, 429, 502, 503, 504})
 _MOST_IDLE: Final = 8
 _LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
+_MOST_CHAIN: Final = 1 << 20
+_FOR_CHAIN: Final = 20.0
+"""Bytes of a chain of transfers, and seconds within which it comes."""
 
 
 class _Line(msgspec.Struct):
@@ -132,6 +138,19 @@ class HttpItemSource:
         except InvalidDocument as error:
             reason = one_line(f"what it says of {label} cannot be read: {error}").rstrip(".")
             raise UnexpectedAnswer(server=self.url, reason=reason) from None
+
+    def read_chain(self, label: Label) -> bytes:
+        """What it tells of the transfers of the item, which is little and has to come soon."""
+        until = monotonic() + _FOR_CHAIN
+        with self._asked("GET", f"{_place(label)}/provenance") as (head, body):
+            if head.status != _OK:
+                raise self._refusal(head, body, label)
+            content = bytearray()
+            for piece in body(_MOST_CHAIN):
+                content += piece
+                if monotonic() > until:
+                    raise UnexpectedAnswer(server=self.url, reason="it answers too slowly")
+        return bytes(content)
 
     # --- files ---
 

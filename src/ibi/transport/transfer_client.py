@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.origin import Origin
+from ibi.ports.copies import SourceCut
 from ibi.ports.transfers import PeerRefused, PeerSilent
 from ibi.transport.api_client import ApiClient
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
+from ibi.transport.item_source import HttpItemSources
 
+Told = TypeVar("Told")
 _TIMEOUT: Final = 15.0
 _MOST_PAGES: Final = 1_000
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -30,15 +35,17 @@ class _Client(ApiClient):
 class HttpTransferPeers:
     """The port `TransferPeers` over HTTP."""
 
-    def __init__(self, *, allow_plain: bool = False, check: Callable[[str], None] | None = None) -> None:
-        """`allow_plain` sends tokens unencrypted to addresses that are not on this machine. `check` refuses addresses
-        that are not to be dialled."""
-        self._allow_plain, self._check = allow_plain, check
+    def __init__(self, *, allow_plain: bool = False, sources: HttpItemSources | None = None) -> None:
+        """`allow_plain` sends tokens unencrypted to addresses that are not on this machine. Chains are read from
+        `sources`, if they are given: those dial no address that a stranger must not choose."""
+        self._allow_plain, self._sources = allow_plain, sources
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
         return self._ask(url, lambda client: client.post("/api/transfers", {"offer": offer}), token)
 
     def chain(self, url: str, label: Label) -> tuple[str, ...]:
+        if self._sources is not None:
+            return _chain(url, self._tell(url, partial(_read_chain, self._sources, url, label)))
         place = f"/api/items/{quote(label.spelling, safe='/')}/provenance"
         return _chain(url, self._ask(url, lambda client: client.get(place)))
 
@@ -71,18 +78,28 @@ class HttpTransferPeers:
         return tuple(place for place in places if place is not None)
 
     def _ask(self, url: str, ask: Callable[[_Client], dict[str, Any]], token: str | None = None) -> dict[str, Any]:
+        return self._tell(url, lambda: ask(_Client(url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain)))
+
+    def _tell(self, url: str, ask: Callable[[], Told]) -> Told:
+        """What is answered. `PeerSilent` if it may be asked again, `PeerRefused` if not."""
         try:
-            if self._check is not None:
-                self._check(url)
-            return ask(_Client(url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain))
+            return ask()
         except ServerRefused as error:
             if error.parameters.get("status") in _BUSY:
                 raise PeerSilent(peer=url, reason=str(error.parameters.get("detail"))) from error
             raise PeerRefused(peer=url, detail=str(error.parameters.get("detail"))) from error
-        except (ServerUnreachable, UnexpectedAnswer) as error:
+        except (ServerUnreachable, UnexpectedAnswer, SourceCut) as error:
             raise PeerSilent(peer=url, reason=str(error.parameters.get("reason"))) from error
         except IbiError as error:
             raise PeerRefused(peer=url, detail=str(error)) from error
+
+
+def _read_chain(sources: HttpItemSources, url: str, label: Label) -> object:
+    with sources.open(url, None) as source:
+        try:
+            return json.loads(source.read_chain(label))
+        except (ValueError, RecursionError):
+            return None
 
 
 def _chain(url: str, document: object) -> tuple[str, ...]:

@@ -50,30 +50,38 @@ class ReleaseRegister:
         chain = check_chain(texts, self._is_key_of)
         first = chain.first_release
         assert first is not None  # an empty chain is none to tell
-        label = first.labels.labels[0]
-        if not any(self._is_home(first.giver, home_prefix(each)) for each in first.labels.labels):
-            reason = f"{first.giver} is not registered for its prefix"
-            raise ReleaseNotBelieved(label=str(label), reason=reason)
+        labels = self._labels_of_home(first)
+        label = labels[0]
         known = self._store.chain(label)
         order = compare_chains(known, texts)
         if order is ChainOrder.FORKED:
             self._log.error("two releases of one Original", item=str(label), known=_holder(known), told=_holder(texts))
             raise ReleaseNotBelieved(label=str(label), reason="another release of the same number is known")
         if order is ChainOrder.NEWER:
-            self._keep(chain, first)
+            self._keep(chain, first, labels)
         elif order is ChainOrder.SAME:
-            self._believe_again(chain, first)
+            self._believe_again(chain, first, labels)
         return chain.successors[-1]
 
-    def _keep(self, chain: Chain, first: Release) -> None:
-        labels = first.labels.labels
+    def _labels_of_home(self, first: Release) -> tuple[Label, ...]:
+        """Those of the labels of which the giver is the home: that another's label names the same item is its own word
+        alone, and it decides about its own. `ReleaseNotBelieved` if the repository name, by which the item is kept, is
+        not among them."""
+        forms = first.labels
+        labels = tuple(each for each in forms.labels if self._is_home(first.giver, home_prefix(each)))
+        if forms.rep is None or forms.rep not in labels:
+            reason = f"{first.giver} is not registered for its prefix"
+            raise ReleaseNotBelieved(label=str(forms.labels[0]), reason=reason)
+        return labels
+
+    def _keep(self, chain: Chain, first: Release, labels: tuple[Label, ...]) -> None:
         self._store.keep(labels, chain.texts, (first.giver, *chain.successors))
         self._believe(labels, self._after_home(chain, first))
 
-    def _believe_again(self, chain: Chain, first: Release) -> None:
+    def _believe_again(self, chain: Chain, first: Release, labels: tuple[Label, ...]) -> None:
         """What was believed of a known chain may be lost; what the administrator has said of it since is not."""
         expected = Succession(self._after_home(chain, first), is_signed=True)
-        changed = (label for label in first.labels.labels if self._beliefs.succession(label) != expected)
+        changed = (label for label in labels if self._beliefs.succession(label) != expected)
         self._believe([label for label in changed if self._beliefs.about(label).ruling is None], expected.chain)
 
     def _believe(self, labels: Iterable[Label], successors: tuple[Label, ...]) -> None:

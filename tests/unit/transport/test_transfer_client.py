@@ -1,0 +1,95 @@
+"""Chains of what strangers offer: asked of public addresses only, and not waited for without end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from ibi.label import RepositoryName
+from ibi.ports.transfers import PeerRefused, PeerSilent
+from ibi.transport import item_source
+from ibi.transport.item_source import HttpItemSources
+from ibi.transport.transfer_client import HttpTransferPeers
+
+LABEL = RepositoryName.parse("lab.br/arq/2009/07.21.14.43")
+
+
+@contextmanager
+def served(body: bytes, told: list[str], *, drips: bool = False) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if not drips:
+                self.wfile.write(body)
+                return
+            for byte in body:
+                if stopped.wait(0.02):
+                    return
+                self.wfile.write(bytes((byte,)))
+                self.wfile.flush()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    stopped = threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        stopped.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_chain_is_read_from_the_other_archive() -> None:
+    told: list[str] = []
+    with served(b'{"chain": ["a", "b"]}', told) as url:
+        peers = HttpTransferPeers(sources=HttpItemSources(frozenset(), is_sandbox=True))
+        assert peers.chain(url, LABEL) == ("a", "b")
+    assert told == ["/api/items/lab.br/arq/2009/07.21.14.43/provenance"]
+
+
+@pytest.mark.parametrize("path", ["", "/latest/meta-data", "/?x"])
+def test_no_address_that_is_not_of_the_whole_internet_is_asked(path: str) -> None:
+    told: list[str] = []
+    peers = HttpTransferPeers(sources=HttpItemSources(frozenset()))
+    with served(b'{"chain": []}', told) as url, pytest.raises(PeerRefused):
+        peers.chain(f"{url}{path}", LABEL)
+    assert told == []
+
+
+@pytest.mark.parametrize("url", ["http://169.254.169.254", "http://[::1]:80", "http://[::ffff:127.0.0.1]", "http://0"])
+def test_other_spellings_of_such_addresses_are_not_asked_either(url: str) -> None:
+    with pytest.raises(PeerRefused):
+        HttpTransferPeers(sources=HttpItemSources(frozenset())).chain(url, LABEL)
+
+
+def test_the_own_port_is_not_asked() -> None:
+    told: list[str] = []
+    with served(b"{}", told) as url:
+        own = frozenset({("127.0.0.1", int(url.rpartition(":")[2]))})
+        with pytest.raises(PeerRefused):
+            HttpTransferPeers(sources=HttpItemSources(own, is_sandbox=True)).chain(url, LABEL)
+    assert told == []
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"chain": [1]}', b"[" * 100_000])
+def test_what_is_no_chain_is_asked_for_again_later(body: bytes) -> None:
+    with served(body, []) as url, pytest.raises(PeerSilent, match="no chain"):
+        HttpTransferPeers(sources=HttpItemSources(frozenset(), is_sandbox=True)).chain(url, LABEL)
+
+
+def test_an_answer_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_source, "_FOR_CHAIN", 0.1)
+    with served(b" " * 10_000, [], drips=True) as url, pytest.raises(PeerSilent, match="too slowly"):
+        HttpTransferPeers(sources=HttpItemSources(frozenset(), is_sandbox=True)).chain(url, LABEL)
