@@ -7,23 +7,24 @@ are sandboxes, whose items go from one to the other only on this machine.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import click
 
+from ibi.cli import main
 from ibi.config import FILE_NAME, write_initial_toml
 from ibi.errors import IbiError
 from ibi.model.minting import Identity
@@ -41,7 +42,6 @@ _SITES: Final = {
 }
 """In the order in which they are begun."""
 _PATIENCE: Final = 60.0
-_PROGRAM: Final = (sys.executable, "-c", "from ibi.cli import main; main()")
 
 
 class FederationFailed(IbiError):
@@ -71,16 +71,50 @@ class _Commands:
 
     def run(self, site: _Site, *arguments: str, given: str | None = None) -> dict[str, Any]:
         """The first line of its JSON."""
-        command = [*_PROGRAM, *arguments, "--json", "--data", str(site.data)]
-        done = subprocess.run(  # noqa: S603 - the command itself
-            command, input=given, capture_output=True, text=True, timeout=_PATIENCE, check=False
-        )
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+            source.write((given or "").encode())
+            source.seek(0)
+            command = [*arguments, "--json", "--data", str(site.data)]
+            code = _exit_code(_fork(command, source.fileno(), out.fileno(), error.fileno()))
+            printed, complaint = (_text(file) for file in (out, error))
+        if code:
+            said = (complaint or printed).strip().splitlines() or ["it said nothing"]
             what = f"`ibi {arguments[0]}` of {site.name} was refused: {said[-1]}"
             raise FederationFailed(what=what, directory=self._home)
-        first: dict[str, Any] = json.loads(done.stdout.splitlines()[0]) if done.stdout.strip() else {}
+        first: dict[str, Any] = json.loads(printed.splitlines()[0]) if printed.strip() else {}
         return first
+
+
+def _fork(arguments: Sequence[str], source: int, out: int, error: int, *, apart: bool = False) -> int:
+    """Run the command in a process forked from this one, on these descriptors; its number. Most of what a short command
+    costs is its imports, which this process has made already. `apart` gives it a session of its own."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if apart:
+            os.setsid()
+        else:
+            signal.alarm(int(_PATIENCE))
+        for number, descriptor in enumerate((source, out, error)):
+            os.dup2(descriptor, number)
+        main(list(arguments))
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    finally:
+        os._exit(code)  # what this process has opened is for the one it was forked from
+
+
+def _exit_code(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def run_federation(data: Path, port: int) -> None:
@@ -89,6 +123,8 @@ def run_federation(data: Path, port: int) -> None:
     sites: dict[str, _Site] = {}
     signal.signal(signal.SIGTERM, _end)  # as Ctrl-C does: the servers are stopped whenever it comes
     with suppress(KeyboardInterrupt), ExitStack() as running:
+        import ibi.cli.server  # noqa: F401 - before the processes are forked that need it
+
         story = _Story(home, sites)
         for name in _SITES:
             sites[name] = _known_site(home / name) or _begin(home / name, *_first_settings(name, port, sites, story))
@@ -142,22 +178,22 @@ def _free_port(wanted: int) -> int:
 
 @contextmanager
 def _up(site: _Site, home: Path) -> Iterator[None]:
-    log = (home / f"{site.name}.log").open("ab")
-    command = [*_PROGRAM, "up", "--data", str(site.data)]
-    # In a session of their own: Ctrl-C is for this process, which stops them one after the other.
-    server = subprocess.Popen(  # noqa: S603 - the command itself
-        command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
-    )
-    log.close()
+    reading, writing = os.pipe()
+    with (home / f"{site.name}.log").open("ab") as log, Path(os.devnull).open("rb") as nothing:
+        # In a session of its own: Ctrl-C is for this process, which stops the servers one after the other.
+        command = ["up", "--data", str(site.data)]
+        server = _fork(command, nothing.fileno(), writing, log.fileno(), apart=True)
+    os.close(writing)
     try:
-        assert server.stdout is not None
-        if "is up" not in server.stdout.readline():
-            what = f"the server of {site.name} did not start; {home / site.name}.log says why"
-            raise FederationFailed(what=what, directory=home)
-        yield
+        with os.fdopen(reading, encoding="utf-8") as said:
+            if "is up" not in said.readline():
+                what = f"the server of {site.name} did not start; {home / site.name}.log says why"
+                raise FederationFailed(what=what, directory=home)
+            yield
     finally:
-        server.send_signal(signal.SIGTERM)
-        server.communicate(timeout=_PATIENCE)
+        with suppress(ProcessLookupError):
+            os.kill(server, signal.SIGTERM)
+        os.waitpid(server, 0)
 
 
 class _Story:
