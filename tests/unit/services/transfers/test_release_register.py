@@ -24,7 +24,11 @@ KEYS: dict[Label, SigningKey] = {name: SigningKey(bytes([n]) * 32) for n, name i
 THEIRS = Ibip.parse("8JMKD3MGP8W/34PGRBS")
 """A label of the thief's own prefix, of the same instant as the victim's item."""
 ITEM = RepositoryName.parse("sid.inpe.br/mtc-m18/2009/02.16.17.46")
-PREFIXES = {VICTIM: {home_prefix(VICTIM)}, THIEF: {home_prefix(THIEF), home_prefix(THEIRS)}, HEIR: {home_prefix(HEIR)}}
+PREFIXES: dict[Label, set[str]] = {
+    VICTIM: {home_prefix(VICTIM)},
+    THIEF: {home_prefix(THIEF), home_prefix(THEIRS)},
+    HEIR: {home_prefix(HEIR)},
+}
 
 
 @pytest.fixture
