@@ -197,6 +197,15 @@ def test_a_ruling_names_the_holder_for_good_until_there_is_another(beliefs: Beli
     assert beliefs.holder(ITEM, NOW + 2 * HOLDER_AGE) == A
 
 
+def test_a_dispute_that_signed_releases_settle_stays_settled(beliefs: Beliefs) -> None:
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    beliefs.record_proof(ITEM, A, NOW + 1)
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW + 2)
+    (dispute,) = beliefs.disputes(10)
+    assert (dispute.settled_by, dispute.proven) == (Settlement.PROOF, NOW + 1)
+    assert beliefs.disputes(10, settled=False) == ()
+
+
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (in_memory, in_sqlite):

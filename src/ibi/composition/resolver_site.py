@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from ibi.composition.register import configured_mailer, silent_log
 from ibi.composition.transfers import open_release_register
 from ibi.config import Settings
 from ibi.instant import Instant
-from ibi.label import Ibip, RepositoryName
+from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import read_copies_statement
@@ -38,6 +39,7 @@ from ibi.services.membership.signers import ResolverSigner
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
+from ibi.services.resolving.claim_proofs import ClaimProofs
 from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.copy_statements import CopyStatements
 from ibi.services.resolving.disputes import DisputeMail, Disputes, DisputeSource, LocalDisputes
@@ -127,6 +129,9 @@ def open_resolver_site(
     resolving = _resolver_service(settings, directory, beliefs, gateway, archive, misses, cache, feeds)
     watch = ClaimWatch(directory, gateway, Memory(beliefs), resolving)
     resolving.on_found = watch.note
+    releases = open_release_register(settings, registry, beliefs, _own_homes(archive, settings), opened)
+    proofs = ClaimProofs(beliefs, releases, _ProvenanceReader(reader, archive), directory.archives, time)
+    resolving.on_claimed = proofs.note
     return ResolverSite(
         resolving=resolving,
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
@@ -137,13 +142,29 @@ def open_resolver_site(
         disputes=disputes,
         dispute_mail=mail,
         claim_watch=watch,
+        claim_proofs=proofs,
         publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
-        releases=open_release_register(settings, registry, beliefs, _own_homes(archive, settings), opened),
+        releases=releases,
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
         close=partial(_close, feeds, statements, gateway),
         signing=signing,
     )
+
+
+class _ProvenanceReader:
+    """The port `ProvenanceGateway`: the Archive of the same server is not asked over the network."""
+
+    def __init__(self, others: ArchiveFeeds, own: ArchiveSite | None) -> None:
+        self._others, self._own = others, own
+
+    async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
+        own = self._own
+        if own is None or archive.service != own.profile.service:
+            return await self._others.read_provenance(archive, label)
+        if own.transfers is None or own.transfers.tracking.is_silent:
+            return None
+        return (await asyncio.to_thread(own.transfers.chains.chain, label)).texts
 
 
 def open_standby_site(

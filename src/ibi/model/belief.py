@@ -53,6 +53,8 @@ class Settlement(StrEnum):
     ADMINISTRATOR = "administrator"
     TRANSFER = "transfer"
     """The holder gave the Original to who claimed it."""
+    PROOF = "proof"
+    """Signed releases say that another Archive has the Original."""
 
 
 class Dispute(NamedTuple):
@@ -64,13 +66,17 @@ class Dispute(NamedTuple):
     told: int | None = None
     """When the administrators of both Archives were last told."""
     ruling: Ruling | None = None
+    proven: int | None = None
+    """When signed releases were found to contradict the claim."""
 
     @property
     def settled_by(self) -> Settlement | None:
         """None while it is open."""
         if self.ruling is not None and self.claim.claimant in self.ruling.parties:
             return Settlement.ADMINISTRATOR
-        return Settlement.TRANSFER if self.claim.claimant == self.holder else None
+        if self.claim.claimant == self.holder:
+            return Settlement.TRANSFER
+        return None if self.proven is None else Settlement.PROOF
 
 
 DISPUTED: Final = (ClaimKind.ORIGINAL, ClaimKind.DELETED)

@@ -119,6 +119,9 @@ class Beliefs(Protocol):
     def record_told(self, label: Label, claimant: Label, at: int) -> None:
         """Both administrators were told of the claim."""
 
+    def record_proof(self, label: Label, claimant: Label, at: int) -> None:
+        """Signed releases contradict the claim: the dispute is settled."""
+
     def rule(self, ruling: Ruling) -> None:
         """Keep the word of the administrator, in place of an earlier one on the label. On the disk when the call
         returns: nothing else tells it again. It names the holder of an item without a home for good. Of another item

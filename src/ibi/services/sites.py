@@ -47,6 +47,7 @@ from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.claim_proofs import ClaimProofs
 from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.disputes import DisputeMail, Disputes
 from ibi.services.resolving.register_publication import RegisterPublication
@@ -335,6 +336,7 @@ class ResolverSite:
     dispute_mail: DisputeMail | None = None
     """None without a mail server."""
     claim_watch: ClaimWatch | None = None
+    claim_proofs: ClaimProofs | None = None
     publication: RegisterPublication | None = None
     """The register, signed, for Archives that keep it."""
     proxies: tuple[IpNetwork, ...] = ()
@@ -355,14 +357,14 @@ class ResolverSite:
         """Start the background work; on the event loop."""
         if self.registrations is not None:
             self.registrations.start()
-        for each in (self.dispute_mail, self.claim_watch):
+        for each in (self.dispute_mail, self.claim_watch, self.claim_proofs):
             if each is not None:
                 each.start()
 
     async def stop(self) -> None:
         """Send the acknowledgments that are due, and close the connections."""
         await self.acknowledgments.drain()
-        for each in (self.dispute_mail, self.claim_watch):
+        for each in (self.dispute_mail, self.claim_watch, self.claim_proofs):
             if each is not None:
                 await each.stop()
         if self.registrations is not None:

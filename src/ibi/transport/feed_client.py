@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
+from ibi.label import Label
 from ibi.messages.copy_holders import LONGEST_STATEMENT
 from ibi.messages.membership import PATH_FORM
 from ibi.model.change import AnnouncedCopies, FollowedChange, FollowedPage
@@ -28,6 +30,7 @@ _MOST_BODY: Final = 2 << 20
 _PATIENCE: Final = 3.0
 """Seconds beyond those that the Archive is asked to wait."""
 _OK: Final = 200
+_NOT_FOUND: Final = 404
 
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 _Short = Annotated[str, msgspec.Meta(max_length=512)]
@@ -53,6 +56,10 @@ class _Page(msgspec.Struct):
 
 class _Statement(msgspec.Struct):
     statement: Annotated[str, msgspec.Meta(max_length=LONGEST_STATEMENT)]
+
+
+class _Provenance(msgspec.Struct):
+    chain: Annotated[list[Annotated[str, msgspec.Meta(max_length=LONGEST_LINK)]], msgspec.Meta(max_length=MOST_LINKS)]
 
 
 class ArchiveFeeds:
@@ -87,6 +94,20 @@ class ArchiveFeeds:
             return None
         try:
             return msgspec.json.decode(response.body, type=_Statement).statement
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+
+    async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
+        """The chain of an item's releases, unchecked; empty if the Archive tells none, None if it does not answer."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                response = await self._get(archive, f"/api/items/{quote(label.spelling, safe='/')}/provenance")
+        except (OSError, ValueError):
+            return None
+        if not isinstance(response, HttpResponse) or response.status not in (_OK, _NOT_FOUND):
+            return None
+        try:
+            return () if response.status != _OK else tuple(msgspec.json.decode(response.body, type=_Provenance).chain)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
 

@@ -39,6 +39,7 @@ class MemoryBeliefs:
         self._copies: dict[Label, NamedCopies] = {}
         self._claims: dict[Label, dict[tuple[Label, ClaimKind], FalseClaim]] = {}
         self._told: dict[tuple[Label, Label], int] = {}
+        self._proven: dict[tuple[Label, Label], int] = {}
         self._rulings: dict[Label, Ruling] = {}
 
     def successors(self, label: Label) -> tuple[Label, ...]:
@@ -115,10 +116,14 @@ class MemoryBeliefs:
     def _dispute(self, claim: FalseClaim) -> Dispute:
         chain, ruling = self.successors(claim.label), self._rulings.get(claim.label)
         holder = chain[-1] if chain else claim.home if ruling is None else ruling.holder
-        return Dispute(claim, holder, self._told.get((claim.label, claim.claimant)), ruling)
+        key = claim.label, claim.claimant
+        return Dispute(claim, holder, self._told.get(key), ruling, self._proven.get(key))
 
     def record_told(self, label: Label, claimant: Label, at: int) -> None:
         self._told[label, claimant] = at
+
+    def record_proof(self, label: Label, claimant: Label, at: int) -> None:
+        self._proven[label, claimant] = at
 
     def rule(self, ruling: Ruling) -> None:
         self._rulings[ruling.label] = ruling

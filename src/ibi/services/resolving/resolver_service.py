@@ -33,7 +33,7 @@ from ibi.resolver.caching import (
     longest_followed,
     max_ttl,
 )
-from ibi.resolver.memory import Memory
+from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
 from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_declared_or_of_the_holder, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
@@ -68,8 +68,8 @@ _LOG: Final = structlog.get_logger("ibi.resolver")
 _LEAST_BUDGET: Final = 0.1
 
 
-def _ignore(_: Resolved) -> None:
-    """Default: second claims are not looked for."""
+def _ignore(_: object) -> None:
+    """Default: second claims are neither looked for nor looked at."""
 
 
 class ResolverService:
@@ -122,6 +122,8 @@ class ResolverService:
         self._step = OneThread("ibi-resolver")  # memory is not for several threads at a time
         self.on_found: Callable[[Resolved], object] = _ignore
         """Called with every outcome that was found anew, where there are other Archives than the own one."""
+        self.on_claimed: Callable[[NewClaim], object] = _ignore
+        """Called with every false claim that was not known, from any thread."""
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -333,6 +335,7 @@ class ResolverService:
                 home=str(claim.home.service.labels[0]),
             )
             self._watcher.on_claimed(claim)
+            self.on_claimed(claim)
 
     def _longest_age(self, trace: Trace, outcome: Outcome, archives: tuple[ArchiveRef, ...]) -> int:
         """Seconds for which the outcome may be cached; 0 if it was found against the rules on proof."""

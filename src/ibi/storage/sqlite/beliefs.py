@@ -90,6 +90,7 @@ MIGRATIONS: Final = (
     ALTER TABLE successions ADD COLUMN signed INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX successions_signed ON successions (owner, signed, id)
     """,
+    "ALTER TABLE claims ADD COLUMN proven INTEGER",
 )
 
 
@@ -240,14 +241,15 @@ class SqliteBeliefs:
         owner, key = str(claimant), label_key(label)
         with self._change() as connection:
             before = connection.execute(
-                "DELETE FROM claims WHERE label = ? AND owner = ? AND kind = ? RETURNING first_seen, count, told",
+                "DELETE FROM claims WHERE label = ? AND owner = ? AND kind = ?"
+                " RETURNING first_seen, count, told, proven",
                 (key, owner, kind.value),
             ).fetchone()
-            first, count, told = (at, 0, None) if before is None else before
+            first, count, told, proven = (at, 0, None, None) if before is None else before
             connection.execute(
-                "INSERT INTO claims (owner, label, name, kind, home, first_seen, last_seen, count, told)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (owner, key, str(label), kind.value, str(home), first, at, count + 1, told),
+                "INSERT INTO claims (owner, label, name, kind, home, first_seen, last_seen, count, told, proven)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (owner, key, str(label), kind.value, str(home), first, at, count + 1, told, proven),
             )
             _drop_oldest(connection, "claims", owner, MOST_CLAIMS)
         return before is None
@@ -272,6 +274,12 @@ class SqliteBeliefs:
         with self._change() as connection:
             connection.execute(
                 "UPDATE claims SET told = ? WHERE label = ? AND owner = ?", (at, label_key(label), str(claimant))
+            )
+
+    def record_proof(self, label: Label, claimant: Label, at: int) -> None:
+        with self._change() as connection:
+            connection.execute(
+                "UPDATE claims SET proven = ? WHERE label = ? AND owner = ?", (at, label_key(label), str(claimant))
             )
 
     def rule(self, ruling: Ruling) -> None:
@@ -360,23 +368,24 @@ _CLAIMS: Final = "SELECT name, owner, home, kind, first_seen, last_seen, count F
 
 
 _DISPUTES: Final = f"""
-    SELECT claims.name, claims.owner, home, kind, first_seen, last_seen, count, told, chain,
+    SELECT claims.name, claims.owner, home, kind, first_seen, last_seen, count, told, chain, proven,
         rulings.name, rulings.holder, parties, rulings.at, ruled_by
     FROM claims LEFT JOIN successions USING (label) LEFT JOIN rulings USING (label)
     WHERE kind IN ({", ".join(repr(kind.value) for kind in DISPUTED)})"""  # noqa: S608
 
 
-# As `Dispute.settled_by` has it: no ruling on the claimant, and another at the end of the chain.
+# As `Dispute.settled_by` has it: no ruling on the claimant, no proof, and another at the end of the chain.
 _OPEN: Final = """
+    AND proven IS NULL
     AND instr(' ' || coalesce(parties, '') || ' ', ' ' || claims.owner || ' ') = 0
     AND substr(' ' || coalesce(chain, ''), -length(claims.owner) - 1) != ' ' || claims.owner"""
 
 
 def _dispute(row: tuple[Any, ...]) -> Dispute:
-    claim, told, chain = _claim(row[:7]), row[7], row[8]
-    ruling = None if row[9] is None else _ruling(row[9:])
+    claim, (told, chain, proven) = _claim(row[:7]), row[7:10]
+    ruling = None if row[10] is None else _ruling(row[10:])
     holder = parse(chain.split()[-1]) if chain else claim.home if ruling is None else ruling.holder
-    return Dispute(claim, holder, told, ruling)
+    return Dispute(claim, holder, told, ruling, proven)
 
 
 def _ruling(row: tuple[Any, ...]) -> Ruling:

@@ -23,6 +23,7 @@ _SETTLED: Final = {
     None: message("open: the known holder stays"),
     Settlement.ADMINISTRATOR: message("settled by the administrator"),
     Settlement.TRANSFER: message("settled: the Original was given to it"),
+    Settlement.PROOF: message("settled: signed releases say that another has it"),
 }
 
 
