@@ -19,7 +19,7 @@ from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import UnexpectedAnswer
 
-_LOCAL: Final = ("state", "transferable", "tombstone", "owner")
+_LOCAL: Final = ("state", "transferable", "tombstone", "original_tombstone", "owner")
 _FILE: Final = ("path", "size", "sha512", "media_type", "crc32")
 _COUNTS: Final = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")
 _STANDING: Final = (

@@ -9,7 +9,9 @@ import pytest
 from ibi.cli.remote_items import item_of, links_of
 from ibi.config import load_settings
 from ibi.instant import Instant
+from ibi.model.item import Tombstone
 from ibi.model.visibility import Visibility, network
+from ibi.vocabulary import State
 from ibi.web.archive.metadata import item_record
 from tests.support.archive_app import BASE, NOW, REP, archive_app, kept
 from tests.support.asgi_client import Answer
@@ -41,3 +43,9 @@ async def test_whoever_shows_a_token_gets_all(tmp_path: Path) -> None:
     shown = item_record(site, item[0], in_full=True)
     shown["files"] = list(shown["files"])
     assert item_of(shown, load_settings({"data": tmp_path}, {})) == item[0]
+
+
+async def test_a_copy_whose_original_was_deleted_says_so(tmp_path: Path) -> None:
+    gone = Tombstone(NOW, "withdrawn by its author")
+    said = (await archive_app(kept(REP, state=State.COPY, original_tombstone=gone)).get(f"/api/items/{REP}")).json()
+    assert item_of(said, load_settings({"data": tmp_path}, {})).original_tombstone == gone
