@@ -20,6 +20,7 @@ from ibi.storage.sqlite.connection import (
     ACCOUNTS,
     PEOPLE,
     Connection,
+    DatabaseError,
     DatabaseKind,
     FileWatch,
     checkpoint,
@@ -52,6 +53,18 @@ def _tighten(path: Path) -> None:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
             path.chmod(mode & 0o700)
+
+
+def empty_log(connection: Connection) -> None:
+    """Leave nothing in the log of what was overwritten in the database, unless a reader is in the way: the next time
+    then."""
+    with suppress(DatabaseError):
+        (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute("PRAGMA busy_timeout = 0")  # it is not worth waiting for
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {patience}")
 
 
 _opening = Lock()

@@ -163,6 +163,8 @@ class DatabaseKind:
     tables: frozenset[str]
     """Tables of its first format: without them it is another database."""
     damaged: type[StoreDamaged]
+    has_tokens: bool = False
+    """Whether it holds tokens for a time: what is deleted is overwritten then."""
 
     @property
     def application_id(self) -> int:
@@ -176,11 +178,13 @@ REGISTRY: Final = DatabaseKind("registry.sqlite", 4, frozenset({"registrations",
 USAGE: Final = DatabaseKind("usage.sqlite", 5, frozenset({"usage"}), UsageDamaged)
 TICKS: Final = DatabaseKind("ticks.sqlite", 6, frozenset({"store", "clock", "served"}), TicksDamaged)
 BELIEFS: Final = DatabaseKind("beliefs.sqlite", 7, frozenset({"successions", "holdings", "copies"}), BeliefsDamaged)
-COPY_JOBS: Final = DatabaseKind("copies.sqlite", 11, frozenset({"jobs", "job_items"}), JobsDamaged)
-TRANSFERS: Final = DatabaseKind("transfers.sqlite", 12, frozenset({"transfers", "peers", "track"}), TransfersDamaged)
+COPY_JOBS: Final = DatabaseKind("copies.sqlite", 11, frozenset({"jobs", "job_items"}), JobsDamaged, has_tokens=True)
+TRANSFERS: Final = DatabaseKind(
+    "transfers.sqlite", 12, frozenset({"transfers", "peers", "track"}), TransfersDamaged, has_tokens=True
+)
 RELEASES: Final = DatabaseKind("releases.sqlite", 13, frozenset({"chains", "names", "services"}), ReleasesDamaged)
 SUBSCRIPTIONS: Final = DatabaseKind(
-    "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged
+    "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged, has_tokens=True
 )
 NOTIFICATIONS: Final = DatabaseKind(
     "notifications.sqlite", 15, frozenset({"received", "sent", "outgoing"}), NotificationsDamaged
@@ -259,6 +263,8 @@ def connect(
                 if begin:
                     _read_small(connection, path, kind)
             _set_up(connection, patience)
+            if kind is not None and kind.has_tokens:
+                connection.execute("PRAGMA secure_delete = ON")
             _migrate(connection, path, migrations, kind, begin=begin)
         except BaseException:
             connection.close()

@@ -10,7 +10,6 @@ import fcntl
 import os
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final
@@ -22,7 +21,15 @@ from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import open_lock
 from ibi.storage.machine import make_directory, refusals
-from ibi.storage.sqlite.connection import COPY_JOBS, Connection, connect, set_aside, storage_errors, transaction
+from ibi.storage.sqlite.accounts import empty_log, keep_private
+from ibi.storage.sqlite.connection import (
+    COPY_JOBS,
+    Connection,
+    connect,
+    set_aside,
+    storage_errors,
+    transaction,
+)
 
 FILE_NAME: Final = COPY_JOBS.file_name
 _RUNNER: Final = "copies.runner"
@@ -84,14 +91,16 @@ class SqliteCopyJobs:
         with refusals(DiskRefused, self._path):
             make_directory(data)
         try:
-            self._connection = connect(self._path, _MIGRATIONS, kind=COPY_JOBS)
+            self._connection = self._connect()
         except StorageError as error:
             if on_damage is None:
                 raise
             on_damage(error, set_aside(self._path))
-            self._connection = connect(self._path, _MIGRATIONS, kind=COPY_JOBS)
-        with suppress(OSError):
-            self._path.chmod(0o600)  # it may hold a token
+            self._connection = self._connect()
+
+    def _connect(self) -> Connection:
+        keep_private(self._path)  # it may hold a token
+        return connect(self._path, _MIGRATIONS, kind=COPY_JOBS)
 
     def create(self, wanted: WantedCopies, now: int) -> CopyJob:
         job = secrets.token_hex(8)
@@ -158,7 +167,12 @@ class SqliteCopyJobs:
             statement = "UPDATE jobs SET state = ?, ended = ?, token = NULL WHERE id = ? AND state NOT IN (?, ?)"
             return bool(connection.execute(statement, (state, now, job, *_ENDED)).rowcount)
 
-        return bool(self._write(write))
+        has_token = self.token(job) is not None
+        has_ended = bool(self._write(write))
+        if has_token and has_ended:
+            with self._lock:
+                empty_log(self._connection)
+        return has_ended
 
     def forget(self, before: int, most: int) -> None:
         def write(connection: Connection) -> None:

@@ -21,6 +21,7 @@ from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, NotificationsDamaged, StoreClosed, StoreForked
 from ibi.storage.locks import open_lock
 from ibi.storage.machine import make_directory, refusals
+from ibi.storage.sqlite.accounts import keep_private
 from ibi.storage.sqlite.connection import NOTIFICATIONS, Connection, connect, set_aside, storage_errors, transaction
 
 FILE_NAME: Final = NOTIFICATIONS.file_name
@@ -75,12 +76,14 @@ class SqliteNotifications:
         self.outgoing = _Rows(self, "outgoing", OutgoingNotification, _outgoing_columns)
 
     def _connect(self, on_damage: OnDamage | None) -> Connection:
+        keep_private(self._path)
         try:
             return connect(self._path, MIGRATIONS, kind=NOTIFICATIONS)
         except StoreDamaged as error:
             if on_damage is None:
                 raise
             on_damage(error, set_aside(self._path))
+            keep_private(self._path)
             return connect(self._path, MIGRATIONS, kind=NOTIFICATIONS)
 
     @contextmanager

@@ -14,6 +14,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -32,6 +33,7 @@ from ibi.model.transfer_record import (
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.locks import LockDirectory
 from ibi.storage.machine import make_directory, refusals
+from ibi.storage.sqlite.accounts import empty_log, keep_private
 from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.connection import (
     RELEASES,
@@ -69,6 +71,7 @@ class _Database:
         self._path, self._kind, self._lock, self._process = directory / kind.file_name, kind, Lock(), os.getpid()
         with refusals(DiskRefused, self._path):
             make_directory(directory)
+        keep_private(self._path)
         self._connection: Connection | None = connect(self._path, migrations, kind=kind)
 
     def close(self) -> None:
@@ -120,8 +123,12 @@ class SqliteTransferLedger(_Database):
     ) -> OutgoingTransfer:
         with self._change() as connection:
             row = self._row(connection, _OUT, rep)
-            after = make(None if row is None else decode_outgoing(row))
+            before = None if row is None else decode_outgoing(row)
+            after = make(before)
+            if after.stage.is_final:
+                after = replace(after, token=None)
             self._put(connection, _OUT, after, _receiver(after))
+        self._forget_token(before, after)
         return after
 
     def change_incoming(
@@ -129,9 +136,21 @@ class SqliteTransferLedger(_Database):
     ) -> IncomingTransfer:
         with self._change() as connection:
             row = self._row(connection, _IN, rep)
-            after = make(None if row is None else decode_incoming(row))
+            before = None if row is None else decode_incoming(row)
+            after = make(before)
+            if after.stage.is_final:
+                after = replace(after, token=None)
             self._put(connection, _IN, after, label_key(after.giver))
+        self._forget_token(before, after)
         return after
+
+    def _forget_token(
+        self, before: OutgoingTransfer | IncomingTransfer | None, after: OutgoingTransfer | IncomingTransfer
+    ) -> None:
+        """A token is not needed once the transfer has ended: the log has it no more either."""
+        if before is not None and before.token is not None and after.token is None:
+            with self._open() as connection:
+                empty_log(connection)
 
     @staticmethod
     def _row(connection: Connection, direction: str, rep: RepositoryName) -> bytes | None:
