@@ -43,7 +43,6 @@ from ibi.federation.transfer import (
     decline,
     next_of_receiver,
     next_of_sender,
-    receive_offer,
     receiver_hears_chain,
     receiver_holds,
     sender_hears,
@@ -51,6 +50,7 @@ from ibi.federation.transfer import (
     withdraw,
 )
 from ibi.federation.transfer_messages import Offer, Reply
+from ibi.federation.transfer_offers import receive_offer
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix

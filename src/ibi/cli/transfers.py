@@ -96,7 +96,8 @@ def _answer(
         for name in names:
             act = worker.receiving.agree if is_accepted else worker.receiving.decline
             kept = act(RepositoryName.parse(name))
-            click.echo(f"{kept.rep}  {kept.stage.value}")
+            key = f"  from {kept.source} with the key {kept.giver_key}" if is_accepted else ""
+            click.echo(printable(f"{kept.rep}  {kept.stage.value}{key}"))
 
 
 @transfers.command()

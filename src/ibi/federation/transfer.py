@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ibi.errors import IbiError, InvalidInput
 from ibi.federation.doubt import Here, recall
@@ -35,13 +36,7 @@ from ibi.federation.provenance import (
     check_chain,
     compare_chains,
 )
-from ibi.federation.transfer_messages import (
-    Offer,
-    Reply,
-    TransferAcceptance,
-    read_acceptance,
-    sign_acceptance,
-)
+from ibi.federation.transfer_messages import Offer, Reply, TransferAcceptance, read_acceptance, sign_acceptance
 from ibi.label import Label
 from ibi.model.item import name_one_item
 from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
@@ -53,6 +48,12 @@ class TransferRefused(IbiError):
     """{label} cannot be transferred: {reason}."""
 
     code = "transfer-refused"
+
+
+_NOT_OFFERED: Final = "what the sender has is not what it offered"
+_MOST_MISSED: Final = 10
+"""Times that the Copy may be another than the one offered: about eight minutes, in which a sender that lives has
+offered it again."""
 
 
 # --- what is to be done ----------------------------------------------------------------------------------------------
@@ -242,89 +243,11 @@ def _hear_taken(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> t
 # --- the receiver ----------------------------------------------------------------------------------------------------
 
 
-def receive_offer(
-    kept: IncomingTransfer | None, offer: Offer, signer: PublicKey, here: Here, now: int, *, agreed: bool
-) -> IncomingTransfer:
-    """What the receiver keeps of an offer. `agreed` is whether it came with a token of this Archive.
-
-    `TransferRefused` for what cannot be taken over.
-    """
-    _check_offer(offer, here)
-    if offer.withdrawn and (kept is None or kept.giver_key != signer):
-        raise _refused(offer, "there is no such transfer here")
-    agreed = agreed or (offer.acceptance is not None and _has_accepted(offer, signer, here))
-    if kept is None or kept.giver_key != signer or _is_new(kept, offer):
-        if kept is not None and kept.stage is ReceiverStage.HELD and kept.giver_key != signer:
-            raise _refused(offer, f"a transfer from {kept.source} is under way")
-        stage = ReceiverStage.ACCEPTED if agreed else ReceiverStage.WAITING
-        return IncomingTransfer(
-            offer.labels,
-            offer.giver,
-            signer,
-            offer.url,
-            offer.number,
-            offer.manifest,
-            stage,
-            begun=offer.begun,
-            token=offer.token,
-            since=now,
-        )
-    if kept.stage.is_final:
-        return kept
-    if offer.withdrawn:
-        return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
-    kept = replace(kept, source=offer.url, token=offer.token or kept.token, due=now, attempts=0)
-    if kept.stage is ReceiverStage.WAITING:
-        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED if agreed else kept.stage)
-    if offer.manifest != kept.manifest:
-        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED)
-    return kept
-
-
-def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
-    """Whether the offer is another one than that which ended. One that ended, and was released all the same because the
-    sender had not heard, is taken up again."""
-    if offer.number > kept.number:
-        return True
-    has_ended = kept.stage in (ReceiverStage.DECLINED, ReceiverStage.ENDED)
-    return has_ended and (offer.begun > kept.begun or offer.released)
-
-
-def _check_offer(offer: Offer, here: Here) -> None:
-    if offer.giver in here.service.labels:
-        raise _refused(offer, "the sender calls itself by the name of this Archive")
-    if here.is_original and not _took_before(offer, here):
-        raise _refused(offer, "the Original is here")
-    if here.state is State.DELETED:
-        raise _refused(offer, "it was deleted here, and an IBI that is gone never returns")
-    if len(here.chain.links) > offer.number and not _took_before(offer, here):
-        raise _refused(offer, "a later transfer of it is known here")
-
-
-def _took_before(offer: Offer, here: Here) -> bool:
-    """Whether the release that the offer speaks of is countersigned here."""
-    return len(here.chain.links) > offer.number
-
-
-def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
-    """Whether this Archive has said itself that it takes the Original."""
-    assert offer.acceptance is not None
-    said, accepter = read_acceptance(offer.acceptance)
-    return (
-        accepter in here.keys
-        and said.to in here.service.labels
-        and said.giver_key == signer
-        and said.number == offer.number
-        and name_one_item(said.labels, offer.labels)
-    )
-
-
-def _refused(offer: Offer, reason: str) -> TransferRefused:
-    return TransferRefused(label=str(offer.labels.labels[0]), reason=reason)
-
-
-def accept(kept: IncomingTransfer, now: int) -> IncomingTransfer:
-    """The librarian agrees."""
+def accept(kept: IncomingTransfer, now: int, key: str | None = None) -> IncomingTransfer:
+    """The librarian agrees; to what the Archive with this `key` offers, if one is named: from then on the transfer is
+    that of this key alone. `TransferRefused` if another offers it by now."""
+    if key is not None and key != str(kept.giver_key):
+        raise TransferRefused(label=str(kept.rep), reason=f"another Archive offers it, with the key {kept.giver_key}")
     if kept.stage is not ReceiverStage.WAITING:
         return kept
     return replace(kept, stage=ReceiverStage.ACCEPTED, due=now, attempts=0)
@@ -369,16 +292,28 @@ def receiver_holds(kept: IncomingTransfer, here: Here, key: SigningKey, now: int
         return kept
     if here.state is not State.COPY or here.manifest is None:
         return kept.delayed(now, "there is no Copy here")
+    if here.manifest != kept.manifest:
+        return _miss_manifest(kept, now)
     said = TransferAcceptance(kept.labels, kept.number, kept.giver_key, here.service.labels[0], here.manifest)
     return replace(
         kept,
         stage=ReceiverStage.HELD,
-        manifest=here.manifest,  # which the Original had a moment ago, whatever was offered
         acceptance=sign_acceptance(said, key),
         attempts=0,
         due=now,
         reason="",
     )
+
+
+def _miss_manifest(kept: IncomingTransfer, now: int) -> IncomingTransfer:
+    """The Copy is not what was offered. A sender whose item has changed meanwhile offers it anew, as it is then; one
+    that does not will not."""
+    missed = kept.delayed(now, _NOT_OFFERED) if kept.reason == _NOT_OFFERED else _first_missed(kept, now)
+    return missed if missed.attempts < _MOST_MISSED else replace(missed, stage=ReceiverStage.ENDED)
+
+
+def _first_missed(kept: IncomingTransfer, now: int) -> IncomingTransfer:
+    return replace(kept, attempts=0).delayed(now, _NOT_OFFERED)
 
 
 def receiver_hears_chain(

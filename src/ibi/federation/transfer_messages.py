@@ -7,21 +7,28 @@ sender keeps it, and shows it to a receiver that does not remember.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from ibi.errors import InvalidInput
+from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item_json import forms_document, read_forms, read_label
 from ibi.model.json_fields import Fields, boolean, integer, many, member, of_string, string
 from ibi.model.transfer_record import ReceiverStage
+from ibi.origin import Origin, authority_of
 from ibi.signing import InvalidStatement, PublicKey, SigningKey, read_statement, sign_statement
 
 OFFER: Final = "offer"
 ACCEPTANCE: Final = "acceptance"
-_LONGEST_URL: Final = 2048
+_LONGEST_URL: Final = 2000
+_LONGEST_TOKEN: Final = 256
+_LATEST: Final = 1 << 40
+"""POSIX seconds, far from now."""
+_DIGEST: Final = re.compile("[0-9a-f]{128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +78,11 @@ def read_offer(text: str) -> tuple[Offer, PublicKey]:
     statement = read_statement(text, OFFER)
     try:
         fields = Fields(statement.claims, "offer")
-        url = fields.required("url", string)
-        if len(url) > _LONGEST_URL or not url.startswith(("http://", "https://")):
-            raise InvalidStatement(url, 0, "the sender has no address")
         offer = Offer(
             fields.required("labels", read_forms),
             fields.required("number", integer),
             fields.required("from", read_label),
-            url.rstrip("/"),
+            fields.required("url", string),
             fields.required("to", string),
             fields.required("manifest", string),
             fields.required("begun", integer),
@@ -87,11 +91,37 @@ def read_offer(text: str) -> tuple[Offer, PublicKey]:
             fields.nullable("token", string),
             fields.nullable("acceptance", string),
         )
+        _check_address(offer.url)
     except InvalidInput as error:
         raise InvalidStatement(text, 0, "{cause}", cause=error.reason.format(**error.details)) from error
-    if offer.labels.rep is None or offer.number < 1:
+    if offer.labels.rep is None:
         raise InvalidStatement(text, 0, "it names no item")
-    return offer, statement.signer
+    _check_bounds(offer, text)
+    return replace(offer, url=offer.url.rstrip("/")), statement.signer
+
+
+def _check_address(url: str) -> None:
+    """Refuse what no server can be asked at. An offer needs no token, so that any text may stand there."""
+    if len(url) > _LONGEST_URL or not (url.isascii() and url.isprintable()) or set(url) & set(" ?#@"):
+        raise InvalidStatement(url[:80], 0, "the sender has no address")
+    Origin.of_url(url)
+    if not authority_of(url):
+        raise InvalidStatement(url[:80], 0, "the sender has no address")
+
+
+def _check_bounds(offer: Offer, text: str) -> None:
+    """What is offered is kept until a librarian answers: no member is longer than it can be in earnest."""
+    wrong = (
+        ("number", not 1 <= offer.number <= MOST_LINKS),
+        ("begun", not 0 <= offer.begun <= _LATEST),
+        ("to", len(offer.to) > _LONGEST_URL),
+        ("manifest", _DIGEST.fullmatch(offer.manifest) is None),
+        ("token", len(offer.token or "") > _LONGEST_TOKEN),
+        ("acceptance", len(offer.acceptance or "") > LONGEST_LINK),
+    )
+    for name, is_wrong in wrong:
+        if is_wrong:
+            raise InvalidStatement(text, 0, "{name}: it is out of bounds", name=name)
 
 
 @dataclass(frozen=True, slots=True)

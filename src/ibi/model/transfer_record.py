@@ -111,6 +111,8 @@ class IncomingTransfer:
     due: int = 0
     since: int = 0
     reason: str = ""
+    network: str = ""
+    """Where the offer came from, as far as is known."""
 
     @property
     def rep(self) -> RepositoryName:
@@ -143,6 +145,7 @@ def encode_record(record: OutgoingTransfer | IncomingTransfer) -> bytes:
     else:
         document |= {"from": record.giver.spelling, "from_key": str(record.giver_key), "source": record.source}
         document |= {"number": record.number, "manifest": record.manifest, "begun": record.begun}
+        document |= {"network": record.network or None}
     return msgspec.json.encode({name: value for name, value in document.items() if value is not None})
 
 
@@ -170,6 +173,7 @@ def decode_incoming(body: bytes) -> IncomingTransfer:
         fields.required("manifest", string),
         fields.required("stage", of_string(member(ReceiverStage))),
         fields.required("begun", integer),
+        network=fields.optional("network", string, ""),  # older records have none
         **_shared(fields),
     )
 

@@ -49,8 +49,8 @@ class TransferLedger(Protocol):
         self, *stages: ReceiverStage, after: str = "", most: int = 1000
     ) -> tuple[IncomingTransfer, ...]: ...
 
-    def count_waiting(self) -> int:
-        """How many offers of others wait for a librarian."""
+    def count_waiting(self, network: str | None = None) -> int:
+        """How many offers of others wait for a librarian: all, or those that came from one network."""
 
     def due_outgoing(self, now: int, most: int) -> tuple[OutgoingTransfer, ...]:
         """Those that are not at an end, and are due; those due first come first."""

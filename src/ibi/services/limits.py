@@ -6,6 +6,7 @@ were never asked for before would be as many questions to every Archive.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from ibi.errors import IbiError
+from ibi.lru_cache import LruCache
 from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 
@@ -100,6 +102,43 @@ def trace_limiter(most: int = _TRACES, most_of_one: int = _TRACES_OF_ONE) -> Con
 
 def link_limiter(most: int = _LINKS, most_of_one: int = _LINKS_OF_ONE) -> ConcurrencyLimiter:
     return ConcurrencyLimiter(most, most_of_one, TooManyLinks)
+
+
+_MOST_NETWORKS: Final = 4096
+
+
+class RateLimiter:
+    """How many requests of one kind come in a minute from each network, and in all; as many may come at once. For one
+    thread at a time."""
+
+    def __init__(
+        self,
+        most: int,
+        most_of_one: int,
+        refusal: type[LimitExceeded],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most, self._most_of_one, self._refusal, self._monotonic = most, most_of_one, refusal, monotonic
+        self._left: LruCache[str, tuple[float, float]] = LruCache(_MOST_NETWORKS)
+
+    def count(self, network: str) -> None:
+        """One more; the refusal if it is too many."""
+        now = self._monotonic()
+        left, all_left = self._now_left(network, self._most_of_one, now), self._now_left("", self._most, now)
+        if left < 1:
+            raise self._refusal(bound=LimitScope.NETWORK, retry_after=_wait(left, self._most_of_one))
+        if all_left < 1:
+            raise self._refusal(bound=LimitScope.SERVER, retry_after=_wait(all_left, self._most))
+        self._left.keep(network, (left - 1, now))
+        self._left.keep("", (all_left - 1, now))
+
+    def _now_left(self, key: str, most: int, now: float) -> float:
+        left, then = self._left.find(key) or (float(most), now)
+        return min(float(most), left + (now - then) * most / 60)
+
+
+def _wait(left: float, most: int) -> int:
+    return max(1, round((1 - left) * 60 / most))
 
 
 FREE: Final = 5

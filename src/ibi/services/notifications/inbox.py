@@ -18,7 +18,6 @@ from ibi.archive.related_items import find_labelled
 from ibi.federation.notification import Notification, NotificationKind, read_notification
 from ibi.federation.remote_record import is_of_sandbox, label_in
 from ibi.label import Label
-from ibi.lru_cache import LruCache
 from ibi.model.item import Item
 from ibi.model.notification import (
     ClaimRelation,
@@ -27,7 +26,7 @@ from ibi.model.notification import (
     RemoteClaimState,
     SentClaim,
 )
-from ibi.services.limits import LimitScope
+from ibi.services.limits import LimitScope, RateLimiter
 from ibi.services.notifications.context import ClaimContext
 from ibi.services.notifications.errors import (
     InboxFull,
@@ -48,34 +47,13 @@ A_MINUTE_OF_NETWORK: Final = 20
 """Notifications that are taken in a minute: in all, and of one network; as many may come at once."""
 _FULL: Final = 3600
 """Seconds after which a full inbox is worth another try: people answer."""
-_MOST_NETWORKS: Final = 4096
 
 
-class ArrivalRate:
+class ArrivalRate(RateLimiter):
     """How many notifications come from each network, and in all. For one thread at a time."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
-        self._left: LruCache[str, tuple[float, float]] = LruCache(_MOST_NETWORKS)
-
-    def count(self, network: str) -> None:
-        """One more; `TooManyNotifications` if it is too many."""
-        now = self._monotonic()
-        left, all_left = self._now_left(network, A_MINUTE_OF_NETWORK, now), self._now_left("", A_MINUTE, now)
-        if left < 1:
-            raise TooManyNotifications(bound=LimitScope.NETWORK, retry_after=_wait(left, A_MINUTE_OF_NETWORK))
-        if all_left < 1:
-            raise TooManyNotifications(bound=LimitScope.SERVER, retry_after=_wait(all_left, A_MINUTE))
-        self._left.keep(network, (left - 1, now))
-        self._left.keep("", (all_left - 1, now))
-
-    def _now_left(self, key: str, most: int, now: float) -> float:
-        left, then = self._left.find(key) or (float(most), now)
-        return min(float(most), left + (now - then) * most / 60)
-
-
-def _wait(left: float, most: int) -> int:
-    return max(1, round((1 - left) * 60 / most))
+        super().__init__(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyNotifications, monotonic)
 
 
 class NotificationInbox:

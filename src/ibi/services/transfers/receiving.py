@@ -7,7 +7,8 @@ the only one that can have the Original.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from threading import Lock
+from typing import Final, Protocol
 
 from ibi.errors import IbiError
 from ibi.federation.provenance import IsKeyOf
@@ -22,20 +23,30 @@ from ibi.federation.transfer import (
     answer_offer,
     decline,
     next_of_receiver,
-    receive_offer,
     receiver_hears_chain,
     receiver_holds,
 )
-from ibi.federation.transfer_messages import Reply, read_offer
+from ibi.federation.transfer_messages import Offer, Reply, read_offer
+from ibi.federation.transfer_offers import is_another, receive_offer, was_accepted
 from ibi.label import Label, RepositoryName
 from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
 from ibi.ports.clocks import Clocks
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.services.limits import LimitExceeded, LimitScope, RateLimiter
 from ibi.services.transfers.item_chains import ItemChains
+from ibi.signing import PublicKey
 
-_MOST_TURNS = 8
-MOST_WAITING = 10_000
-"""Offers that wait for a librarian: more are refused, since any Archive can send some."""
+_MOST_TURNS: Final = 8
+MOST_WAITING: Final = 1000
+MOST_OF_NETWORK: Final = 100
+"""Offers that wait for a librarian, in all and of one network (/24, /48): more are refused, since any server can send
+some."""
+A_MINUTE: Final = 60
+A_MINUTE_OF_NETWORK: Final = 20
+"""Offers without a token that are taken in a minute, in all and of one network. To ask how far a known one is does not
+count."""
+_FULL: Final = 3600
+"""Seconds after which another try is worth it: people answer."""
 
 
 class BringsCopies(Protocol):
@@ -44,8 +55,9 @@ class BringsCopies(Protocol):
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 
 
-class TooManyOffers(IbiError):
-    """{most} offers of other Archives wait for an answer already: a librarian has to answer some first."""
+class TooManyOffers(LimitExceeded):
+    """Too many offers of other Archives come, or wait for an answer, here: try again in {retry_after} seconds, or send
+    a token of this Archive."""
 
     code = "too-many-offers"
 
@@ -74,32 +86,44 @@ class Receiving:
         items that may not come from an address, as those of a sandbox."""
         self._chains, self._ledger, self._peers, self._copies, self._clocks = chains, ledger, peers, copies, clocks
         self._url, self._is_key_of, self._check_source, self._step = url, is_key_of, check_source, on_step
+        self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers), Lock()
 
-    def take_offer(self, text: str, *, agreed: bool) -> Reply:
-        """What is answered to an offer. `agreed` is whether a token came with it that may accept. `InvalidStatement`,
-        `TransferRefused`."""
+    def take_offer(self, text: str, *, agreed: bool, network: str = "unknown") -> Reply:
+        """What is answered to an offer. `agreed` is whether a token came with it that may accept; `network` is where
+        it came from. `InvalidStatement`, `TransferRefused`, `TooManyOffers`."""
         offer, signer = read_offer(text)
         rep, here, now = offer.labels.rep, self._chains.here(offer.labels.labels[0]), self._now()
         assert rep is not None  # an offer without one is not read
         if offer.to.rstrip("/") != self._url:
             raise TransferRefused(label=str(rep), reason=f"it was offered to {offer.to}, and this is {self._url}")
         self._check_source(rep, offer.url)
-        if not agreed and self._ledger.incoming(rep) is None and self._ledger.count_waiting() >= MOST_WAITING:
-            raise TooManyOffers(most=MOST_WAITING)
-        kept = self._ledger.change_incoming(
-            rep, lambda known: receive_offer(known, offer, signer, here, now, agreed=agreed)
-        )
+        with self._turn:
+            if not agreed and not was_accepted(offer, signer, here):
+                self._check_room(rep, offer, signer, network)
+            kept = self._ledger.change_incoming(
+                rep, lambda known: receive_offer(known, offer, signer, here, now, agreed=agreed, network=network)
+            )
         self._step("offer kept")
         return answer_offer(kept, here)
+
+    def _check_room(self, rep: RepositoryName, offer: Offer, signer: PublicKey, network: str) -> None:
+        """Refuse what a stranger offers too fast, or too much of."""
+        if not is_another(self._ledger.incoming(rep), offer, signer):
+            return
+        self._rate.count(network)
+        if self._ledger.count_waiting(network) >= MOST_OF_NETWORK:
+            raise TooManyOffers(bound=LimitScope.NETWORK, retry_after=_FULL)
+        if self._ledger.count_waiting() >= MOST_WAITING:
+            raise TooManyOffers(bound=LimitScope.SERVER, retry_after=_FULL)
 
     def accept(self, rep: RepositoryName) -> IncomingTransfer:
         """Agree to an offer, and go on as far as possible."""
         self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now()))
         return self.go_on(rep)
 
-    def agree(self, rep: RepositoryName) -> IncomingTransfer:
-        """Agree to an offer; the server does the rest."""
-        return self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now()))
+    def agree(self, rep: RepositoryName, key: str | None = None) -> IncomingTransfer:
+        """Agree to an offer, of the Archive with this key if one is named; the server does the rest."""
+        return self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now(), key))
 
     def decline(self, rep: RepositoryName, reason: str = "") -> IncomingTransfer:
         return self._ledger.change_incoming(rep, lambda known: decline(_required(rep, known), reason))
@@ -136,6 +160,7 @@ class Receiving:
         return None
 
     def _bring(self, kept: IncomingTransfer, source: str) -> tuple[IncomingTransfer, ReceiverStep] | None:
+        released_manifest = kept.manifest
         try:
             self._copies.bring(kept.rep, source, kept.token)
         except IbiError as error:
@@ -147,7 +172,17 @@ class Receiving:
         self._step("acceptance kept")
         if kept.stage is not ReceiverStage.HELD:
             return None
+        if here.manifest != released_manifest:
+            self._delay(kept, "what the sender has is not what it released")
+            return None
         return next_of_receiver(kept, here)
+
+    def _delay(self, kept: IncomingTransfer, reason: str) -> None:
+        def delay(known: IncomingTransfer | None) -> IncomingTransfer:
+            found = _required(kept.rep, known)
+            return found.delayed(self._now(), reason) if found.stage is kept.stage else found
+
+        self._ledger.change_incoming(kept.rep, delay)
 
     def _ask(self, kept: IncomingTransfer, source: str) -> tuple[IncomingTransfer, ReceiverStep] | None:
         try:

@@ -190,9 +190,13 @@ class SqliteTransferLedger(_Database):
         )
         return tuple(decode(row[0]) for row in rows)
 
-    def count_waiting(self) -> int:
+    def count_waiting(self, network: str | None = None) -> int:
         statement = "SELECT COUNT(*) FROM transfers WHERE direction = ? AND stage = ?"
-        return int(self._rows(statement, _IN, ReceiverStage.WAITING.value)[0][0])
+        values: tuple[str, ...] = (_IN, ReceiverStage.WAITING.value)
+        if network is not None:  # few wait: no index is needed
+            statement += " AND json_extract(CAST(document AS TEXT), '$.network') = ?"
+            values = (*values, network)
+        return int(self._rows(statement, *values)[0][0])
 
     def due_outgoing(self, now: int, most: int) -> tuple[OutgoingTransfer, ...]:
         return self._due(_OUT, now, most, decode_outgoing)

@@ -21,6 +21,7 @@ from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName, parse
 from ibi.model.account import Scope
 from ibi.model.item_json import forms_document
+from ibi.services.limits import network_of
 from ibi.services.sites import ArchiveSite
 from ibi.services.transfers.documents import MOST_TRANSFERS, UnknownStage, incoming_document, list_transfers
 from ibi.services.transfers.release_register import ReleaseRegister
@@ -28,7 +29,7 @@ from ibi.services.transfers.worker import TransferWorker
 from ibi.web.api.authentication import Callers
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.http.body import json_answer
-from ibi.web.http.request import by_method
+from ibi.web.http.request import by_method, reader_address
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, PathNotFound, UnknownMember
 
 MOST_RELEASES: Final = 100
@@ -51,9 +52,10 @@ class TransferPages:
         if await self._callers.is_known(request):
             await self._callers.actor(request, Scope.EDIT)
             agreed = True
+        network = str(network_of(reader_address(request.scope, self._callers.site.proxies)) or "unknown")
         said = _members(await json_object(request, most=_MOST_OFFER) or {}, "offer")
         reply = await self._callers.run_short(
-            lambda: self._transfers.receiving.take_offer(said["offer"], agreed=agreed)
+            lambda: self._transfers.receiving.take_offer(said["offer"], agreed=agreed, network=network)
         )
         self._transfers.wake()
         return _answer(reply_document(reply))
@@ -74,16 +76,22 @@ class TransferPages:
         return _answer({"transfers": found, "is_last": len(found) < MOST_TRANSFERS})
 
     async def answer(self, request: Request) -> Response:
-        """Accept or decline an offer."""
+        """Accept or decline an offer; one that was seen is accepted by its key."""
         await self._callers.actor(request, Scope.EDIT)
-        said = _members(await json_object(request, most=_MOST_OFFER) or {}, "item", "answer")
+        document = dict(await json_object(request, most=_MOST_OFFER) or {})
+        key = document.pop("key", None)
+        if key is not None and not isinstance(key, str):
+            raise InvalidMember(field="key", reason="it is a text")
+        said = _members(document, "item", "answer")
         if said["answer"] not in ("accept", "decline"):
             raise InvalidMember(field="answer", reason="it is accept or decline")
         with refusing_members("item"):
             rep = RepositoryName.parse(said["item"])
         receiving = self._transfers.receiving
-        act = receiving.agree if said["answer"] == "accept" else receiving.decline
-        kept = await self._callers.run_short(lambda: act(rep))
+        is_accepted = said["answer"] == "accept"
+        kept = await self._callers.run_short(
+            lambda: receiving.agree(rep, key) if is_accepted else receiving.decline(rep)
+        )
         self._transfers.wake()
         return _answer(incoming_document(kept))
 

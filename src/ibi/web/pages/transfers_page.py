@@ -79,7 +79,8 @@ class TransfersPage:
             raise InvalidMember(field="answer", reason="it is accept or decline")
         act = receiving.agree if word == "accept" else receiving.decline
         if "from" not in fields:
-            act(RepositoryName.parse(fields.get("item", "")))
+            rep = RepositoryName.parse(fields.get("item", ""))
+            receiving.agree(rep, fields.get("key")) if word == "accept" else receiving.decline(rep)
             return
         for offer in self._waiting_of(fields["from"]):
             act(offer.rep)

@@ -1,0 +1,129 @@
+"""What a receiver makes of an offer: whom it believes, and what it keeps.
+
+Any server can send offers. What one Archive has offered, no stranger replaces; and what was accepted is the transfer of
+one key, from one address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ibi.federation.doubt import Here
+from ibi.federation.transfer import TransferRefused
+from ibi.federation.transfer_messages import Offer, read_acceptance
+from ibi.model.item import name_one_item
+from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
+from ibi.signing import PublicKey
+from ibi.vocabulary import State
+
+
+def receive_offer(
+    kept: IncomingTransfer | None,
+    offer: Offer,
+    signer: PublicKey,
+    here: Here,
+    now: int,
+    *,
+    agreed: bool,
+    network: str = "",
+) -> IncomingTransfer:
+    """What the receiver keeps of an offer. `agreed` is whether it came with a token of this Archive; `network` is where
+    it came from.
+
+    `TransferRefused` for what cannot be taken over.
+    """
+    _check_offer(offer, here)
+    if offer.withdrawn and (kept is None or kept.giver_key != signer):
+        raise _refused(offer, "there is no such transfer here")
+    has_token, agreed = agreed, agreed or was_accepted(offer, signer, here)
+    if kept is None or is_another(kept, offer, signer):
+        if kept is not None and kept.giver_key != signer:
+            _check_free(kept, offer, signer, here, agreed=agreed)
+        stage = ReceiverStage.ACCEPTED if agreed else ReceiverStage.WAITING
+        return IncomingTransfer(
+            offer.labels,
+            offer.giver,
+            signer,
+            offer.url,
+            offer.number,
+            offer.manifest,
+            stage,
+            begun=offer.begun,
+            token=offer.token,
+            since=now,
+            network=network,
+        )
+    if kept.stage.is_final:
+        return kept
+    if offer.withdrawn:
+        return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
+    # Once it is accepted, it is brought from where the librarian has seen.
+    source = offer.url if has_token or kept.stage is ReceiverStage.WAITING else kept.source
+    kept = replace(kept, source=source, token=offer.token or kept.token, due=now)
+    if kept.stage is ReceiverStage.WAITING:
+        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED if agreed else kept.stage)
+    if offer.manifest != kept.manifest:
+        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED, attempts=0)
+    return kept
+
+
+def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: Here, *, agreed: bool) -> None:
+    """What one Archive offers, no stranger replaces; and once it is accepted, it is the transfer of that one key."""
+    if kept.stage is ReceiverStage.HELD:
+        raise _refused(offer, f"a transfer from {kept.source} is under way")
+    if kept.stage is ReceiverStage.ACCEPTED or (kept.stage is ReceiverStage.WAITING and not agreed):
+        raise _refused(offer, "another Archive offers it: decline that offer first")
+    if _took_before(offer, here) and here.chain.links[offer.number - 1].signer != signer:
+        raise _refused(offer, "there is no such transfer here")
+
+
+def is_another(kept: IncomingTransfer | None, offer: Offer, signer: PublicKey) -> bool:
+    """Whether the offer begins a transfer, and does not only ask how far a known one is."""
+    return kept is None or kept.giver_key != signer or _is_new(kept, offer)
+
+
+def was_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
+    """Whether the offer shows that this Archive has said itself that it takes the Original."""
+    return offer.acceptance is not None and _has_accepted(offer, signer, here)
+
+
+def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
+    """Whether the offer is another one than that which ended. One that ended, and was released all the same because the
+    sender had not heard, is taken up again."""
+    if offer.number > kept.number:
+        return True
+    has_ended = kept.stage in (ReceiverStage.DECLINED, ReceiverStage.ENDED)
+    return has_ended and (offer.begun > kept.begun or offer.released)
+
+
+def _check_offer(offer: Offer, here: Here) -> None:
+    if offer.giver in here.service.labels:
+        raise _refused(offer, "the sender calls itself by the name of this Archive")
+    if here.is_original and not _took_before(offer, here):
+        raise _refused(offer, "the Original is here")
+    if here.state is State.DELETED:
+        raise _refused(offer, "it was deleted here, and an IBI that is gone never returns")
+    if len(here.chain.links) > offer.number and not _took_before(offer, here):
+        raise _refused(offer, "a later transfer of it is known here")
+
+
+def _took_before(offer: Offer, here: Here) -> bool:
+    """Whether the release that the offer speaks of is countersigned here."""
+    return len(here.chain.links) > offer.number
+
+
+def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
+    """Whether this Archive has said itself that it takes the Original."""
+    assert offer.acceptance is not None
+    said, accepter = read_acceptance(offer.acceptance)
+    return (
+        accepter in here.keys
+        and said.to in here.service.labels
+        and said.giver_key == signer
+        and said.number == offer.number
+        and name_one_item(said.labels, offer.labels)
+    )
+
+
+def _refused(offer: Offer, reason: str) -> TransferRefused:
+    return TransferRefused(label=str(offer.labels.labels[0]), reason=reason)
