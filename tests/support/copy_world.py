@@ -68,6 +68,18 @@ def other_said(path: str, content: bytes, **changed: Any) -> dict[str, Any]:
     return {"path": path, "sha512": sha512(content).hexdigest(), "content": text, **changed}
 
 
+def chain_said(one: Item, to: str = SERVICE["rep"], seed: bytes = b"f", links: int = 2) -> list[dict[str, Any]]:
+    """Provenance as any Archive can make it: every link is signed, by keys that no other knows."""
+    from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
+    from ibi.label import parse
+    from ibi.signing import SigningKey
+
+    giver, key = parse("former.example/ibi/2020/01.01.00.00"), SigningKey(seed * 32)
+    chain = sign_release(NO_CHAIN, one.labels, giver, parse(to), key.public, "0" * 128, NOW, key)
+    chain = countersign(chain, key) if links > 1 else chain
+    return [other_said(link_path(link.said.number), encode_link(link)) for link in chain.links]
+
+
 Answer = Callable[["SourceRequest"], None]
 
 

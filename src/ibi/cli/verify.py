@@ -52,18 +52,23 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
     settings = local_settings(flags)
     record, keys = ArchiveRecordFile(settings.data).read(), KeyFiles(settings.data)
     own = (keys.signing_key().public, *keys.former())
-    items = wrong = 0
+    items = wrong = unproven = 0
     with opened_store(settings) as store:
         check = ProvenanceCheck(store, None if record is None else record.service, own)
         for found in check.check_all(map(parse, labels)):
             items, wrong = items + 1, wrong + bool(found.problems)
+            unproven += bool(found.unproven and not found.problems)
             if as_json:
                 print_json(provenance_document(found))
                 continue
             click.echo(printable(f"{found.item.rep}  {' -> '.join(found.way) or 'never moved'}"))
             for problem in found.problems:
                 click.echo(printable(f"  {problem}"))
+            if found.unproven:
+                links = ", ".join(map(str, found.unproven))
+                click.echo(f"  NOT PROVEN: whose keys signed links {links} is not known here; the resolver knows")
     if not as_json:
-        click.echo(f"{items} chains checked, {wrong} wrong." if wrong else f"{items} chains checked, all sound.")
+        bad = [f"{count} {what}" for count, what in ((wrong, "wrong"), (unproven, "not proven")) if count]
+        click.echo(f"{items} chains checked, {', '.join(bad) or 'all sound'}.")
     if wrong:
         raise SystemExit(1)

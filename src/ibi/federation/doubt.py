@@ -51,6 +51,17 @@ class Here:
             return False
         return release.to in self.service.labels and release.to_key in self.keys
 
+    def knows_release(self, number: int, giver: PublicKey) -> bool:
+        """Whether the chain goes on from the release of that number, and this Archive or the `giver` itself has signed
+        that: a chain that came along with a Copy proves nothing else."""
+        links = self.chain.links
+        return len(links) > number > 0 and (links[number - 1].signer == giver or links[number].signer in self.keys)
+
+    @property
+    def has_signed(self) -> bool:
+        """Whether a link of the chain is of this Archive."""
+        return any(link.signer in self.keys for link in self.chain.links)
+
 
 def recall(here: Here, texts: Iterable[str]) -> Chain | None:
     """The chain, if it goes on from what is known here by a release of this Archive; None if it says nothing new.

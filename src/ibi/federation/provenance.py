@@ -15,6 +15,7 @@ before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -45,6 +46,7 @@ LONGEST_LINK: Final = 8192
 _REMEMBERED: Final = 4096
 """Links that need not be checked again: each is looked at many times while its item moves."""
 _SCHEMA: Final = 1
+_LINK: Final = re.compile(r"provenance/[0-9]+\.json")
 
 
 class InvalidProvenance(InvalidInput):
@@ -364,6 +366,24 @@ def decode_link(body: bytes) -> str:
     fields = Fields(decode_document(body), "provenance")
     fields.check_schema(_SCHEMA)
     return fields.required("statement", string)
+
+
+def check_files(files: Mapping[str, bytes], labels: LabelForms) -> Chain:
+    """The chain among the further files of an object that a stranger has sent; `InvalidProvenance` names the file.
+
+    All that can be seen in the files is checked, and not whose the keys are.
+    """
+    paths = link_paths(files)
+    beyond = next((path for path in files if _LINK.fullmatch(path) and path not in paths), None)
+    if beyond is not None:
+        raise InvalidProvenance(beyond, 0, "a link before it is missing")
+    texts = []
+    for path in paths:
+        try:
+            texts.append(decode_link(files[path]))
+        except InvalidInput as error:
+            raise InvalidProvenance(path, 0, "{cause}", cause=_cause(error)) from error
+    return check_chain(texts, lambda _who, _key: True, labels)
 
 
 def link_paths(paths: Iterable[str]) -> list[str]:

@@ -266,7 +266,7 @@ def decline(kept: IncomingTransfer, reason: str = "") -> IncomingTransfer:
 
 def answer_offer(kept: IncomingTransfer, here: Here) -> Reply:
     """What the receiver says to the sender."""
-    if len(here.chain.links) > kept.number and not here.is_owed:
+    if here.knows_release(kept.number, kept.giver_key) and not here.is_owed:
         return Reply(ReceiverStage.TAKEN, chain=here.chain.texts)
     if kept.stage is ReceiverStage.HELD:
         return Reply(ReceiverStage.HELD, kept.acceptance, reason=kept.reason)
@@ -277,7 +277,7 @@ def next_of_receiver(kept: IncomingTransfer, here: Here) -> tuple[IncomingTransf
     """What the receiver does now."""
     if kept.stage.is_final:
         return kept, Finish()
-    if len(here.chain.links) > kept.number and not here.is_owed:
+    if here.knows_release(kept.number, kept.giver_key) and not here.is_owed:
         return replace(kept, stage=ReceiverStage.TAKEN, reason=""), Finish()
     if kept.stage is ReceiverStage.WAITING:
         return kept, Rest()
@@ -344,6 +344,9 @@ def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> 
         return kept.delayed(now, "the release is not believed: it is signed by another Archive"), Rest()
     if said.to not in here.service.labels or said.to_key not in here.keys:
         return replace(kept, stage=ReceiverStage.ENDED, reason="the Original was given to another Archive"), Finish()
+    known = compare_chains(here.chain.texts[: kept.number], chain.texts[: kept.number])
+    if known is ChainOrder.FORKED and here.state is State.COPY and not here.has_signed:
+        return kept, BringCopy(kept.source)  # the Copy was refreshed meanwhile from where the Original is not
     ours = recall(here, chain.texts)
     if ours is not None and ours.next_number > kept.number + 2:  # this Archive has given it on since
         return replace(kept, stage=ReceiverStage.TAKEN), KeepChain(ours)

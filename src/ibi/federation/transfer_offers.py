@@ -32,7 +32,7 @@ def receive_offer(
 
     `TransferRefused` for what cannot be taken over.
     """
-    _check_offer(offer, here)
+    _check_offer(offer, signer, here)
     if offer.withdrawn and (kept is None or kept.giver_key != signer):
         raise _refused(offer, "there is no such transfer here")
     has_token, agreed = agreed, agreed or was_accepted(offer, signer, here)
@@ -73,7 +73,12 @@ def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: H
         raise _refused(offer, f"a transfer from {kept.source} is under way")
     if kept.stage is ReceiverStage.ACCEPTED or (kept.stage is ReceiverStage.WAITING and not agreed):
         raise _refused(offer, "another Archive offers it: decline that offer first")
-    if _took_before(offer, here) and here.chain.links[offer.number - 1].signer != signer:
+    links = here.chain.links
+    if (
+        len(links) > offer.number
+        and links[offer.number].signer in here.keys
+        and links[offer.number - 1].signer != signer
+    ):
         raise _refused(offer, "there is no such transfer here")
 
 
@@ -96,20 +101,13 @@ def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
     return has_ended and (offer.begun > kept.begun or offer.released)
 
 
-def _check_offer(offer: Offer, here: Here) -> None:
+def _check_offer(offer: Offer, signer: PublicKey, here: Here) -> None:
     if offer.giver in here.service.labels:
         raise _refused(offer, "the sender calls itself by the name of this Archive")
-    if here.is_original and not _took_before(offer, here):
+    if here.is_original and not here.knows_release(offer.number, signer):
         raise _refused(offer, "the Original is here")
     if here.state is State.DELETED:
         raise _refused(offer, "it was deleted here, and an IBI that is gone never returns")
-    if len(here.chain.links) > offer.number and not _took_before(offer, here):
-        raise _refused(offer, "a later transfer of it is known here")
-
-
-def _took_before(offer: Offer, here: Here) -> bool:
-    """Whether the release that the offer speaks of is countersigned here."""
-    return len(here.chain.links) > offer.number
 
 
 def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:

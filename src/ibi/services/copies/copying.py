@@ -351,7 +351,8 @@ class Copying:
         others: dict[str, Source] = {path: Bytes(content) for path, content in prepared.record.others.items()}
         change = Change(who, f"{'Copied' if is_new else 'Refreshed'} from {origin.authority}", self._now())
         entry = self._entry("copy" if is_new else "refresh", prepared.name, str(origin))
-        return PendingItem(prepared.name, prepared.as_copy, files, change, entry, prepared.record.item_json, others)
+        record = prepared.record.item_json
+        return PendingItem(prepared.name, prepared.as_copy, files, change, entry, record, others, prepared.dropped)
 
     def _brought(self, prepared: PreparedCopy, item: Item) -> Brought:
         is_new = prepared.before is None

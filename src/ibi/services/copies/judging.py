@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha512
 from typing import Final, NamedTuple
@@ -22,7 +22,17 @@ from ibi.archive.copies import (
 from ibi.archive.drafts import DiskNearlyFull
 from ibi.archive.related_items import find_labelled
 from ibi.errors import InvalidInput
-from ibi.federation.provenance import check_chain, decode_link, link_paths, manifest_digest
+from ibi.federation.provenance import (
+    FOLDER,
+    Chain,
+    ChainOrder,
+    check_chain,
+    check_files,
+    compare_chains,
+    decode_link,
+    link_paths,
+    manifest_digest,
+)
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import KeptObject, TakenFile
@@ -56,6 +66,8 @@ class PreparedCopy(NamedTuple):
     missing: tuple[File, ...]
     is_same: bool
     """Whether the Copy here is what its Original is."""
+    dropped: frozenset[str] = frozenset()
+    """Provenance of the Copy here that its Original does not have."""
 
     @property
     def name(self) -> str:
@@ -146,18 +158,21 @@ class CopyJudge:
         """Refuse a record of which no Copy can be made; what is left to be done."""
         if record.state is not State.COPY or not self._is_owed(record):
             check_original(label, record, archive.url)
-        original = _read_original(label, record, archive.url)
+        original, chain = _read_original(label, record, archive.url)
         for each in original.labels.labels:
             self.check_wanted(each)
         held = (self._catalog.find(each) for each in original.labels.labels)
         check_labels(original, (each for each in held if each is not None))
         self._rules.check_size(label, original)
-        return self._compare(original, record, archive.url)
+        return self._compare(original, chain, record, archive.url)
 
-    def _compare(self, original: Item, record: ItemObjectRecord, source: str) -> PreparedCopy:
+    def _compare(self, original: Item, chain: Chain, record: ItemObjectRecord, source: str) -> PreparedCopy:
         """What is missing here of the item."""
         before, transfer, kept = self._look(name_of(original))
         there = {} if kept is None else kept.head.files
+        dropped = frozenset(path for path in there if path.startswith(FOLDER) and path not in record.others)
+        if before is not None and kept is not None and before.item.transferred_to is not None:
+            dropped = self._keep_release(original, chain, kept, source, dropped)
         by_digest = {digest: path.removeprefix(DOC) for path, digest in there.items() if path.startswith(DOC)}
         return PreparedCopy(
             record,
@@ -168,8 +183,30 @@ class CopyJudge:
             by_digest,
             None if kept is None else kept.head.number,
             tuple(file for file in original.files if file.sha512 not in by_digest),
-            before is not None and _is_same(before.item, source, record, there),
+            before is not None and not dropped and _is_same(before.item, source, record, there),
+            dropped,
         )
+
+    def _keep_release(
+        self, original: Item, chain: Chain, kept: KeptObject, source: str, dropped: frozenset[str]
+    ) -> frozenset[str]:
+        """Of an Original that was given away, as is known here, no source can take the proof away: what is to be
+        dropped all the same."""
+        name = name_of(original)
+        try:
+            here = check_chain(self._texts(name, kept), lambda _who, _key: True, original.labels)
+        except InvalidInput:
+            return dropped  # no proof
+        order = compare_chains(here.texts, chain.texts)
+        if order is ChainOrder.FORKED:
+            reason = "its provenance contradicts the release of the Original that is kept here"
+            raise WrongObject(label=name, source=source, reason=reason)
+        return frozenset() if order is ChainOrder.OLDER else dropped
+
+    def _texts(self, name: str, kept: KeptObject) -> Iterator[str]:
+        for path in link_paths(kept.head.files):
+            with self._repository.open_record(name, path, kept.head.number) as record:
+                yield decode_link(record.read_all())
 
     def _look(self, name: str) -> tuple[StoredItem | None, Transfer | None, KeptObject | None]:
         """What the object here holds: a Copy, where the Original went, or nothing."""
@@ -190,16 +227,24 @@ class CopyJudge:
             raise DiskNearlyFull(room=max(0, free - self._rules.reserve))
 
 
-def _read_original(label: Label, record: ItemObjectRecord, source: str) -> Item:
+def _read_original(label: Label, record: ItemObjectRecord, source: str) -> tuple[Item, Chain]:
+    """The item and its chain, which is one of this item and of that Archive. Whose the keys are is not known here:
+    `ibi verify --provenance` tells what is not proven."""
     try:
         check_file_count(label, record.count_files())
         original = record.original()
         wrong = next((path for path in record.others if not is_other(path)), None)
         if wrong is not None:
             raise WrongObject(label=str(label), source=source, reason=f"{wrong!r} is a record of each Archive's own")
-        return original
+        chain = check_files(record.others, original.labels)
     except InvalidInput as error:
         raise WrongObject(label=str(label), source=source, reason=str(error).rstrip(".")) from error
+    if record.state is State.ORIGINAL and chain.links:
+        holder = chain.successors[-1]
+        if chain.is_under_way or holder not in record.service.labels:
+            reason = f"by its provenance the Original went to {holder}, and is not at that Archive"
+            raise WrongObject(label=str(label), source=source, reason=reason)
+    return original, chain
 
 
 def _is_same(here: Item, source: str, record: ItemObjectRecord, files: Mapping[str, str]) -> bool:

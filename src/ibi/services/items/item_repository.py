@@ -101,6 +101,8 @@ class PendingItem(NamedTuple):
     """Its `item.json`, if that is taken over from another Archive as it is there."""
     others: Mapping[str, Source] = MappingProxyType({})
     """What its object has beside its files and records, such as where the item came from."""
+    dropped: frozenset[str] = frozenset()
+    """What its object had of that and is not to have any more."""
 
 
 class ItemRepository:
@@ -289,7 +291,8 @@ class ItemRepository:
     def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
         late = LateItem(new.make, new.record)
-        files = self._other_files(new.name) | {**new.others, **late.object_of(new.files)}
+        others = {path: kept for path, kept in self._other_files(new.name).items() if path not in new.dropped}
+        files = others | {**new.others, **late.object_of(new.files)}
         kept = self.content.update(new.name, files, new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
         return _stored(late.item, kept)

@@ -49,7 +49,8 @@ STEPS: Final = ("track kept", *kept_items.STEPS)
 
 
 def _trust_all(_who: Label, _key: object) -> bool:
-    """The chain of an item here was checked when it came."""
+    """Whose the keys are was decided when the Original was taken over. The chain of a Copy is what its source says:
+    nothing follows from it but what this Archive has signed itself."""
     return True
 
 
@@ -89,19 +90,35 @@ class ItemChains:
             nothing,
             state=item.state,
             manifest=manifest_digest(files),
-            chain=self._chain(name),
+            chain=self._chain_of(item),
             transferable=item.transferable,
         )
 
     def chain(self, label: Label) -> Chain:
         """The chain of an item; empty if it never moved, or is not here."""
         item = find_labelled(self.repository.catalog, label)
-        return Chain() if item is None else self._chain(name_of(item))
+        return Chain() if item is None else self._chain_of(item)
+
+    def tell(self, label: Label) -> tuple[Chain, str | None]:
+        """The chain, for others; empty with the reason if the files that are there are none."""
+        item = find_labelled(self.repository.catalog, label)
+        try:
+            return Chain() if item is None else self._chain(name_of(item)), None
+        except ContentDamaged as error:
+            return Chain(), str(error)
+
+    def _chain_of(self, item: Item) -> Chain:
+        try:
+            return self._chain(name_of(item))
+        except ContentDamaged:
+            if item.state is not State.COPY:
+                raise
+            return Chain()  # the Original has a better one, which replaces it
 
     def _chain(self, name: str) -> Chain:
         head = self.repository.content.read(name).head
-        texts = [self._link(name, path, head.number) for path in link_paths(head.files)]
         try:
+            texts = [self._link(name, path, head.number) for path in link_paths(head.files)]
             return check_chain(texts, _trust_all)
         except InvalidInput as error:
             raise ContentDamaged(name=name, problem="provenance", reason=str(error)) from error
@@ -195,14 +212,18 @@ class ItemChains:
             after, chain, message = made
             links = chain.links[len(here.chain.links) :]
             others = {link_path(link.said.number): encode_link(link) for link in links}
-            self._keep(after, others, Change(who, message, self._now()), before.head)
+            self._keep(after, others, len(chain.links), Change(who, message, self._now()), before.head)
             self.repository.note(AuditEntry(self._now(), act, name, detail=message))
         return True
 
-    def _keep(self, item: Item, others: Mapping[str, bytes], change: Change, head: int) -> None:
-        """A version more in which `local.json` and these files are new; all else stays byte for byte."""
+    def _keep(self, item: Item, others: Mapping[str, bytes], links: int, change: Change, head: int) -> None:
+        """A version more in which `local.json` and these files are new; all else stays byte for byte, but for what is
+        no link of the chain."""
         name, repository = name_of(item), self.repository
         files: dict[str, Source] = {path: Keep(path) for path in repository.content.read(name).head.files}
+        chain = {link_path(number) for number in range(1, links + 1)}
+        for path in {path for path in link_paths(files) if path not in chain}:
+            del files[path]
         files |= {path: Bytes(content) for path, content in others.items()}
         kept = repository.content.update(name, {**files, LOCAL: Bytes(encode_local(item))}, change, head=head)
         repository.step("content kept")

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ibi.errors import IbiError
+from ibi.errors import IbiError, InvalidInput
 from ibi.federation.provenance import (
     NO_CHAIN,
     Chain,
+    InvalidProvenance,
     IsKeyOf,
     Release,
     check_chain,
@@ -35,6 +36,8 @@ class CheckedProvenance:
     item: Item
     chain: Chain
     problems: tuple[str, ...] = ()
+    unproven: tuple[int, ...] = ()
+    """Numbers of the links that are signed with keys of which is not known here whose they are."""
 
     @property
     def way(self) -> tuple[str, ...]:
@@ -58,6 +61,7 @@ def provenance_document(found: CheckedProvenance) -> dict[str, Any]:
             for link in found.chain.links
         ],
         "problems": list(found.problems),
+        "unproven": list(found.unproven),
     }
 
 
@@ -72,7 +76,7 @@ class ProvenanceCheck:
         is_key_of: IsKeyOf | None = None,
     ) -> None:
         """`keys` are those of this Archive, the former ones among them. `is_key_of` knows those of others; without it,
-        what others signed first is taken as theirs."""
+        what others signed is proven by what this Archive signed after it, or by a release that is proven."""
         self._repository, self._service, self._keys = repository, service, keys
         self._is_key_of = is_key_of
 
@@ -88,20 +92,38 @@ class ProvenanceCheck:
         name = name_of(item)
         try:
             kept = self._repository.content.read(name)
-            chain = check_chain(self._texts(name, kept), self._knows, item.labels)
+            unknown: set[PublicKey] = set()
+            chain = check_chain(self._texts(name, kept), lambda who, key: self._knows(who, key, unknown), item.labels)
         except IbiError as error:
             return CheckedProvenance(item, NO_CHAIN, (str(error),))
-        return CheckedProvenance(item, chain, tuple(self._problems(item, chain, kept)))
+        return CheckedProvenance(
+            item, chain, tuple(self._problems(item, chain, kept)), tuple(self._unproven(chain, unknown))
+        )
+
+    def _unproven(self, chain: Chain, unknown: set[PublicKey]) -> Iterator[int]:
+        """From the first link that is signed with an unknown key; this Archive has checked what it signed itself, and
+        so all that came before that."""
+        own = max((link.said.number for link in chain.links if link.signer in self._keys), default=0)
+        after = [link for link in chain.links if link.said.number > own]
+        first = next((link.said.number for link in after if link.signer in unknown), None)
+        return iter(()) if first is None else (link.said.number for link in after if link.said.number >= first)
 
     def _texts(self, name: str, kept: KeptObject) -> Iterator[str]:
         for path in link_paths(kept.head.files):
             with self._repository.open_record(name, path, kept.head.number) as record:
-                yield decode_link(record.read_all())
+                body = record.read_all()
+            try:
+                yield decode_link(body)
+            except InvalidInput as error:
+                raise InvalidProvenance(path, 0, "{cause}", cause=error.reason.format(**error.details)) from error
 
-    def _knows(self, who: Label, key: PublicKey) -> bool:
+    def _knows(self, who: Label, key: PublicKey, unknown: set[PublicKey]) -> bool:
         if self._service is not None and who in self._service.labels:
             return key in self._keys
-        return self._is_key_of is None or self._is_key_of(who, key)
+        if self._is_key_of is not None:
+            return self._is_key_of(who, key)
+        unknown.add(key)
+        return True
 
     def _problems(self, item: Item, chain: Chain, kept: KeptObject) -> Iterator[str]:
         if not chain.links:

@@ -101,8 +101,10 @@ class TransferPages:
         item = await self._callers.site.find(label)
         if item is None:
             raise UnknownItem(label=label.spelling)
-        chain = await self._callers.run_short(lambda: self._transfers.chains.chain(label))
+        chain, problem = await self._callers.run_short(lambda: self._transfers.chains.tell(label))
         document = {"labels": forms_document(item.labels), "state": item.state.value, "chain": list(chain.texts)}
+        if problem is not None:
+            document["problem"] = problem
         return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)
 
 

@@ -17,7 +17,16 @@ from ibi.model.item_json import encode_item
 from ibi.ports.copies import NoSource, SourceCut, SourceGone
 from ibi.services.items.relating import Transfers
 from ibi.vocabulary import State
-from tests.support.copy_world import IBIP, NOW, REP, object_said, original, other_said, source_archive, taker
+from tests.support.copy_world import (
+    IBIP,
+    NOW,
+    REP,
+    chain_said,
+    object_said,
+    original,
+    source_archive,
+    taker,
+)
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft
 from tests.support.set_clocks import SetClocks
 
@@ -34,7 +43,7 @@ def bytes_of(store: object, one: Item) -> dict[str, bytes]:
 
 def test_a_copy_has_the_labels_the_record_and_the_bytes_of_its_original(tmp_path: Path) -> None:
     one, contents = original(files={"a.txt": b"text", "b/c.bin": b"\0" * 300_000, "again.txt": b"text", "empty": b""})
-    said = object_said(one, others=[other_said("provenance/1.json", b'{"n":1}')])
+    said = object_said(one, others=chain_said(one))
     with source_archive(said, contents) as source, taker(tmp_path) as here:
         counted: list[int] = []
         brought = here.copying.bring(LABEL, source.url, on_bytes=counted.append)

@@ -32,6 +32,7 @@ from tests.support.copy_world import (
     REP,
     SourceRequest,
     Taker,
+    chain_said,
     object_said,
     original,
     other_said,
@@ -102,6 +103,38 @@ def test_a_record_that_was_changed_on_the_way_is_refused(here: Taker) -> None:
     assert "digest" in refused(here, UnexpectedAnswer, said, contents)
     said = object_said(one, others=[other_said("provenance/1.json", b"1", sha512="0" * 128)])
     assert "digest" in refused(here, UnexpectedAnswer, said, contents)
+
+
+@pytest.mark.parametrize("content", [b"{}", b"", b"null", b"[" * 50_000, b"\xff", b'{"schema":1,"statement":"a.b.c"}'])
+def test_provenance_that_is_none_is_refused(here: Taker, content: bytes) -> None:
+    one, contents = original()
+    said = object_said(one, others=[other_said("provenance/1.json", content)])
+    assert "does not prove where the Original is" in refused(here, WrongObject, said, contents)
+
+
+def test_provenance_that_is_not_of_the_item_and_the_source_is_refused(here: Taker) -> None:
+    one, contents = original()
+    other, _ = original("lab.br/arq/2010/01.02.03.04")
+    chain = chain_said(one)
+    for others, reason in (
+        (chain_said(other), "it is about"),
+        (chain_said(one, "elsewhere.example/ibi/2020/01.01.00.00"), "elsewhere.example"),
+        (chain_said(one, links=1), "not at that Archive"),
+        (chain[1:], "a link before it is missing"),
+        ([chain[0], {**chain_said(one, seed=b"g")[1]}], "follows another link"),
+    ):
+        assert reason in refused(here, WrongObject, object_said(one, others=others), contents)
+
+
+def test_a_refresh_from_the_true_home_leaves_nothing_of_forged_provenance(tmp_path: Path) -> None:
+    one, contents = original()
+    with taker(tmp_path) as here:
+        with source_archive(object_said(one, others=chain_said(one)), contents) as source:
+            here.copying.bring(LABEL, source.url)
+        with source_archive(object_said(one), contents) as home:
+            assert here.copying.bring(LABEL, home.url).changed
+            assert not here.copying.bring(LABEL, home.url).changed
+        assert here.store.content.read(REP).head.files.keys() == {"item.json", "local.json", "doc/a.txt"}
 
 
 def test_another_item_than_was_asked_for_is_refused(here: Taker) -> None:

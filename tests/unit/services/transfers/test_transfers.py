@@ -12,10 +12,12 @@ import pytest
 from ibi.archive.copies import NotTheOriginal
 from ibi.archive.errors import ServiceItemStays, UntransferableItem
 from ibi.errors import IbiError
-from ibi.federation.provenance import check_chain
+from ibi.federation.provenance import NO_CHAIN, check_chain, countersign, encode_link, link_path, sign_release
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer, sign_offer
+from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.model.content import Bytes, Keep
 from ibi.model.item import Item
 from ibi.model.transfer_record import ReceiverStage, SenderStage
 from ibi.services.transfers.provenance_check import ProvenanceCheck
@@ -97,6 +99,73 @@ def test_a_second_move_goes_on_from_the_first(
     assert give(b, c, moved) is SenderStage.DONE
     assert [each.state(item.rep) for each in (a, b, c)] == [State.COPY, State.COPY, State.ORIGINAL]
     assert c.chains.chain(item.rep).successors == (b.service.rep, c.service.rep)
+
+
+def plant(b: TransferArchive, item: Item, files: dict[str, bytes]) -> None:
+    """Have files of a stranger in the Copy."""
+    kept = b.store.content.read(str(item.rep)).head
+    old = {path: Keep(path) for path in kept.files if not path.startswith("provenance/")}
+    given = {path: Bytes(content) for path, content in files.items()}
+    b.store.content.update(str(item.rep), {**old, **given}, kept.change)
+
+
+def forged(item: Item) -> dict[str, bytes]:
+    evil, key = RepositoryName.parse("evil.example/ibi/2020/01.01.00.00"), SigningKey(b"e" * 32)
+    giver = RepositoryName.parse("a.example/ibi/2020/01.01.00.00")
+    chain = sign_release(NO_CHAIN, item.labels, giver, evil, key.public, "0" * 128, Instant(1_800_000_000), key)
+    return {link_path(link.said.number): encode_link(link) for link in countersign(chain, key).links}
+
+
+@pytest.mark.parametrize("is_garbage", [False, True])
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_true_chain_wins_over_one_that_came_with_a_copy(
+    a: TransferArchive, b: TransferArchive, item: Item, *, is_garbage: bool, is_held: bool
+) -> None:
+    files = {"provenance/1.json": b"{}"} if is_garbage else forged(item)
+    if is_held:
+        a.sending.begin(item, b.url, "agreed")
+        b.receiving.go_on(item.rep)
+    else:
+        b.bring(item.rep, a.url)
+    plant(b, item, files)
+    if is_garbage:
+        assert "provenance" in str(b.chains.tell(item.rep)[1])
+    assert give(a, b, item) is SenderStage.DONE
+    assert (a.state(item.rep), b.state(item.rep)) == (State.COPY, State.ORIGINAL)
+    assert b.chains.chain(item.rep).successors == (b.service.rep,)
+    kept = b.store.content.read(str(item.rep)).head.files
+    assert {path for path in kept if path.startswith("provenance/")} == {"provenance/1.json", "provenance/2.json"}
+
+
+def test_what_came_with_a_copy_is_not_proven(a: TransferArchive, b: TransferArchive, item: Item) -> None:
+    b.bring(item.rep, a.url)
+    plant(b, item, forged(item))
+    check = ProvenanceCheck(b.store, b.service, (b.keys.signing_key().public,))
+    assert [(found.problems, found.unproven) for found in check.check_all()] == [((), (1, 2))]
+    plant(b, item, {"provenance/1.json": b"{}"})
+    (found,) = check.check_all()
+    assert "provenance/1.json" in found.problems[0]
+    assert give(a, b, item) is SenderStage.DONE
+    for each in (a, b):
+        check = ProvenanceCheck(each.store, each.service, (each.keys.signing_key().public,))
+        assert [(found.problems, found.unproven) for found in check.check_all()] == [((), ())]
+
+
+def test_no_source_takes_away_the_proof_that_the_original_was_given(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    give(a, b, item)
+    before = a.chains.chain(item.rep)
+    plant(b, item, {})
+    a.bring(item.rep, b.url)
+    assert a.chains.chain(item.rep) == before
+
+
+def test_files_of_an_original_that_are_no_chain_are_told_with_the_reason(a: TransferArchive, item: Item) -> None:
+    plant(a, item, {"provenance/1.json": b"{}"})
+    chain, problem = a.chains.tell(item.rep)
+    assert chain == NO_CHAIN
+    assert "provenance" in str(problem)
 
 
 def test_an_original_comes_home(a: TransferArchive, b: TransferArchive, item: Item) -> None:
