@@ -62,7 +62,7 @@ def move(url: str, *, as_json: bool, **flags: str | None) -> None:
 
 def _print(facts: dict[str, object], settings: Settings) -> None:
     click.echo(f"This Archive moves from {facts['from']} to {facts['to']} ({facts['settings']}).")
-    start = "Start its server again" if facts["runs"] else f"Start its server: ibi server --data {settings.data}"
+    start = "Start its server again" if facts["runs"] else f"Start its server: ibi up --data {settings.data}"
     told = ", and it asks its resolver to be included there" if settings.resolver is not None else ""
     click.echo(f"{start}. Its own item then leads to the new address{told}.")
     if settings.content_url is not None:

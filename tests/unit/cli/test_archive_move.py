@@ -39,7 +39,7 @@ def test_the_new_address_is_written_and_the_lines_for_the_former_host_are_shown(
     assert "listen 443 ssl;\n    server_name old.example.org;" in said
     assert f"return 308 {NEW}$request_uri;" in said
     assert f"https://old.example.org {{\n    redir {NEW}{{uri}} 308\n}}" in said
-    assert "Start its server: ibi server" in said
+    assert "Start its server: ibi up --data" in said
 
 
 def test_a_server_that_runs_has_to_be_started_again(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
