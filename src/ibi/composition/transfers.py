@@ -86,7 +86,8 @@ def open_transfers(
         on_step=step,
     )
     resolver = elsewhere or (public_url if resolves else None)
-    return TransferWorker(chains, ledger, sending, receiving, tracking, peers, resolver=resolver)
+    polls = elsewhere is not None
+    return TransferWorker(chains, ledger, sending, receiving, tracking, peers, resolver=resolver, polls=polls)
 
 
 class NoCopies:

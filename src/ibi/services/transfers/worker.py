@@ -46,8 +46,10 @@ class TransferWorker:
         peers: TransferPeers,
         *,
         resolver: str | None,
+        polls: bool = True,
         now: Callable[[], float] = time.time,
     ) -> None:
+        """`polls` whether the resolver is asked from time to time what it knows: not where it is this server itself."""
         self.chains, self.ledger, self.sending, self.receiving, self.tracking = (
             chains,
             ledger,
@@ -55,7 +57,7 @@ class TransferWorker:
             receiving,
             tracking,
         )
-        self._peers, self._resolver, self._now = peers, resolver, now
+        self._peers, self._resolver, self._polls, self._now = peers, resolver, polls, now
         self._log = structlog.get_logger("ibi.transfers")
         self._stopping, self._waking = Event(), Event()
         self._thread: Thread | None = None
@@ -119,7 +121,7 @@ class TransferWorker:
     def _speak_to_resolver(self, now: int) -> None:
         if self._resolver is None:
             return
-        if now >= self._poll_at:
+        if self._polls and now >= self._poll_at:
             self._poll_at = now + _POLL
             with suppress(PeerSilent, PeerRefused):
                 known = self.tracking.hear(self._resolver, self.chains, self.receiving)
