@@ -6,6 +6,7 @@ that it has again what it gave away. And what the resolver's administrator says:
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from tests.support.home_world import BROWSER, ResolverWorld, resolver_world
@@ -123,7 +124,10 @@ def check_home_that_gets_the_prefix_later(rules: Rules, label: str) -> None:
     assert rules.place(label) == OLD_LIAR
     rules.home.holds.add(label)
     rules.world.change(HOME, "--prefix", "moved.org/x")
-    assert rules.place(label) == HOME
+    began = time.monotonic()
+    while (found := rules.place(label)) != HOME and time.monotonic() < began + 10:
+        pass  # what another process has changed is seen some milliseconds later
+    assert found == HOME
     assert rules.place(label + REQUIRED) == HOME
     rules.world.change(HOME, "--remove-prefix", "moved.org/x")
 

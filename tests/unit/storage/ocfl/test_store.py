@@ -49,7 +49,9 @@ def test_what_is_read_in_is_closed_again(store: OcflStore, tmp_path: Path) -> No
         (tmp_path / name).write_bytes(name.encode())
     store.create(OTHER, {"a": Copy(str(tmp_path / "copied")), "b": Move(str(tmp_path / "moved"))}, change())
     opened = {str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
-    assert not [path for path in opened if "copied" in path or "moved" in path or path.endswith(("/a", "/b"))]
+    assert not [
+        path for path in opened if path.startswith(f"{tmp_path}/") and path.endswith(("copied", "moved", "/a", "/b"))
+    ]
 
 
 def tree(place: Path) -> set[str]:
