@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterator
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -17,7 +17,7 @@ class LruCache(Generic[Key, Value]):
     A value that is larger than all of `room` is not kept, and drives nothing out. With `keeps_last` it is, alone: for
     values that are dear to make anew, and known to be needed again at once.
 
-    For one thread; `ibi.storage.shared_cache` has the same for several.
+    For one thread; `ibi.storage.batching` has the same for several.
     """
 
     __slots__ = ("_keeps_last", "_kept", "_most", "_room", "_size", "_sizes")
@@ -92,6 +92,10 @@ class TaggedLruCache(LruCache[Key, Value]):
     def tags(self, key: Key) -> Tags:
         """The tags of the value under `key`; none if there is no such value."""
         return self._tags.get(key, ())
+
+    def find_tagged(self, tag: Hashable) -> Iterator[Value]:
+        """Every value that has the tag, which are not counted as used by that."""
+        return (self._kept[key] for key in self._by_tag.get(tag, ()))
 
     def forget_tagged(self, tag: Hashable, with_any: Tags = ()) -> None:
         """Forget every value that has the tag, and one of the others if there are some."""

@@ -17,6 +17,12 @@ from ibi.relation import Relation, VerbList
 MAX_LENGTH: Final = 8192
 """Characters of a persistent URL after scheme and host, as received and as written; longer ones are refused unread."""
 
+WORLD_RESOLVER: Final = "http://urlib.net/"
+"""The resolver that the standard names in every persistent URL (R Table 8.1)."""
+_AT_WORLD_RESOLVER: Final = frozenset(
+    f"{scheme}://{www}urlib.net" for scheme in ("http", "https") for www in ("", "www.")
+)
+
 QueryPair = tuple[str, str | None]
 """Name and value as received, undecoded; no value if there was no `=` (`?wsdl` is not `?wsdl=`)."""
 
@@ -84,8 +90,15 @@ class PersistentUrl:
         slash = "/" if base and not base.endswith("/") else ""
         return f"{base}{slash}{label}{self.relation.modifier}{path}{'?' if query else ''}{query}"
 
+    def at_world_resolver(self, own: str) -> str | None:
+        """The same link at the resolver that the standard names, for an item that is not known here; None if `own` is
+        that one, or if the label means something in a local network alone."""
+        if (self.label.is_dated and not self.label.is_global) or own.rstrip("/").lower() in _AT_WORLD_RESOLVER:
+            return None
+        return self.text(WORLD_RESOLVER, keep_spelling=True)
+
     def __str__(self) -> str:
-        return self.text("http://urlib.net/")
+        return self.text(WORLD_RESOLVER)
 
     @property
     def verb_list(self) -> VerbList:

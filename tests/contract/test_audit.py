@@ -13,8 +13,8 @@ from shutil import rmtree
 import pytest
 
 from ibi.instant import Instant
-from ibi.model.audit import AuditBroken, AuditEntry, AuditIncomplete
-from ibi.ports.audit import AuditLog
+from ibi.model.account import AuditBroken, AuditEntry, AuditIncomplete
+from ibi.ports.accounts import AuditLog
 from ibi.ports.errors import StorageError
 from ibi.storage.audit_log import FileAuditLog
 
@@ -85,6 +85,23 @@ def _write(data: Path, first: int) -> None:
     for number in range(20):
         log.append([entry(first + number)])
     log.close()
+
+
+@pytest.mark.parametrize("name", ["audit.log", "head"])
+def test_flipping_any_byte_of_the_trail_is_found(log: AuditLog, tmp_path: Path, name: str) -> None:
+    """Of the lines and of what says where they end: each bit of each byte of the short one, some of the other."""
+    log.append([entry(1), entry(2, detail="São José")])
+    log.append([entry(3), entry(4)])  # 4 and 0, as digits, are one bit apart
+    log.close()
+    path = tmp_path / "audit" / name
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in (1, 2, 4, 8, 16, 32, 64, 128) if name == "head" else (1 << place % 8, 32):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            with pytest.raises((AuditBroken, AuditIncomplete)):
+                read(tmp_path)
+    path.write_bytes(whole)
+    assert len(read(tmp_path)) == 4
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -13,7 +13,16 @@ import pytest
 
 from ibi.label import Label, parse
 from ibi.messages.copy_holders import CopyHolder
-from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Settlement, Succession
+from ibi.model.registration import (
+    ClaimKind,
+    FalseClaim,
+    KnownDeletion,
+    LabelBeliefs,
+    NamedCopies,
+    Ruling,
+    Settlement,
+    Succession,
+)
 from ibi.ports.registry import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
@@ -105,6 +114,22 @@ def test_a_successor_is_of_one_label_whatever_the_case_of_its_spelling(beliefs: 
     beliefs.record_successors(ITEM, (A,), NOW)
     assert beliefs.successors(parse("LAB.br/ARQ/2009/07.21.14.43")) == (A,)
     assert beliefs.successors(parse("lab.br/arq.80/2009/07.21.14.43")) == ()
+
+
+def test_a_deletion_is_kept_until_the_item_is_there_again(beliefs: Beliefs, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert beliefs.deletion(ITEM) is None
+    beliefs.forget_deletion(ITEM)
+    beliefs.record_deletion(ITEM, KnownDeletion(A), NOW)
+    assert beliefs.deletion(parse(str(ITEM).upper())) == KnownDeletion(A)
+    beliefs.record_deletion(ITEM, KnownDeletion(B, NOW - 5), NOW + 1)
+    assert (beliefs.deletion(ITEM), beliefs.deletion(OTHER)) == (KnownDeletion(B, NOW - 5), None)
+    for module in (in_memory, in_sqlite):
+        monkeypatch.setattr(module, "MOST_SUCCESSIONS", 2)
+    for number in range(2):
+        beliefs.record_deletion(label(number), KnownDeletion(A), NOW)
+    assert [beliefs.deletion(each) is None for each in (ITEM, label(0), label(1))] == [True, False, False]
+    beliefs.forget_deletion(label(0))
+    assert beliefs.deletion(label(0)) is None
 
 
 def test_a_holder_is_believed_for_a_day(beliefs: Beliefs) -> None:
@@ -268,7 +293,7 @@ class TestSqlite:
 import os, signal
 from pathlib import Path
 from ibi.label import parse
-from ibi.model.belief import ClaimKind
+from ibi.model.registration import ClaimKind
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 beliefs = SqliteBeliefs(Path({str(tmp_path)!r}))
 item, a, b = map(parse, {[str(ITEM), str(A), str(B)]!r})

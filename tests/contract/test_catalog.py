@@ -24,6 +24,7 @@ from ibi.model.alternate import Alternate
 from ibi.model.content import HeldTotal
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
+from ibi.model.metadata import ResourceType
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog import SqliteCatalog
@@ -91,6 +92,28 @@ def test_the_holdings_are_the_sums_of_what_is_listed(catalog: Adapter) -> None:
     catalog.remove(one.rep)
     catalog.depart(Transfer(gone.labels, forms_at(77).labels[0], gone.updated))
     assert catalog.holdings() == {}
+
+
+def test_holdings_by_type_and_the_largest_follow_every_change(catalog: Adapter) -> None:
+    assert catalog.holdings_by_type() == {}
+    assert catalog.largest(5) == ()
+
+    def of(number: int, size: int, kind: ResourceType | None) -> Item:
+        files = (File("a.txt", size, "0" * 128, "text/plain"),) if size else ()
+        described = replace(item(number).metadata, resource_type=kind)
+        return replace(item(number, files=files, target="a.txt" if size else None), metadata=described)
+
+    text, image, bare = of(1, 7, ResourceType.TEXT), of(2, 9, ResourceType.IMAGE), of(3, 8, None)
+    catalog.put_all([text, image, bare])
+    one = HeldTotal(1, 1, 7), HeldTotal(1, 1, 9), HeldTotal(1, 1, 8)
+    expected = dict(zip((ResourceType.TEXT, ResourceType.IMAGE, None), one, strict=True))
+    assert catalog.holdings_by_type() == expected
+    assert catalog.largest(2) == ((image.rep, one[1]), (bare.rep, one[2]))
+    catalog.put(of(1, 100, ResourceType.IMAGE))
+    assert catalog.holdings_by_type() == {ResourceType.IMAGE: HeldTotal(2, 2, 109), None: one[2]}
+    assert catalog.largest(1) == ((text.rep, HeldTotal(1, 1, 100)),)
+    catalog.remove(bare.rep)
+    assert catalog.holdings_by_type() == {ResourceType.IMAGE: HeldTotal(2, 2, 109)}
 
 
 def test_the_version_is_another_after_each_change(catalog: Adapter) -> None:
@@ -428,3 +451,18 @@ def test_an_item_is_found_by_its_other_names(catalog: Adapter) -> None:
     assert catalog.find_alternate(old) == ()
     catalog.remove(other.rep)
     assert catalog.find_alternate(doi) == ()
+
+
+def test_the_items_of_an_account_are_found_the_newest_first(catalog: Adapter) -> None:
+    ana, bia = "person:ana", "person:bia"
+    mine = [replace(item(number), owner=ana) for number in (1, 2, 3)]
+    catalog.put_all([*mine, replace(item(4), owner=bia), item(5)])
+    assert catalog.owned_by(ana) == (mine[2], mine[1], mine[0])
+    assert catalog.owned_by(ana, most=2) == (mine[2], mine[1])
+    assert catalog.owned_by(ana, before=mine[1].rep) == (mine[0],)
+    assert catalog.owned_by("person:an") == ()
+    catalog.put(replace(mine[1], owner=bia))
+    assert catalog.owned_by(ana) == (mine[2], mine[0])
+    assert catalog.owned_by(bia) == (replace(item(4), owner=bia), replace(mine[1], owner=bia))
+    catalog.remove(mine[2].rep)
+    assert catalog.owned_by(ana) == (mine[0],)

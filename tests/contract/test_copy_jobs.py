@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import parse
-from ibi.model.copy_job import ItemOutcome, JobItem, JobState
+from ibi.model.copies import ItemOutcome, JobItem, JobState
 from ibi.ports.copies import CopyJobs, WantedCopies
 from ibi.storage.sqlite.copy_jobs import FILE_NAME, SqliteCopyJobs
 

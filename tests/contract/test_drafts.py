@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import DraftPublished, UnknownDraft
+from ibi.archive.drafts import DraftPublished, UnknownDraft, UnknownUpload, UploadBusy
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.label_forms import LabelForms
@@ -289,3 +289,57 @@ def test_one_caller_at_a_time_is_alone_on_a_draft(opened: Callable[[], DraftStor
             order.append("first")
         waiting.result(10)
     assert order == ["first", "second"]
+
+
+def test_a_file_comes_in_several_requests_and_stays_over_the_end_of_a_process(
+    opened: Callable[[], DraftStore],
+) -> None:
+    drafts = opened()
+    draft, content = begun(drafts), bytes(range(256)) * 20_000
+    partial = drafts.begin_partial(draft, "a/b.bin", len(content), "text/csv")
+    incoming = drafts.go_on(draft, partial)
+    incoming.write(content[:1000])
+    incoming.close()
+    again = opened()
+    again.sweep(draft)
+    assert again.find_partial(draft, partial.id) == partial
+    assert again.partials(draft) == (partial,)
+    assert again.totals(draft) == (1, 1000)
+    resumed = again.go_on(draft, partial)
+    with pytest.raises(UploadBusy):
+        drafts.go_on(draft, partial)
+    resumed.write(b"spoiled")
+    resumed.cut(1000)
+    resumed.write(content[1000:])
+    assert resumed.digests()["sha-512"] == sha512(content).digest()
+    hasher = BlockHasher()
+    hasher.update(content)
+    assert resumed.seal() == hasher.seal()
+    resumed.finish()
+    file = File("a/b.bin", len(content), sha512(content).hexdigest(), "text/csv")
+    with again.alone_on(draft):
+        again.keep(draft, resumed, file)
+    assert again.partials(draft) == ()
+    # A crash may have kept its sender from knowing: to keep it again changes nothing.
+    resumed = again.go_on(draft, partial)
+    with again.alone_on(draft):
+        again.keep(draft, resumed, file)
+    (uploaded,) = again.uploads(draft).values()
+    assert Path(uploaded.place).read_bytes() == content
+    again.drop_partial(draft, partial.id)
+    assert again.find_partial(draft, partial.id) is None
+    assert Path(uploaded.place).read_bytes() == content
+
+
+def test_a_partial_file_is_dropped_with_its_bytes(drafts: DraftStore) -> None:
+    draft = begun(drafts)
+    partial = drafts.begin_partial(draft, "a", 10, None)
+    incoming = drafts.go_on(draft, partial)
+    incoming.write(b"abc")
+    incoming.close()
+    assert drafts.partial_size(draft, partial.id) == 3
+    drafts.drop_partial(draft, partial.id)
+    assert (drafts.find_partial(draft, partial.id), drafts.totals(draft)) == (None, (0, 0))
+    assert drafts.find_partial(draft, "../draft") is None
+    with pytest.raises(UnknownUpload):
+        drafts.go_on(draft, partial)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ibi.model.change import ChangeKind
-from ibi.model.follow import (
+from ibi.model.subscription import (
     FeedEntry,
     Follow,
     FollowCounts,
@@ -21,7 +21,7 @@ from ibi.model.follow import (
     SourceAddress,
     entries_behind,
 )
-from ibi.ports.follows import Advance
+from ibi.ports.subscriptions import Advance
 from ibi.storage.errors import SubscriptionsDamaged
 from ibi.storage.sqlite.follows import SqliteFollows
 

@@ -64,6 +64,15 @@ def test_what_was_verified_longest_ago_is_due_first_and_what_never_was_before_it
     assert ledger.next_due(0, 0) == "d"
 
 
+def test_all_items_by_the_time_of_their_verification_damaged_ones_first(ledger: SqliteIntegrity) -> None:
+    ledger.expect(["e", "d", "c", "b", "a"])
+    ledger.record_all([("a", ()), ("c", [LOST])], 300)
+    ledger.record_all([("b", ())], 100)
+    assert ledger.due() == ["c", "d", "e", "b", "a"]
+    assert ledger.due(before=300) == ["c", "d", "e", "b"]
+    assert ledger.due(before=100) == ["c", "d", "e"]
+
+
 def test_a_damaged_item_is_due_on_terms_of_its_own(ledger: SqliteIntegrity) -> None:
     ledger.record("a", [LOST], 100)
     assert (ledger.next_due(0, 100), ledger.next_due(0, 101)) == (None, "a")
@@ -141,3 +150,23 @@ def test_a_disk_that_refuses_keeps_no_damage_from_being_known(tmp_path: Path) ->
         ledger.forget_blocks([DIGEST])
         assert ledger.note_damage("a", LOST, 100)
         assert list(ledger.damaged_items()) == ["a"]
+
+
+def test_an_item_is_wanted_until_it_was_verified_by_whichever_process(ledger: SqliteIntegrity, tmp_path: Path) -> None:
+    ledger.expect(["a", "b"])
+    for name, at in (("b", 20), ("a", 10), ("b", 5)):
+        ledger.want(name, at)
+    assert ledger.wanted() == (("a", 10), ("b", 20))
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as other:
+        other.record("a", (), 30)
+    assert ledger.wanted() == (("b", 20),)
+    ledger.forget("b")
+    assert ledger.wanted() == ()
+
+
+def test_the_latest_verifications_come_first_with_what_they_found(ledger: SqliteIntegrity) -> None:
+    ledger.expect(["a", "b", "c"])
+    ledger.record("a", (), 100)
+    ledger.record("b", (LOST,), 200)
+    assert ledger.latest(5) == (Verification("b", 200, 200, (LOST,)), Verification("a", 100))
+    assert [each.name for each in ledger.latest(1)] == ["b"]

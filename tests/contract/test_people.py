@@ -10,17 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from ibi.accounts.errors import PersonExists, UnknownPerson
+from ibi.accounts.errors import MailTaken, PersonExists, UnknownPerson
 from ibi.instant import Instant
-from ibi.model.account import Person, Role, Session, SignInLink
-from ibi.ports.accounts import People
+from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
+from ibi.ports.accounts import People, SignInMeans
 from ibi.storage.errors import StoreClosed
-from ibi.storage.sqlite.accounts import PEOPLE_FILE, SqlitePeople
+from ibi.storage.sqlite.accounts import PEOPLE_FILE, PEOPLE_MIGRATIONS, SqlitePeople
+from ibi.storage.sqlite.connection import PEOPLE, connect
+from ibi.storage.sqlite.guarded import keep_private
 from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 LATER = Instant.parse("2026-11-16T12:00:00Z")
 ADA = Person("Ada", Role.LIBRARIAN, NOW, "$argon2id$…")
+
+EVA = Invitation(b"i" * 32, "Eva@lab.example", Role.DEPOSITOR, NOW, LATER, "person:Ada", "Eva")
 
 ADAPTERS: dict[str, Callable[[Path], People]] = {"memory": lambda _: MemoryPeople(), "sqlite": SqlitePeople}
 
@@ -170,3 +174,166 @@ def test_the_file_is_its_owners_alone_and_another_process_sees_it(tmp_path: Path
     other.close()
     with pytest.raises(StoreClosed):
         one.list()
+
+
+JOAO = Person("João Ávila", Role.DEPOSITOR, NOW, shown="João P. Ávila", mail="Joao@lab.example")
+
+
+def test_a_name_of_any_script_is_one_in_all_its_spellings(people: People) -> None:
+    people.add(JOAO)
+
+    for spelling in ("joão ávila", "JOÃO ÁVILA", "Joa\u0303o A\u0301vila"):
+        assert people.find(spelling) == JOAO
+        with pytest.raises(PersonExists):
+            people.add(Person(spelling, Role.READER, NOW))
+    assert people.find("Joao Avila") is None
+
+
+def test_a_person_is_found_by_their_address_in_any_case(people: People) -> None:
+    people.add(JOAO)
+    people.add(ADA)
+
+    assert people.find_by_mail("JOAO@LAB.EXAMPLE") == JOAO
+    assert people.find_by_mail("") is None
+    assert people.change("joão ávila", lambda now: replace(now, mail=None, shown="")).full_name == JOAO.name
+    assert people.find_by_mail("joao@lab.example") is None
+
+
+def test_an_address_is_that_of_one_person_and_the_name_of_no_other(people: People) -> None:
+    people.add(JOAO)
+    people.add(replace(ADA, name="b@lab.example"))
+
+    with pytest.raises(MailTaken):
+        people.add(replace(ADA, mail="joao@LAB.example"))
+    with pytest.raises(PersonExists):
+        people.add(replace(ADA, name="joao@lab.example"))
+    people.add(ADA)
+    for taken in ("joao@lab.example", "B@lab.example"):
+        with pytest.raises(MailTaken):
+            people.change("ada", lambda now, taken=taken: replace(now, mail=taken))  # type: ignore[misc]
+    assert people.find("ada") == ADA
+    assert people.change("b@lab.example", lambda now: replace(now, mail="b@lab.example")).mail == "b@lab.example"
+
+
+def test_the_sessions_of_a_person_are_listed_the_latest_first(people: People) -> None:
+    people.add(ADA)
+    people.add(JOAO)
+    first = Session(b"1" * 32, "Ada", NOW, LATER, "192.0.2.0/24", "Firefox, Linux")
+    second = Session(b"2" * 32, "Ada", LATER, LATER)
+    for each in (first, second, Session(b"3" * 32, JOAO.name, NOW, LATER)):
+        people.open_session(each)
+
+    assert people.sessions_of("Ada") == (second, first)
+    assert first.id != second.id
+
+
+def test_a_link_keeps_what_it_is_for(people: People) -> None:
+    people.add(ADA)
+    link = SignInLink(b"5" * 32, "Ada", LATER, LinkUse.PASSWORD)
+    people.add_link(link)
+
+    assert people.find_link(link.digest) == people.take_link(link.digest) == link
+
+
+def test_an_invitation_is_there_until_it_is_withdrawn_or_over(people: People) -> None:
+    people.invite(EVA)
+
+    assert people.find_invitation(EVA.digest) == EVA
+    assert people.invitations() == (EVA,)
+    assert people.withdraw(EVA.digest)
+    assert not people.withdraw(EVA.digest)
+    people.invite(EVA)
+    people.sweep(LATER)
+    assert people.invitations() == ()
+
+
+def test_a_second_invitation_to_one_address_takes_the_place_of_the_first(people: People) -> None:
+    people.invite(EVA)
+    people.invite(replace(EVA, digest=b"j" * 32, mail="EVA@LAB.example", role=Role.ADMIN))
+
+    assert [each.role for each in people.invitations()] == [Role.ADMIN]
+    assert people.find_invitation(EVA.digest) is None
+
+
+def test_of_many_who_accept_an_invitation_at_once_one_gets_the_account(people: People) -> None:
+    people.invite(EVA)
+    made = [Person(f"eva {number}", Role.DEPOSITOR, NOW) for number in range(16)]
+
+    with ThreadPoolExecutor(8) as threads:
+        accepted = [*threads.map(lambda person: people.accept(EVA.digest, person), made)]
+
+    assert accepted.count(True) == 1
+    assert len(people.list()) == 1
+
+
+def test_an_invitation_that_could_not_be_accepted_stays(people: People) -> None:
+    people.add(ADA)
+    people.invite(EVA)
+
+    with pytest.raises(PersonExists):
+        people.accept(EVA.digest, replace(ADA, mail="eva@lab.example"))
+    assert people.find_invitation(EVA.digest) == EVA
+
+
+@pytest.fixture(params=ADAPTERS)
+def means(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SignInMeans]:
+    store = ADAPTERS[request.param](tmp_path / "data")
+    store.add(ADA)
+    store.add(JOAO)
+    yield store  # type: ignore[misc]
+    store.close()
+
+
+def test_an_account_at_a_provider_belongs_to_one_person(means: SignInMeans) -> None:
+    assert means.add_identity("https://id.example", "s-1", "Ada")
+    assert means.add_identity("https://id.example", "s-1", "Ada")
+    assert not means.add_identity("https://id.example", "s-1", JOAO.name)
+
+    assert means.find_identity("https://id.example", "s-1") == "Ada"
+    assert means.find_identity("https://other.example", "s-1") is None
+    assert means.identities_of("Ada") == (("https://id.example", "s-1"),)
+    means.drop_identity("https://id.example", "s-1", JOAO.name)
+    assert means.find_identity("https://id.example", "s-1") == "Ada"
+    means.drop_identity("https://id.example", "s-1", "Ada")
+    assert means.identities_of("Ada") == ()
+
+
+def test_a_second_factor_comes_back_as_it_was_left(means: SignInMeans) -> None:
+    assert means.find_factor("Ada") is None
+    factor = SecondFactor(b"s" * 20, NOW, 7, frozenset({b"a" * 32, b"b" * 32}))
+    means.change_factor("Ada", lambda now: factor if now is None else None)
+    assert means.find_factor("Ada") == factor
+
+    def refuse(now: SecondFactor | None) -> None:
+        raise UnknownPerson(name="x")
+
+    with pytest.raises(UnknownPerson):
+        means.change_factor("Ada", refuse)
+    assert means.find_factor("Ada") == factor
+    means.change_factor("Ada", lambda _: None)
+    assert means.find_factor("Ada") is None
+    assert "sss" not in repr(factor)
+
+
+def test_people_of_the_first_format_keep_their_names_sessions_and_links(tmp_path: Path) -> None:
+    path = tmp_path / PEOPLE_FILE
+    keep_private(path)
+    old = connect(path, PEOPLE_MIGRATIONS[:1], kind=PEOPLE)
+    old.execute("INSERT INTO people VALUES ('Ada', 'admin', 1, 'hash', NULL), ('b@c.d', 'reader', 2, NULL, 3)")
+    old.execute("INSERT INTO sessions VALUES (?, 'ada', 4, 5)", (b"1" * 32,))
+    old.execute("INSERT INTO links VALUES (?, 'ADA', 6)", (b"2" * 32,))
+    old.close()
+
+    people = SqlitePeople(tmp_path)
+
+    assert people.list() == (
+        Person("Ada", Role.ADMIN, Instant(1), "hash"),
+        Person("b@c.d", Role.READER, Instant(2), None, Instant(3)),
+    )
+    assert people.find_session(b"1" * 32) == Session(b"1" * 32, "Ada", Instant(4), Instant(5))
+    assert people.find_link(b"2" * 32) == SignInLink(b"2" * 32, "Ada", Instant(6))
+    people.add(JOAO)
+    people.end_sessions_of("ada")
+    assert people.find_session(b"1" * 32) is None
+    assert stat.S_IMODE((tmp_path / f"{PEOPLE_FILE}.format-1").stat().st_mode) == 0o600
+    people.close()

@@ -9,8 +9,7 @@ import pytest
 
 from ibi.ports.archive_state import RegisterStore
 from ibi.signing import PublicKey
-from ibi.storage.key_files import KeyDamaged
-from ibi.storage.register_files import RegisterFiles
+from ibi.storage.key_files import KeyDamaged, RegisterFiles
 from tests.support.memory.registers import MemoryRegisterStore
 
 ADAPTERS: dict[str, Callable[[Path], RegisterStore]] = {

@@ -23,11 +23,10 @@ from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Registry
 from ibi.resolver.membership import AlreadyRegistered, PrefixTaken
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.accounts import keep_private
 from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
-from ibi.storage.sqlite.registry_rows import MIGRATIONS
+from ibi.storage.sqlite.guarded import keep_private
+from ibi.storage.sqlite.registry import FILE_NAME, MIGRATIONS, SqliteRegistry
 from tests.support.memory.registry import MemoryRegistry
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")

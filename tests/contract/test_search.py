@@ -20,7 +20,7 @@ from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import ENOUGH, Facet, FacetCount, FacetCounts, Order, SearchPage, SearchQuery
-from ibi.model.visibility import Visibility
+from ibi.model.visibility import Visibility, network
 from ibi.ports.catalog import Catalog, Search
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import HOSTILE, forms_at, items
@@ -181,7 +181,77 @@ def test_what_is_not_wanted_is_left_out(searched: Searched) -> None:
     assert searched.counts("-blue").year == (FacetCount("2008", 1),)
 
 
+LIBRARY = (
+    described(1, "Red sea", creator="Banon, Gerald", date="1999", type="Doctoral thesis"),
+    described(2, "Blue sea", creator="Ávila, Ana", date="2001-05", resource_type=ResourceType.STILL_IMAGE),
+    described(3, "Banon and the others", subject="red clay", date="2009"),
+    described(4, "Else", description="red, by Banon", date="2010", subject=("oceans", "blue clay")),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("creator:banon", [1]),
+        ("title:banon", [3]),
+        ("subject:red", [3]),
+        ('subject:"blue clay"', [4]),
+        ("title:sea creator:avila", [2]),
+        ("title:red OR subject:red", [3, 1]),
+        ("type:thesis", [1]),
+        ("type:doct", [1]),
+        ('type:"still image"', [2]),
+        ('type:"image doctoral"', []),
+        ("year:2001..2009", [3, 2]),
+        ("year:2001", [2]),
+        ("year:..1999", [1]),
+        ("year:2001.. banon", [3, 4]),
+        ("year:1999 OR year:2010", [4, 1]),
+        ("-year:2001..2010", [1]),
+        ("banon -creator:banon", [3, 4]),
+        ("sea OR clay", [2, 1, 4, 3]),
+        ("red sea OR clay", [1, 3, 4]),
+        ("sea OR", []),
+        ("thesis", []),
+    ],
+)
+def test_fields_say_where_a_word_stands(searched: Searched, text: str, minutes: list[int]) -> None:
+    searched.put(*LIBRARY)
+    assert searched.minutes(text) == minutes
+
+
+@pytest.mark.parametrize("first", [0, 1, 999, 1000, 1899, 1990, 2001, 2009, 2010])
+@pytest.mark.parametrize("last", [2001, 2008, 2009, 2010, 2999, 9999])
+def test_a_span_has_all_its_years_and_no_others(first: int, last: int) -> None:
+    years = [1, 42, 999, 1000, 1899, 1900, 1989, 1990, 1999, 2000, 2001, 2008, 2009, 2010, 2011, 2100, 9999]
+    with in_sqlite() as searched:
+        searched.put(*(described(number, date=f"{year:04}") for number, year in enumerate(years)))
+        found = searched.minutes("", (Facet.YEAR, f"{first}..{last}"), order=Order.OLDEST)
+    assert found == [number for number, year in enumerate(years) if min(first, last) <= year <= max(first, last)]
+
+
+@pytest.mark.parametrize(
+    ("text", "suggested"),
+    [
+        ("relatorios anuias", "relatorios anuais"),
+        ("relatroios", "relatorios"),
+        ("title:relatorois -x", "title:relatorios -x"),
+        ('"relatorio anuais"', '"relatorios anuais"'),
+        ("relatorios anuais", None),
+        ("rela", None),
+        ("xyzzyx", None),
+        ("relatoriso xyzzyx", None),
+        ("sea", None),
+        ("8JMKD3MGP8W/34PGRBS relatroios", None),
+    ],
+)
+def test_a_slip_of_the_pen_is_noticed(searched: Searched, text: str, suggested: str | None) -> None:
+    searched.put(described(1, "Relatórios anuais"), described(2, "The red sea"))
+    assert searched.search.suggest(SearchQuery(text=text)) == suggested
+
+
 STRANGE = [
+    *("OR", "OR OR OR", "title:", "year:", "year:1..", "year:9999999", "title:title:red", "-title:", "a OR", "type:·"),
     *(
         "AND",
         "red AND",
@@ -309,6 +379,37 @@ def test_facets_are_counted_among_what_is_found(searched: Searched) -> None:
     assert counts.language == (FacetCount("pt", 1),)
     assert counts.prefix == (FacetCount("lab.br/arq", 2), FacetCount("lab.br/b.8080", 1))
     assert searched.counts().creator == (FacetCount("Banon, G.", 2), FacetCount("Ávila, Ana", 2))
+
+
+def test_subjects_licences_access_and_files_are_facets(searched: Searched) -> None:
+    pdf, image = File("a.pdf", 1, "0" * 128, "application/pdf"), File("b.png", 1, "1" * 128, "image/png")
+    later, long_ago = Visibility(embargo=Instant(4_000_000_000)), Visibility(embargo=Instant(1_000_000_000))
+    searched.put(
+        described(1, subject=("Sea", "Ice"), files=(pdf, image)),
+        described(2, subject="Sea", visibility=Visibility(networks=(network("10.0.0.0/8"),)), files=(pdf,)),
+        described(3, visibility=later, files=(File("c.odt", 1, "2" * 128, "application/vnd.oasis.opendocument.text"),)),
+        described(4, visibility=long_ago),
+        described(5, visibility=Visibility(listing=False), files=(pdf,)),
+    )
+    counts = searched.counts()
+    assert counts.subject == (FacetCount("Sea", 2), FacetCount("Ice", 1))
+    assert counts.access == (FacetCount("open", 3), FacetCount("embargo", 1), FacetCount("restricted", 1))
+    assert counts.file == (FacetCount("pdf", 2), FacetCount("document", 1), FacetCount("image", 1))
+    assert searched.minutes("", (Facet.SUBJECT, "Sea")) == [2, 1]
+    assert searched.minutes("", (Facet.ACCESS, "open")) == [5, 4, 1]
+    assert searched.minutes("", (Facet.ACCESS, "embargo")) == [3]
+    assert searched.minutes("", (Facet.ACCESS, "restricted")) == [2]
+    assert searched.minutes("", (Facet.ACCESS, "nonsense")) == []
+    assert searched.minutes("", (Facet.FILE, "pdf")) == [2, 1]
+    assert searched.counts(str(forms_at(1).labels[0])).file == (FacetCount("image", 1), FacetCount("pdf", 1))
+
+
+def test_all_years_are_told_in_their_order(searched: Searched) -> None:
+    searched.put(*(described(number, date=str(1990 + 3 * (number % 25))) for number in range(30)))
+    years = searched.counts().all_years
+    assert [count.value for count in years] == [str(1990 + 3 * number) for number in range(25)]
+    assert sum(count.number for count in years) == 30
+    assert len(searched.counts().year) == 20
 
 
 def test_filters_combine_with_words_and_with_each_other(searched: Searched) -> None:

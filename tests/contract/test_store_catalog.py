@@ -14,9 +14,9 @@ from ibi.model.content import Bytes, Change
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import ContentStore, StoreCatalog
 from ibi.ports.errors import CatalogDamaged, StorageError
+from ibi.storage.change_journal import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.store_generation import GenerationFile
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item
 

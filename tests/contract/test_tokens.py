@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 
 from ibi.accounts.errors import TokenExists
-from ibi.accounts.tokens import authenticate, new_token
+from ibi.accounts.sign_in import authenticate, new_token
 from ibi.instant import Instant
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.accounts import TOKEN_MIGRATIONS, TOKENS_FILE, SqliteTokens, keep_private
+from ibi.storage.sqlite.accounts import TOKEN_MIGRATIONS, TOKENS_FILE, SqliteTokens
 from ibi.storage.sqlite.connection import ACCOUNTS, connect
+from ibi.storage.sqlite.guarded import keep_private
 from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -126,7 +127,7 @@ def mode(path: Path) -> int:
 PREAMBLE = f"""
 import os, signal, sys
 from pathlib import Path
-from ibi.accounts.tokens import new_token
+from ibi.accounts.sign_in import new_token
 from ibi.instant import Instant
 from ibi.model.account import Scope
 from ibi.storage.sqlite.accounts import SqliteTokens

@@ -11,7 +11,7 @@ import pytest
 
 from ibi.label import RepositoryName
 from ibi.messages.label_forms import LabelForms
-from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.transfers import ChainStore, TransferLedger
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger

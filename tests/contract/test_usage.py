@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -18,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.archive.counting import Recent, counted_download
-from ibi.instant import Instant
+from ibi.instant import Instant, day_number
 from ibi.label import RepositoryName
-from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
+from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin, day_of, month_of
 from ibi.ports.archive_state import UsageLog
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
@@ -197,7 +198,7 @@ def test_processes_count_side_by_side(path: Path) -> None:
 
 def test_what_could_not_be_written_counts_the_next_time(path: Path) -> None:
     with closing(SqliteUsageLog(path, interval=3600)) as usage:
-        other = connect(path, ("",))
+        other = connect(path, ("", ""))
         other.execute("ALTER TABLE usage RENAME TO away")
         count(usage, ONE, DAY, downloads=1)
         with pytest.raises(DiskRefused):
@@ -211,7 +212,7 @@ def test_what_could_not_be_written_counts_the_next_time(path: Path) -> None:
 
 def test_a_store_of_a_newer_version_and_what_is_no_store_are_refused(path: Path) -> None:
     SqliteUsageLog(path).close()
-    connection = connect(path, ("",))
+    connection = connect(path, ("", ""))
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreNewer):
@@ -235,3 +236,71 @@ def test_a_closed_one_and_that_of_a_parent_process_say_so(path: Path, monkeypatc
     for use in (lambda: count(usage, ONE, DAY, downloads=1), lambda: usage.days(ONE), usage.flush):
         with pytest.raises(StoreClosed):
             use()
+
+
+def test_use_is_summed_by_month_archive_and_where_readers_came_from(usage: UsageLog) -> None:
+    first, second = day_number(2026, 1, 31), day_number(2026, 2, 1)
+    one, other = RepositoryName.parse("lab.br/arq/2026/01.02.03.04"), RepositoryName.parse("lab.br/b/2026/01.02.03.04")
+    for day, rep, kind, referrer in (
+        (first, one, UsageKind.DOWNLOAD, ReferrerClass.SEARCH),
+        (first, one, UsageKind.DOWNLOAD, ReferrerClass.SEARCH),
+        (first, one, UsageKind.ROBOT_DOWNLOAD, ReferrerClass.DIRECT),
+        (second, one, UsageKind.RESOLUTION, ReferrerClass.RESOLVER),
+        (second, other, UsageKind.DOWNLOAD, ReferrerClass.SOCIAL),
+    ):
+        usage.count(UsageDay(rep, day), kind, referrer)
+        usage.flush()
+    january = month_of(first)
+    assert month_of(second) == january + 1
+    expected = (
+        (UsageOrigin(january, "lab.br/arq", ReferrerClass.DIRECT), Usage(robot_downloads=1)),
+        (UsageOrigin(january, "lab.br/arq", ReferrerClass.SEARCH), Usage(downloads=2)),
+        (UsageOrigin(january + 1, "lab.br/arq", ReferrerClass.RESOLVER), Usage(resolutions=1)),
+        (UsageOrigin(january + 1, "lab.br/b", ReferrerClass.SOCIAL), Usage(downloads=1)),
+    )
+    assert usage.origins(january, january + 1) == expected
+    assert usage.origins(january + 1, january + 5) == expected[2:]
+    assert usage.days(one) == (
+        (UsageDay(one, first), Usage(downloads=2, robot_downloads=1)),
+        (UsageDay(one, second), Usage(resolutions=1)),
+    )
+
+
+def test_the_most_used_of_a_month_come_first_written_or_not(usage: UsageLog) -> None:
+    day, names = (
+        day_number(2026, 3, 5),
+        [RepositoryName.parse(f"lab.br/arq/2026/01.02.03.0{each}") for each in range(4)],
+    )
+    for number, rep in enumerate(names):
+        for _ in range(number):
+            usage.count(UsageDay(rep, day), UsageKind.DOWNLOAD)
+    usage.flush()
+    for _ in range(5):
+        usage.count(UsageDay(names[0], day), UsageKind.RESOLUTION)
+        usage.count(UsageDay(names[0], day), UsageKind.ROBOT_DOWNLOAD)
+    found = usage.most_used(month_of(day), 2)
+    assert found == ((names[0], Usage(resolutions=5, robot_downloads=5)), (names[3], Usage(downloads=3)))
+    assert usage.most_used(month_of(day) + 1, 2) == ()
+
+
+def test_a_walk_goes_through_every_item_and_day_in_order(usage: UsageLog) -> None:
+    days = [
+        UsageDay(RepositoryName.parse(f"lab.br/arq/2026/01.02.{each % 24:02}.{each % 60:02}"), each)
+        for each in range(5000)
+    ]
+    for day in days:
+        usage.count(day, UsageKind.DOWNLOAD)
+    wanted = sorted((day for day in days if 10 <= day.day <= 4500), key=lambda day: (day.rep, day.day))
+    assert [day for day, _ in usage.walk(10, 4500)] == wanted
+
+
+def test_a_file_of_an_earlier_version_gets_its_sums(path: Path) -> None:
+    rep, day = RepositoryName.parse("lab.br/arq/2026/01.02.03.04.05"), day_number(2025, 12, 31)
+    with closing(SqliteUsageLog(path)) as log:
+        log.count(UsageDay(rep, day), UsageKind.DOWNLOAD)
+    with closing(sqlite3.connect(path)) as file:  # as it was before there were sums
+        file.executescript("DROP TABLE item_months; DROP TABLE origin_months; PRAGMA user_version = 1")
+    with closing(SqliteUsageLog(path)) as log:
+        origin = UsageOrigin(month_of(day), "lab.br/arq", ReferrerClass.UNKNOWN)
+        assert log.origins(0, 1 << 40) == ((origin, Usage(downloads=1)),)
+        assert log.most_used(month_of(day), 9) == ((rep, Usage(downloads=1)),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ibi.archive.url_key import LIFETIME, RANDOM_LIMIT, UrlKeys
+from ibi.archive.counting import LIFETIME, RANDOM_LIMIT, UrlKeys
 from ibi.errors import InvalidMessage
 from ibi.messages import LabelForms, UrlKey
 from ibi.relation import Relation

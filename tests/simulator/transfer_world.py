@@ -55,7 +55,7 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
-from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 
@@ -202,7 +202,7 @@ class ModelArchive:
     def _send_offer(self, rep: str, offer: Offer, *, agreed: bool) -> None:
         def hear(reply: Reply | None) -> None:
             kept = self.kept.outgoing.get(rep)
-            if reply is not None and kept is not None and kept.receiver == offer.to:
+            if reply is not None and kept is not None and (kept.receiver, kept.since) == (offer.to, offer.begun):
                 self._as_sender(rep, *sender_hears(self.kept.outgoing[rep], self.here(rep), reply, 0))
 
         self.world.send(self, offer.to, lambda other: other.take_offer(offer, self.public, agreed=agreed), hear)

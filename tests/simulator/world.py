@@ -15,8 +15,8 @@ from random import Random
 from typing import NamedTuple
 
 from ibi.archive.answer import answer
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile
-from ibi.archive.url_key import UrlKeys
 from ibi.errors import InvalidInput
 from ibi.label import Label
 from ibi.messages import State, UrlRequest, parse_url_list

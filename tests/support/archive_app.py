@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.messages import State
 from ibi.model.change import Revision

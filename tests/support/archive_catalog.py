@@ -13,11 +13,12 @@ from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
+from ibi.model.metadata import ResourceType
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Link
 from ibi.vocabulary import State
 
-__all__ = ["PlainCatalog", "add_up"]
+__all__ = ["PlainCatalog", "add_up", "add_up_by_type", "largest_of"]
 
 
 class PlainCatalog:
@@ -86,11 +87,21 @@ class PlainCatalog:
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         return (self._items[rep] for rep in sorted(self._items) if after is None or rep > after)
 
+    def holdings_by_type(self) -> dict[ResourceType | None, HeldTotal]:
+        return add_up_by_type(self._items.values())
+
+    def largest(self, most: int) -> tuple[tuple[RepositoryName, HeldTotal], ...]:
+        return largest_of(self._items.values(), most)
+
     def holdings(self) -> dict[State, HeldTotal]:
         return add_up(self.items())
 
     def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
         return tuple(item for item in self.items() if alternate in item.alternates)
+
+    def owned_by(self, owner: str, before: RepositoryName | None = None, most: int = 100) -> tuple[Item, ...]:
+        owned = [item for item in self.items() if item.owner == owner and (before is None or item.rep < before)]
+        return tuple(owned[::-1][:most])
 
     def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
         return (item for item in self.items(after) if item.edition_of or item.translation_of or item.describes)
@@ -113,6 +124,23 @@ def add_up(items: Iterable[Item]) -> dict[State, HeldTotal]:
         before, size = totals.get(item.state, HeldTotal()), sum(file.size for file in item.files)
         totals[item.state] = HeldTotal(before.items + 1, before.files + len(item.files), before.size + size)
     return totals
+
+
+def add_up_by_type(items: Iterable[Item]) -> dict[ResourceType | None, HeldTotal]:
+    """The totals of these items, by their types."""
+    totals: dict[ResourceType | None, HeldTotal] = {}
+    for item in items:
+        (one,), kind = add_up([item]).values(), item.metadata.resource_type
+        before = totals.get(kind, HeldTotal())
+        totals[kind] = HeldTotal(before.items + 1, before.files + one.files, before.size + one.size)
+    return totals
+
+
+def largest_of(items: Iterable[Item], most: int) -> tuple[tuple[RepositoryName, HeldTotal], ...]:
+    """The items whose files take most."""
+    totals = [(item.rep, next(iter(add_up([item]).values()))) for item in items]
+    found = sorted(((rep, one) for rep, one in totals if one.size), key=lambda each: (-each[1].size, each[0]))
+    return tuple(found[:most])
 
 
 _: type[Catalog] = PlainCatalog

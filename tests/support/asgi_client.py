@@ -17,6 +17,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     chunks: Sequence[bytes]
+    cookies: Sequence[str] = ()
+    """Every Set-Cookie; `headers` has the last one."""
 
     @property
     def body(self) -> bytes:
@@ -71,4 +73,5 @@ async def ask(
     assert start["type"] == "http.response.start"
     assert not rest[-1].get("more_body", False)
     answer_headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
-    return Answer(start["status"], answer_headers, [each.get("body", b"") for each in rest])
+    cookies = tuple(value.decode("latin-1") for name, value in start["headers"] if name == b"set-cookie")
+    return Answer(start["status"], answer_headers, [each.get("body", b"") for each in rest], cookies)

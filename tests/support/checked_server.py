@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import urljoin
 
-from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity
+from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity, Probe, ProbeResponse
 from ibi.conformance.examination import ClauseResult, Examination
-from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.languages import LanguageTag
-from ibi.transport.probe_http import ProbeSender
-from ibi.transport.probe_listener import listening
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.probe_http import ProbeSender, listening
+from ibi.transport.single_request import ServerUrl
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, deleted, kept
 from tests.support.asgi_client import ask
 from tests.support.one_port import KeptItem, OnePort

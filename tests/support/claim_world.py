@@ -26,8 +26,7 @@ from ibi.services.items.relating import Relating
 from ibi.services.notifications.answering import RemoteClaims
 from ibi.services.notifications.checking import ClaimChecker
 from ibi.services.notifications.claim_reconciler import ClaimReconciler
-from ibi.services.notifications.courier import Courier
-from ibi.services.notifications.delivery import NotificationDelivery
+from ibi.services.notifications.delivery import Courier, NotificationDelivery
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.vocabulary import State

@@ -10,10 +10,10 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.change import ChangeKind
-from ibi.model.follow import FeedEntry, SourceAddress, SourcePage
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.ports.follows import FeedBegunAgain, SourceAway, SourceRecord
+from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
+from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord
 from ibi.vocabulary import State
 
 SOURCE = SourceAddress("http://a.example")
@@ -57,6 +57,8 @@ class HolderUnknown(IbiError):
 class FollowedSource:
     """The port `SourceGateway` on one Archive that a test changes."""
 
+    url: str = ""
+    """Where alone it answers; anywhere if there is none."""
     epoch: str = "e1"
     entries: list[FeedEntry] = field(default_factory=list)
     items: dict[str, Item] = field(default_factory=dict)
@@ -102,12 +104,12 @@ class FollowedSource:
         ]
 
     async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
-        if self.is_away:
+        if self.is_away or self.url not in ("", source.url):
             raise SourceAway(source=source.url, reason="it could not be reached")
         self.asked.append((after, wait))
         end = len(self.entries)
         if after is None:
-            return SourcePage(self.epoch, end, end, ())
+            return SourcePage(self.epoch, end, end, (), self.archive)
         if epoch != self.epoch or after > end:
             raise FeedBegunAgain(source=source.url)
         found = tuple(self.entries[after : after + 3])  # short pages, so that there are several

@@ -164,8 +164,8 @@ def expected(plan: Plan, moment: Moment) -> Expected:
         return LEADS_TO_HOLDER
     if plan.kind is Kind.COPIED_FORMAT:
         return LEADS_TO_MIRROR
-    if plan.kind is Kind.COPIED and plan.speed is Speed.VERY_SLOW:
-        return Expected(frozenset({302}), frozenset({Place.HOME, Place.MIRROR}))  # it was waited for a while
+    if plan.kind is Kind.COPIED and plan.speed in (Speed.SLOW, Speed.VERY_SLOW):
+        return Expected(frozenset({302}), frozenset({Place.HOME, Place.MIRROR}))  # it was waited for half a second
     if plan.kind is Kind.EARLY and moment is Moment.BEFORE_DEPOSIT:
         return NOT_FOUND
     if plan.kind is Kind.GIVEN_OUT or (plan.kind is Kind.EARLY_GIVEN_OUT and moment is Moment.BEFORE_DEPOSIT):
@@ -193,6 +193,8 @@ def _by_silence(plan: Plan, moment: Moment) -> Expected:
         return LEADS_TO_HOLDER
     if plan.kind in (Kind.COPIED, Kind.COPIED_FORMAT):
         return LEADS_TO_MIRROR
+    if plan.kind is Kind.DELETED and moment is Moment.SWITCHED_OFF:
+        return GONE  # as the home has said while it was back
     if plan.kind is Kind.FUTURE:
         return UNHEARD
     if plan.speed is Speed.MUTE and not _has_claim(plan):

@@ -25,7 +25,7 @@ from click.testing import CliRunner
 
 from ibi.cli.app import app
 from ibi.composition.archive_store import open_store
-from ibi.composition.minter import LocalMinter
+from ibi.composition.minter import LocalLabels, LocalMinter
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
@@ -35,7 +35,6 @@ from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Transfers
-from ibi.services.minting.mint_queue import LocalLabels
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS
 from ibi.storage.sqlite.connection import connect

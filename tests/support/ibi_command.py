@@ -45,7 +45,8 @@ class IbiCommand:
 
     def environment(self, **variables: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("IBI_")}
-        return {**kept, "IBI_LOCK_DIR": str(self.home / "locks"), **variables}
+        # One process, unless a test is about workers: with an identity of its own a server would start several.
+        return {**kept, "IBI_LOCK_DIR": str(self.home / "locks"), "IBI_WORKERS": "1", **variables}
 
     def _program(self) -> list[str]:
         return [sys.executable, "-c", f"{self.first}\n{_IBI}"]

@@ -7,14 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ibi.ports.changes import ChangeFeed
-from ibi.services.subscriptions.follow_admin import FollowAdmin
-from ibi.services.subscriptions.subscriptions import Subscriptions
-from ibi.services.subscriptions.webhook_admin import WebhookAdmin
+from ibi.ports.catalog import ChangeFeed
+from ibi.services.subscriptions.subscriptions import FollowAdmin, Subscriptions, WebhookAdmin
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.sqlite.follows import SqliteFollows
-from ibi.storage.sqlite.webhooks import SqliteWebhooks
+from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 from tests.support.followed_source import FollowedSource
 
 NOW = 1_800_000_000

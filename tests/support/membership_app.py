@@ -13,18 +13,19 @@ from argon2 import PasswordHasher
 
 from ibi.label import parse
 from ibi.messages.label_forms import LabelForms
-from ibi.model.letter import Letter
 from ibi.model.registration import Registration
+from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_state import KeyStore
+from ibi.ports.mailer import Letter
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.services.accounts.hashing import KeyHasher
+from ibi.services.accounts.sign_in import KeyHasher
 from ibi.services.membership.inclusions import Ask
 from ibi.services.membership.registration_admin import Application, RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, ResolverSigner
-from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.signing import PublicKey
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from tests.support.asgi_client import Answer, ask
@@ -86,6 +87,7 @@ class MembershipApp:
     proves: Callable[[ArchiveRef], PublicKey | None] = lambda _: None
     """The key that an Archive proves when it is called back."""
     included: list[ArchiveRef] = field(default_factory=list)
+    audit: AuditLog | None = None
 
     def __post_init__(self) -> None:
         signer = None
@@ -105,6 +107,7 @@ class MembershipApp:
             signer=signer,
             on_included=self._note,
             monotonic=lambda: self.seconds,
+            audit=self.audit,
         )
         self.service = ResolverEndpoint(self.admin, structlog.get_logger("tests"))
         self.directory = ArchiveDirectory(self.registry, None)

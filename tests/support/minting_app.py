@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.accounts.tokens import TOKEN_BYTES, new_token
+from ibi.accounts.sign_in import TOKEN_BYTES, new_token
 from ibi.instant import Instant
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope

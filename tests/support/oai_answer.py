@@ -1,15 +1,20 @@
 """Reads answers of OAI-PMH 2.0, and refuses those that its text and its schema do not allow.
 
-No package of wheels carries the schema OAI-PMH.xsd, and it is not ours to keep here. So the rules stand here as the
-protocol has them: which elements an answer has, in which order, how often, with which attributes and which values.
-Elements of Dublin Core have text and `xml:lang` alone.
+The rules stand here as the protocol has them: which elements an answer has, in which order, how often, with which
+attributes and which values. Elements of Dublin Core have text and `xml:lang` alone. Where `make schemas` could fetch
+OAI-PMH.xsd and oai_dc.xsd, which are not ours to keep here, each answer has to be valid by them too.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from xml.etree import ElementTree as Tree
+
+from lxml import etree
 
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
 OAI_DC = "{http://www.openarchives.org/OAI/2.0/oai_dc/}"
@@ -17,6 +22,33 @@ DC = "{http://purl.org/dc/elements/1.1/}"
 OAI_IDENTIFIER = "{http://www.openarchives.org/OAI/2.0/oai-identifier}"
 XSI_LOCATION = "{http://www.w3.org/2001/XMLSchema-instance}schemaLocation"
 XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+SCHEMAS = Path(sys.prefix) / "schemas"
+HAS_SCHEMAS = all((SCHEMAS / name).exists() for name in ("OAI-PMH.xsd", "oai_dc.xsd"))
+_XSD = "http://www.w3.org/2001/XMLSchema"
+_XML = "http://www.w3.org/XML/1998/namespace"
+# What the two import from elsewhere: one document may name one file of each namespace.
+_OF_SCHEMAS = {
+    "all.xsd": (
+        "",
+        '<xs:import namespace="http://www.openarchives.org/OAI/2.0/" schemaLocation="OAI-PMH.xsd"/>'
+        '<xs:import namespace="http://www.openarchives.org/OAI/2.0/oai_dc/" schemaLocation="oai_dc.xsd"/>'
+        '<xs:import namespace="http://www.openarchives.org/OAI/2.0/oai-identifier" schemaLocation="id.xsd"/>',
+    ),
+    "id.xsd": (
+        'targetNamespace="http://www.openarchives.org/OAI/2.0/oai-identifier"',
+        '<xs:element name="oai-identifier" type="xs:anyType"/>',
+    ),
+    "xml.xsd": (f'targetNamespace="{_XML}"', '<xs:attribute name="lang" type="xs:language"/>'),
+    "simpledc20021212.xsd": (
+        'targetNamespace="http://purl.org/dc/elements/1.1/"',
+        f'<xs:import namespace="{_XML}" schemaLocation="xml.xsd"/>{{elements}}',
+    ),
+}
+_DC_ELEMENT = (
+    '<xs:element name="{name}"><xs:complexType><xs:simpleContent><xs:extension base="xs:string">'
+    '<xs:attribute ref="xml:lang"/></xs:extension></xs:simpleContent></xs:complexType></xs:element>'
+)
 
 _ANY = r"[\s\S]*"
 _URI = r"[A-Za-z][A-Za-z0-9+.\-]*:[!-~]+"
@@ -31,7 +63,8 @@ _CODES = (
     "|noSetHierarchy"
 )
 _ELEMENTS = "title creator subject description publisher contributor date type format identifier source language"
-_DC_NAMES = frozenset(f"{DC}{name}" for name in f"{_ELEMENTS} relation coverage rights".split())
+_DC_WORDS = f"{_ELEMENTS} relation coverage rights".split()
+_DC_NAMES = frozenset(f"{DC}{name}" for name in _DC_WORDS)
 
 
 @dataclass(frozen=True)
@@ -98,11 +131,18 @@ def read_answer(body: bytes) -> Tree.Element:
     assert b"<!" not in body
     root = Tree.fromstring(body)
     _check(root)
+    if HAS_SCHEMAS:
+        validate(body)
     for record in root.iter(f"{OAI}record"):
         header, metadata = record.find(f"{OAI}header"), record.find(f"{OAI}metadata")
         assert header is not None
         assert (header.get("status") == "deleted") == (metadata is None)
     return root
+
+
+def validate(body: bytes) -> None:
+    """By the schemas; `lxml.etree.DocumentInvalid` says what they do not allow."""
+    _schema().assertValid(etree.fromstring(body))
 
 
 def _check(element: Tree.Element) -> None:
@@ -150,3 +190,23 @@ def _check_foreign(element: Tree.Element, name: str) -> None:
         assert each.tag in _DC_NAMES, each.tag
         assert len(each) == 0
         assert each.attrib.keys() <= {XML_LANG}
+
+
+class _Imported(etree.Resolver):  # type: ignore[misc]  # lxml has no types
+    """Gives the schemas by the last part of their addresses; nothing is read from a network."""
+
+    def resolve(self, url: str, public_id: str, context: object) -> object:
+        name = url.rpartition("/")[2]
+        if name not in _OF_SCHEMAS:
+            return self.resolve_filename(str(SCHEMAS / name), context)
+        attributes, content = _OF_SCHEMAS[name]
+        elements = "".join(_DC_ELEMENT.format(name=each) for each in _DC_WORDS)
+        text = f'<xs:schema xmlns:xs="{_XSD}" {attributes}>{content.format(elements=elements)}</xs:schema>'
+        return self.resolve_string(text, context)
+
+
+@cache
+def _schema() -> etree.XMLSchema:
+    parser = etree.XMLParser(no_network=True)
+    parser.resolvers.add(_Imported())
+    return etree.XMLSchema(etree.parse("http://schemas.invalid/all.xsd", parser))

@@ -14,7 +14,7 @@ from ibi.model.item import Item
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ResolverSite
 from ibi.transport.gateways import LocalArchive

@@ -78,7 +78,8 @@ class Page:
             assert not name.lower().startswith("on"), name
             assert name not in {"style", "http-equiv", "srcdoc"}
             if name in _ADDRESSES:
-                assert value.startswith(("http://", "https://", "/", "?", "#")), value
+                mail = ("mailto:",) if element.tag == "a" else ()
+                assert value.startswith(("http://", "https://", "/", "?", "#", *mail)), value
                 assert not value.startswith("//"), value
 
 

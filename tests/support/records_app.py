@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,28 +11,36 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.accounts.tokens import TOKEN_BYTES, new_token
+from ibi.accounts.sign_in import TOKEN_BYTES, new_token
 from ibi.archive.copies import CopyRules
+from ibi.archive.counting import UrlKeys
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import open_store
 from ibi.composition.claim_exchange import claim_context
 from ibi.model.account import Scope
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.jobs import CopyWork
+from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.collections import Collections
+from ibi.services.items.searching import Searching
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.sites import ArchiveSite, ItemServices
+from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.draft_files import DraftFiles
+from ibi.storage.sqlite.collections import SqliteCollections
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.storage.sqlite.notifications import SqliteNotifications
+from ibi.storage.sqlite.reviews import SqliteReviews
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.transport.item_source import HttpItemSources
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.asgi_client import Answer, ask
+from tests.support.memory.people import MemoryPeople
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.minting_app import CREATED, made
 from tests.support.set_clocks import SetClocks
@@ -109,6 +117,14 @@ async def records_app(data: Path, **options: Any) -> AsyncIterator[RecordsApp]:
             yield records
 
 
+def _collections(data: Path, store: ArchiveStore, clocks: SetClocks, opened: ExitStack) -> Collections:
+    searching = Searching(store.search, store.catalog.recent_version)
+    opened.callback(searching.close)
+    kept = opened.enter_context(closing(SqliteCollections(data)))
+    audit = opened.enter_context(closing(FileAuditLog(data)))
+    return Collections(kept, store.catalog, clocks, searching=searching, audit=audit)
+
+
 @contextmanager
 def unstarted_records_app(
     data: Path,
@@ -117,9 +133,14 @@ def unstarted_records_app(
     days: int = 30,
     quota: DraftQuota = NO_QUOTA,
     has_inbox: bool = False,
+    app_options: Mapping[str, Any] | None = None,
+    is_reviewed: bool = False,
+    people: MemoryPeople | None = None,
+    requests_of: Callable[[ArchiveStore, SetClocks], ReaderRequests] | None = None,
     **options: Any,
 ) -> Iterator[RecordsApp]:
-    """For a server, which starts it. With an inbox nothing is sent: there is no courier."""
+    """For a server, which starts it. With an inbox nothing is sent: there is no courier. With `people`, they can sign
+    in. `app_options` are for the application, all others for the site of the Archive."""
     clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
     with open_store(data) as store, closing(SqliteCopyJobs(data)) as jobs, ExitStack() as opened:
         staging = CopyParts(data)
@@ -129,7 +150,15 @@ def unstarted_records_app(
         if has_inbox:
             notifications = opened.enter_context(closing(SqliteNotifications(data)))
             exchange = claim_context(notifications, store, clocks, SERVICE)
-        drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days, quota), service=SERVICE)
+        drafts = Drafts(
+            DraftFiles(data, clocks),
+            store,
+            clocks,
+            DraftRules(largest, days, quota),
+            service=SERVICE,
+            reviews=opened.enter_context(closing(SqliteReviews(data))) if is_reviewed else None,
+            is_reviewed=is_reviewed,
+        )
         site = ArchiveSite(
             profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
             catalog=store.catalog,
@@ -147,9 +176,13 @@ def unstarted_records_app(
                 standing=lambda: {"membership": "off"},
                 copy_work=copy_work,
                 exchange=exchange,
+                requests=None if requests_of is None else requests_of(store, clocks),
             ),
             inbox=None if exchange is None else NotificationInbox(exchange),
+            collections=_collections(data, store, clocks, opened),
             **options,
         )
-        minting = made(clocks=clocks, tokens=tokens, archive=site)
+        sign_in = None if people is None else SignIn(people, clocks, SecretHasher())
+        given = {"sign_in": sign_in, "people": people, **(app_options or {})}
+        minting = made(clocks=clocks, tokens=tokens, archive=site, **given)
         yield RecordsApp(minting.app, site, store, drafts, clocks, usage, tokens)

@@ -6,8 +6,8 @@ what a server answers and what the command does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from ibi.messages.label_forms import LabelForms
@@ -91,6 +91,7 @@ class RightsWorld:
     """Items as the cells want them. An item is used again until an act has changed it."""
 
     app: RecordsApp
+    owners: Mapping[Owner, str | None] = field(default_factory=lambda: OWNERS)
 
     def __post_init__(self) -> None:
         self._labels = CountedLabels()
@@ -120,7 +121,7 @@ class RightsWorld:
         if owner == "service":
             who = Depositor("service:adm", "adm", Scope.ADMIN, "t", "127.0.0.1")
             return drafts.begin_update(who, self._service(visibility).rep).record.id
-        who = Depositor(OWNERS[owner] or "", "someone", Scope.DEPOSIT, "t", "127.0.0.1")
+        who = Depositor(self.owners[owner] or "", "someone", Scope.DEPOSIT, "t", "127.0.0.1")
         said = Description(metadata=DescriptiveMetadata(title=(Text("x"),)), visibility=visibility)
         begun = drafts.begin(who, said).record.id
         upload = drafts.uploads.begin(who, begun, "a.txt", 7)
@@ -132,7 +133,7 @@ class RightsWorld:
         deposits = Deposits(self.app.store, self._labels, self.app.clocks)
         given = sources(a=b"content")
         said = replace(draft(*given), visibility=visibility)
-        return deposits.deposit(said, given, WHO, owner=OWNERS[owner])
+        return deposits.deposit(said, given, WHO, owner=self.owners[owner])
 
     def _service(self, visibility: Visibility, *, has_files: bool = False) -> Item:
         deposits = Deposits(self.app.store, _OneLabel(SERVICE), self.app.clocks)

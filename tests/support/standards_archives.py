@@ -57,6 +57,9 @@ class UrlibUrls:
         name = quote(path, safe="/@-.", encoding="latin-1").replace("%F3", "%f3")
         return f"http://{self.host}/col/{item.rep.spelling}/doc/{name}"
 
+    def target(self, item: Item) -> str:
+        return f"http://{self.host}/col/{item.rep.spelling}/doc/"
+
     def metadata(self, item: Item, own: Item | None, metadata_format: str | None) -> str:
         page = self.file(own or item, "metadata.cgi")
         return page if metadata_format is None else f"{page}?choice={metadata_format}"

@@ -17,10 +17,11 @@ from ibi.composition.archive_store import open_store
 from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.service import resolver_service
+from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.item_object_record import ItemObjectRecord
-from ibi.model.transfer_record import SenderStage
+from ibi.model.transfer import SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
 from ibi.ports.transfers import PeerRefused, PeerSilent
 from ibi.services.copies.copying import Copying
@@ -28,6 +29,7 @@ from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.judging import owed_by_release
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
+from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.services.transfers.sending import Sending
 from ibi.services.transfers.tracking import Tracking
 from ibi.services.transfers.worker import TransferWorker
@@ -61,6 +63,13 @@ class TransferNetwork:
         """What the resolver was told, by repository name."""
         self.disbelieved: set[str] = set()
         """Of which items it believes no release."""
+        self.register: ReleaseRegister | None = None
+        """What the resolver believes, where it is more than what it was told."""
+        self.resolver_key: PublicKey | None = None
+        self.leads_to = ""
+        """The Archive at which the resolver finds the Original."""
+        self.settled: dict[str, frozenset[Label]] = {}
+        """Who has the Original of an item by the disputes that were settled."""
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
         reply = self._reach(url, lambda other: other.receiving.take_offer(offer, agreed=token == "agreed"))
@@ -73,6 +82,8 @@ class TransferNetwork:
         if url == RESOLVER:
             self._check(url)
             yield from self.told.items()
+            if self.register is not None:
+                yield from self.register.of_service(service, "", 100)
             return
         other = self._reach(url, lambda other: other)
         for rep in other.ledger.with_peer(service):
@@ -86,7 +97,21 @@ class TransferNetwork:
         assert first is not None
         if str(first.labels.rep) in self.disbelieved:
             raise PeerRefused(peer=url, detail="it is not believed")
+        if self.register is not None:
+            self.register.hear(chain)
         self.told[str(first.labels.rep)] = chain
+
+    def ask_for_lost(self, url: str, acceptance: str, chain: tuple[str, ...]) -> tuple[str, ...]:
+        self._check(url)
+        assert self.register is not None
+        try:
+            return self.register.give_lost(acceptance, chain)
+        except ReleaseNotBelieved as error:
+            raise PeerRefused(peer=url, detail=str(error)) from error
+
+    def settled_holders(self, url: str, label: Label) -> frozenset[Label]:
+        self._check(url)
+        return self.settled.get(str(label), frozenset())
 
     def archives_of(self) -> tuple[str, ...]:
         return tuple(self.archives)
@@ -117,6 +142,7 @@ class TransferArchive:
         on_step: OnStep = _pass,
         resolver: str | None = None,
         is_new: bool = True,
+        resolver_key: PublicKey | None = None,
     ) -> None:
         self.network, self.url = network, f"http://{name}.example"
         self.service = LabelForms(RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00"))
@@ -135,6 +161,7 @@ class TransferArchive:
             clocks,
             keep_track=self.ledger.keep_track,
             in_doubt=lambda: self.tracking.in_doubt,
+            resolver_key=lambda: resolver_key,
         )
         self.sending = Sending(self.chains, self.ledger, peers, clocks, url=self.url, on_step=on_step)
         self.receiving = Receiving(
@@ -156,6 +183,7 @@ class TransferArchive:
             CopyParts(self.data),
             clocks,
             CopyRules(),
+            find_source=lambda _label: network.leads_to,
             is_owed=owed_by_release(self.service, lambda: (self.keys.signing_key().public,)),
         )
         network.archives[self.url] = self
@@ -166,6 +194,10 @@ class TransferArchive:
     def state(self, label: Label) -> State | None:
         item = self.item(label)
         return None if item is None else item.state
+
+    def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
+        """By the resolver, which leads to the Archive of this name."""
+        return self._copying.find_original(label, token)
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
         """The port `BringsCopies`."""
@@ -212,12 +244,14 @@ class _Peers:
 
     def __init__(self, network: TransferNetwork) -> None:
         self._network = network
-        self.send_offer, self.chain, self.releases, self.tell = (
+        self.send_offer, self.chain, self.releases, self.tell, self.ask_for_lost = (
             network.send_offer,
             network.chain,
             network.releases,
             network.tell,
+            network.ask_for_lost,
         )
+        self.settled_holders = network.settled_holders
 
     def archives(self, url: str) -> tuple[str, ...]:
         self._network._check(url)
@@ -226,6 +260,8 @@ class _Peers:
 
 def network_keys(network: TransferNetwork) -> Callable[[Label, PublicKey], bool]:
     def is_key_of(who: Label, key: PublicKey) -> bool:
+        if who == resolver_service():
+            return key == network.resolver_key
         return any(
             who in each.service.labels and key == each.keys.signing_key().public for each in network.archives.values()
         )

@@ -18,10 +18,10 @@ from ibi.model.account import Scope as TokenScope
 from ibi.resolver.caching import Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
-from ibi.services.accounts.hashing import KeyHasher
+from ibi.services.accounts.sign_in import KeyHasher
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ResolverSite
 from ibi.transport.address_guard import AddressGuard, NameLookup

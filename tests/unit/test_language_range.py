@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.language_range import Preference, chosen_language, preferences
-from ibi.languages import LanguageTag
+from ibi.languages import LanguageTag, Preference, chosen_language, preferences
 
 
 def tag(text: str) -> LanguageTag | None:

@@ -80,9 +80,22 @@ class BeyondRole(IbiError):
 
 
 class InvalidPersonName(IbiError):
-    """name: {name} will not do: at most {most} letters, digits, . _ - or @, the first of them a letter or digit."""
+    """name: {name} will not do: at most {most} letters of one script, digits, spaces between them, and . _ - ' or @,
+    the first of them a letter or digit."""
 
     code = "invalid-person-name"
+
+
+class InvalidMail(IbiError):
+    """mail: {mail} is not an e-mail address."""
+
+    code = "invalid-mail"
+
+
+class MailTaken(IbiError):
+    """mail: another person has the address {mail}: `ibi person list` shows who."""
+
+    code = "mail-taken"
 
 
 class InvalidRole(IbiError):
@@ -102,3 +115,57 @@ class BadSignIn(IbiError):
 
     # One sentence for every cause: guessing reveals nothing about who has an account.
     code = "bad-sign-in"
+
+
+class CodeNeeded(IbiError):
+    """This account has a second factor: a code of it is needed as well."""
+
+    code = "code-needed"
+
+    def __init__(self, secret: str) -> None:
+        """`secret` is what the form with the code carries; no message has it."""
+        super().__init__()
+        self.secret = secret
+
+
+class BadInvitation(IbiError):
+    """This invitation was used already or withdrawn, or is too old: ask for another one."""
+
+    code = "bad-invitation"
+
+
+class UnknownInvitation(IbiError):
+    """There is no such invitation: it was accepted or withdrawn, or is too old."""
+
+    code = "unknown-invitation"
+
+
+class LastAdmin(IbiError):
+    """{name} is the only administrator who can sign in: give another person that role first."""
+
+    code = "last-admin"
+
+
+class ProviderAway(IbiError):
+    """{name} does not answer: try again later, or sign in by your password."""
+
+    code = "provider-away"
+
+
+class ProviderRefused(IbiError):
+    """Signing in by {name} did not work: {reason}."""
+
+    code = "provider-refused"
+
+
+class UnknownIdentity(IbiError):
+    """You have no account here that is linked with {name}: sign in by your password, and link it on the page of your
+    account, or ask for an invitation."""
+
+    code = "unknown-identity"
+
+
+class IdentityTaken(IbiError):
+    """That account at {name} is linked with another person here."""
+
+    code = "identity-taken"

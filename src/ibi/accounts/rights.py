@@ -3,7 +3,7 @@
 Every item has an owner, which is an account; what was deposited without one belongs to the Archive. A token acts for
 its account. `TABLE` says which scopes allow an act: on an item of one's own, on another's, and on the Archive's own
 item, by which resolvers find it. Of the scopes `read < deposit < edit < admin` each includes those before it; `copy`
-stands apart.
+stands apart. `SITE_TABLE` says the same of what concerns no item, but the Archive as a whole.
 """
 
 from __future__ import annotations
@@ -26,14 +26,18 @@ class ItemAct(Enum):
     READ = "reading all of its record"
     READ_FILES = "reading its files"
     EDIT_DRAFT = "working on the draft"
+    PUBLISH = "publishing without review, and reviewing"
     DEPOSIT = "depositing"
     UPDATE = "changing it"
     OPEN = "making it more visible"
     RELATE = "recording or withdrawing its relations"
     ANSWER = "answering a claim on it"
+    REPLY = "answering readers who ask for its files, or write about it"
     DELETE = "deleting it"
     PURGE = "purging it"
     GIVE = "giving it to another account"
+    COLLECT = "making a collection, and naming its curator"
+    CURATE = "changing a collection, and removing it"
 
 
 class Whose(Enum):
@@ -87,15 +91,24 @@ TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
     (ItemAct.EDIT_DRAFT, _OWN): _DEPOSIT,
     (ItemAct.EDIT_DRAFT, _ANOTHERS): _EDIT,
     (ItemAct.EDIT_DRAFT, _SERVICE): _ADMIN,
+    # Where deposits are reviewed. A librarian's own deposits are not held back: there may be one librarian.
+    (ItemAct.PUBLISH, _OWN): _EDIT,
+    (ItemAct.PUBLISH, _ANOTHERS): _EDIT,
+    (ItemAct.PUBLISH, _SERVICE): _ADMIN,
     **{
         (act, whose): scopes
-        for act in (ItemAct.UPDATE, ItemAct.RELATE, ItemAct.ANSWER, ItemAct.DELETE)
+        for act in (ItemAct.UPDATE, ItemAct.RELATE, ItemAct.ANSWER, ItemAct.REPLY, ItemAct.DELETE)
         for whose, scopes in ((_OWN, _DEPOSIT), (_ANOTHERS, _EDIT), (_SERVICE, _ADMIN))
     },
     # An editor corrects and narrows; to show what its owner withholds is for them or for an administrator.
     (ItemAct.OPEN, _OWN): _DEPOSIT,
     (ItemAct.OPEN, _ANOTHERS): _ADMIN,
     (ItemAct.OPEN, _SERVICE): _ADMIN,
+    # Collections belong to their curators. They change what is shown together, and nothing of the items.
+    **{(ItemAct.COLLECT, whose): _EDIT for whose in Whose},
+    (ItemAct.CURATE, _OWN): _DEPOSIT,
+    (ItemAct.CURATE, _ANOTHERS): _EDIT,
+    (ItemAct.CURATE, _SERVICE): _EDIT,
     # Earlier versions go for good; and an account does not choose what it has to answer for.
     **{(act, whose): _ADMIN for act in (ItemAct.PURGE, ItemAct.GIVE) for whose in Whose},
 }
@@ -129,3 +142,42 @@ def require_right(who: Actor, act: ItemAct, item: Belonging) -> None:
 def least_scope(act: ItemAct, whose: Whose) -> Scope:
     """The smallest scope that allows the act, `copy` left aside."""
     return next(scope for scope in Scope if scope in TABLE[act, whose])
+
+
+# --- the Archive as a whole -------------------------------------------------------------------------------------------
+
+
+class SiteAct(Enum):
+    """What is to be done with the Archive or the resolver as a whole, on the pages under `/admin`; the value stands in
+    documentation."""
+
+    OVERSEE = "seeing how the Archive stands"
+    READ_USAGE = "seeing how much items are used"
+    VERIFY = "seeing what verifications found, and having an item verified"
+    ADMIT = "seeing and changing the register of Archives, and settling disputes"
+    SUBSCRIBE = "ending follows and webhooks"
+    READ_STORAGE = "seeing what takes how much of the disk"
+    READ_SETTINGS = "seeing the settings"
+    READ_AUDIT = "reading the audit log, and having it verified"
+
+
+SITE_TABLE: Final[Mapping[SiteAct, frozenset[Scope]]] = {
+    # Librarians answer for the items: what is kept, whether it is whole, and who reads it.
+    **dict.fromkeys((SiteAct.OVERSEE, SiteAct.READ_USAGE, SiteAct.VERIFY), _EDIT),
+    # Addresses of people, of other Archives and of this machine.
+    **dict.fromkeys(
+        (SiteAct.ADMIT, SiteAct.SUBSCRIBE, SiteAct.READ_STORAGE, SiteAct.READ_SETTINGS, SiteAct.READ_AUDIT), _ADMIN
+    ),
+}
+
+
+def may_administer(who: Actor, act: SiteAct) -> bool:
+    """Whether `who` may do that with the Archive as a whole."""
+    return who.scope in SITE_TABLE[act]
+
+
+def require_site_right(who: Actor, act: SiteAct) -> None:
+    """Refuse what `SITE_TABLE` does not allow: `NotAllowed`."""
+    if not may_administer(who, act):
+        needed = next(scope for scope in Scope if scope in SITE_TABLE[act])
+        raise NotAllowed(scope=str(who.scope), needed=str(needed))

@@ -1,4 +1,4 @@
-"""Who may sign in, and what proves it afterwards.
+"""Who may sign in, which tokens act for an account, and what proves it afterwards.
 
 A session's cookie and a sign-in link hold 256 bits of chance each, so that their plain SHA-256 can be stored; a
 password is chosen by a person, and its slow hash is made where there are threads for it.
@@ -8,64 +8,73 @@ from __future__ import annotations
 
 import re
 from base64 import b32encode
+from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as hmac
 from typing import Final
 
-from ibi.accounts.errors import BadSignIn, InvalidPersonName, InvalidRole, WeakPassword
+from ibi.accounts.errors import (
+    BadInvitation,
+    BadSignIn,
+    BeyondRole,
+    InvalidExpiry,
+    InvalidScope,
+    InvalidTokenName,
+    NotAllowed,
+    NotAuthenticated,
+    UnknownToken,
+)
 from ibi.instant import Instant
-from ibi.model.account import Person, Role, Session, SignInLink
-from ibi.ports.accounts import People
+from ibi.model.account import ROLE_SCOPES, Invitation, LinkUse, Person, Role, Scope, Session, SignInLink, Token
+from ibi.ports.accounts import People, Tokens
 
 RANDOM_BYTES: Final = 32
 SESSION_SECONDS: Final = 12 * 3600
 """A working day: people do not sit at one desk for longer."""
 LINK_SECONDS: Final = 3600
-SHORTEST_PASSWORD: Final = 10
-_LONGEST_PASSWORD: Final = 1000
-_MOST_NAME: Final = 64
+CODE_SECONDS: Final = 300
+"""From the right password to the code of the second factor."""
+INVITATION_SECONDS: Final = 14 * 86_400
+"""Two weeks: an invitation waits for people who are away."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SECRET = re.compile(r"[a-z2-7]{52}")
 
 
-def check_name(name: str) -> str:
-    """The name, if a person may be called that: it stands in logs, in lists and in e-mail addresses."""
-    if not _NAME.fullmatch(name):
-        raise InvalidPersonName(name=ascii(name[:80]), most=_MOST_NAME)
-    return name
-
-
-def check_password(password: str, name: str) -> str:
-    """The password, if it is not one of those that are tried first."""
-    if len(password) < SHORTEST_PASSWORD:
-        raise WeakPassword(reason=f"it needs at least {SHORTEST_PASSWORD} characters")
-    if len(password) > _LONGEST_PASSWORD:
-        raise WeakPassword(reason=f"it has more than {_LONGEST_PASSWORD} characters")
-    if name.casefold() in password.casefold() or len(set(password)) < 4:
-        raise WeakPassword(reason="it is too easy to guess")
-    return password
-
-
-def role_named(text: str) -> Role:
-    for role in Role:
-        if role.value == text:
-            return role
-    raise InvalidRole(role=ascii(text[:40]), roles=", ".join(map(str, Role)))
-
-
-def new_session(random: bytes, person: Person, now: Instant) -> tuple[str, Session]:
+def new_session(
+    random: bytes, person: Person, now: Instant, *, network: str = "", browser: str = ""
+) -> tuple[str, Session]:
     """What the cookie holds, and the session to be kept."""
     text = _text(random)
     whole = Instant(now.seconds)
-    return text, Session(_digest(text), person.name, whole, Instant(whole.seconds + SESSION_SECONDS))
+    expires = Instant(whole.seconds + SESSION_SECONDS)
+    return text, Session(_digest(text), person.name, whole, expires, network, browser)
 
 
-def new_link(random: bytes, person: Person, now: Instant) -> tuple[str, SignInLink]:
+def new_link(
+    random: bytes, person: Person, now: Instant, use: LinkUse = LinkUse.SIGN_IN, seconds: int = LINK_SECONDS
+) -> tuple[str, SignInLink]:
     """The secret of the link, and the link to be kept."""
     text = _text(random)
-    return text, SignInLink(_digest(text), person.name, Instant(now.seconds + LINK_SECONDS))
+    return text, SignInLink(_digest(text), person.name, Instant(now.seconds + seconds), use)
+
+
+def new_invitation(
+    random: bytes, mail: str, role: Role, now: Instant, *, invited_by: str | None = None, shown: str = ""
+) -> tuple[str, Invitation]:
+    """The secret of the invitation, and the invitation to be kept."""
+    text = _text(random)
+    expires = Instant(now.seconds + INVITATION_SECONDS)
+    return text, Invitation(_digest(text), mail, role, Instant(now.seconds), expires, invited_by, shown)
+
+
+def find_invitation(text: str, people: People, now: Instant) -> Invitation:
+    """The invitation with this secret; `BadInvitation` if it was used or withdrawn, or is too old."""
+    found = people.find_invitation(_digest(text)) if _SECRET.fullmatch(text) else None
+    if found is None or found.expires <= now:
+        raise BadInvitation()
+    return found
 
 
 def find_signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session] | None:
@@ -79,14 +88,18 @@ def find_signed_in(text: str, people: People, now: Instant) -> tuple[Person, Ses
     return None if person is None or person.disabled is not None else (person, session)
 
 
-def person_of_link(text: str, people: People, now: Instant) -> Person:
-    """The person that a link would sign in; it stays usable. `BadSignIn` if it is not valid."""
-    return _whose(people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
+def person_of_link(text: str, people: People, now: Instant, use: LinkUse = LinkUse.SIGN_IN) -> Person:
+    """The person that a link would sign in; it stays usable. `BadSignIn` if it is not valid, or for another use."""
+    link = people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None
+    return _whose(None if link is None or link.use is not use else link, people, now)
 
 
-def use_link(text: str, people: People, now: Instant) -> Person:
+def use_link(text: str, people: People, now: Instant, use: LinkUse = LinkUse.SIGN_IN) -> Person:
     """The person that a link signs in, once: after that it is not valid any more."""
-    return _whose(people.take_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
+    link = people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None
+    if link is None or link.use is not use:
+        raise BadSignIn()
+    return _whose(people.take_link(link.digest), people, now)
 
 
 def _whose(link: SignInLink | None, people: People, now: Instant) -> Person:
@@ -94,6 +107,11 @@ def _whose(link: SignInLink | None, people: People, now: Instant) -> Person:
     if person is None or person.disabled is not None:
         raise BadSignIn()
     return person
+
+
+def find_by_sign_in(text: str, people: People) -> Person | None:
+    """Who signs in under this text: by their name, or by their e-mail address."""
+    return people.find(text) or (people.find_by_mail(text) if "@" in text else None)
 
 
 def csrf_of(text: str) -> str:
@@ -113,3 +131,140 @@ def _text(random: bytes) -> str:
 
 def _digest(text: str) -> bytes:
     return sha256(text.encode("ascii")).digest()
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+# Tokens made, recognised and measured against what they are used for.
+#
+# A token reads `ibi_<id>_<secret>`. The id is public and finds the token; the secret is 256 bits of chance, so that its
+# plain SHA-256 can be stored: there is nothing to guess that a slow hash would have to protect.
+
+MAX_NAME = 100
+"""Characters in the name of a token."""
+
+_ID_BYTES = 10
+_SECRET_BYTES = 32
+TOKEN_BYTES = _ID_BYTES + _SECRET_BYTES
+"""Random bytes that a new token takes."""
+
+# Base 32 in small letters: one double click marks it all, and no character needs escaping in a URL or a shell.
+_ID = re.compile(r"[a-z2-7]{16}")
+_TEXT = re.compile(r"ibi_([a-z2-7]{16})_([a-z2-7]{52})")
+_NO_DIGEST = bytes(32)
+"""Compared with when there is no such token: no secret is known that hashes to it."""
+
+
+def new_token(
+    random: bytes,
+    scope: Scope,
+    now: Instant,
+    *,
+    name: str = "",
+    expires: Instant | None = None,
+    person: Person | None = None,
+) -> tuple[str, Token]:
+    """The text to be shown once, and the token to be stored. `random` is `TOKEN_BYTES` from an unpredictable source,
+    and is used for nothing else. `BeyondRole` if the `person` whose token it is may not do as much."""
+    if len(random) != TOKEN_BYTES:
+        raise ValueError(f"a token takes {TOKEN_BYTES} random bytes")
+    _check_name(name)
+    if expires is not None and expires.seconds <= now.seconds:
+        raise InvalidExpiry(expires=str(expires), now=str(now))
+    if person is not None:
+        _check_role(person, scope)
+    identity, secret = _base32(random[:_ID_BYTES]), _base32(random[_ID_BYTES:])
+    token = Token(
+        identity,
+        scope,
+        _digest(secret),
+        _whole(now),
+        name,
+        None if expires is None else _whole(expires),
+        person=None if person is None else person.name,
+    )
+    return f"ibi_{identity}_{secret}", token
+
+
+def authenticate(text: str, find: Callable[[str], Token | None], now: Instant) -> Token:
+    """The valid token that `text` spells; `NotAuthenticated` for everything else, whatever is wrong with it.
+
+    A text of the right form costs one `find`, one hash and one comparison, whether or not there is such a token.
+    """
+    token = recognise(text, find)
+    if token is None or not token.is_valid_at(now):
+        raise NotAuthenticated()
+    return token
+
+
+def recognise(text: str, find: Callable[[str], Token | None]) -> Token | None:
+    """The token that `text` spells, revoked and expired ones too; None if there is none."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        return None
+    token = find(match[1])
+    digest = _NO_DIGEST if token is None else token.digest
+    return token if compare_digest(_digest(match[2]), digest) else None
+
+
+def require(token: Token, needed: Scope) -> None:
+    """Refuse with `NotAllowed` what the token's scope does not include."""
+    if not token.scope.includes(needed):
+        raise NotAllowed(scope=str(token.scope), needed=str(needed))
+
+
+def as_person_may(token: Token, person: Person | None) -> Token:
+    """A person's token as it counts now: it ends with their account, and never allows more than their role.
+
+    `NotAuthenticated` if there is no such person any more, or they are disabled.
+    """
+    if person is None or person.disabled is not None:
+        raise NotAuthenticated()
+    allowed = ROLE_SCOPES[person.role]
+    if token.scope in allowed:
+        return token
+    within = [scope for scope in Scope if scope in allowed and token.scope.includes(scope)]
+    return replace(token, scope=within[-1])
+
+
+def _check_role(person: Person, scope: Scope) -> None:
+    allowed = ROLE_SCOPES[person.role]
+    if scope not in allowed:
+        scopes = " or ".join(str(each) for each in Scope if each in allowed)
+        raise BeyondRole(person=person.name, role=str(person.role), scope=str(scope), scopes=scopes)
+
+
+def revoke(tokens: Tokens, identity: str, now: Instant) -> Token:
+    """Make a token invalid for good; the token as it is then. A second time changes nothing."""
+    revoked = tokens.revoke(identity, _whole(now)) if _ID.fullmatch(identity) else None
+    if revoked is None:
+        raise UnknownToken(id=_quote(identity))
+    return revoked
+
+
+def scope_named(text: str) -> Scope:
+    for scope in Scope:
+        if scope.value == text:
+            return scope
+    raise InvalidScope(scope=_quote(text), scopes=", ".join(map(str, Scope)))
+
+
+def _check_name(name: str) -> None:
+    """A name stands in tables and log lines: it may neither break them nor fill them."""
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise InvalidTokenName(most=MAX_NAME)
+
+
+def _quote(text: str) -> str:
+    """What a message quotes. A whole token may be given where its id is asked for: the secret is not repeated."""
+    return repr(text if len(text) <= 16 else f"{text[:16]}…")
+
+
+def _whole(instant: Instant) -> Instant:
+    return Instant(instant.seconds)
+
+
+def _base32(raw: bytes) -> str:
+    from base64 import b32encode
+
+    return b32encode(raw).decode("ascii").rstrip("=").lower()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from ibi.archive.counting import KeySubject, UrlKeys
 from ibi.archive.profile import ArchiveProfile, Reader
 from ibi.archive.related_items import (
     Described,
@@ -20,7 +21,6 @@ from ibi.archive.related_items import (
     find_forms,
     find_labelled,
 )
-from ibi.archive.url_key import KeySubject, UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import Confirmation, Notice
@@ -67,12 +67,16 @@ class Assembler:
     def assemble_whole(self) -> UrlList | Deletion | None:
         """All that is known."""
         item = find_labelled(self.catalog, self.request.label)  # line 2
-        return None if item is None else self._answer(item, self._entries(item, self.profile.relations))
+        return (
+            None
+            if item is None or item.original_tombstone is not None
+            else self._answer(item, self._entries(item, self.profile.relations))
+        )
 
     def assemble_filtered(self) -> UrlList | Deletion | None:
         """What `filter_url_list` leaves of the whole; the rest is not looked up in the first place."""
         item = find_labelled(self.catalog, self.request.label)
-        return None if item is None else self._filter_wanted(item)
+        return None if item is None or item.original_tombstone is not None else self._filter_wanted(item)
 
     def of_item(self, item: Item) -> UrlList | Deletion:
         """What is answered about the item that bears the label, filtered or not, as the profile says."""
@@ -152,6 +156,8 @@ class Assembler:
             name = item.target
         if (name is None and item.target_url is None) or not self.reader.may_see(item.visibility):
             return self._metadata_page(item), ContentType.METADATA
+        if path is None and self.profile.landing_page:
+            return urls.target(item), kind
         return (item.target_url if name is None else urls.file(item, name)), kind
 
     def _keeps_names_secret(self, item: Item) -> bool:
@@ -285,6 +291,8 @@ def static_answer(
     if item is None:
         transfer = catalog.transfer(request.label) if request.label.is_dated else None
         return StaticAnswer(b"", missing=request.label, transferred_to=None if transfer is None else transfer.to)
+    if item.original_tombstone is not None:  # E86: no link leads to a Copy of what was deleted
+        return StaticAnswer(b"", transferred_to=item.transferred_to)
     reader = Reader(request.client_addresses, now)
     told = Assembler(profile, catalog, request, reader).of_item(item)
     subject = keys.subject(told.ibi, request.relation) if has_url(told) else None

@@ -18,8 +18,8 @@ from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import TakenFile
+from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item, name_one_item
-from ibi.model.item_object_record import ItemObjectRecord
 from ibi.model.transfer import Transfer
 from ibi.origin import InvalidOrigin, Origin
 from ibi.persistent_url import PersistentUrl

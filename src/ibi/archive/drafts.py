@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ibi.archive import life_cycle
-from ibi.archive.file_names import check_file_name, collision_key
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.draft_record import DraftRecord
 from ibi.model.errors import InvalidFileName
-from ibi.model.file import File
+from ibi.model.file import File, check_file_name, collision_key
 from ibi.model.item import Draft, Item
 
 
@@ -157,6 +156,30 @@ class DigestMismatch(IbiError):
     """{field}: what arrived of {path} is not what was sent; the {algorithm} digest of it is {found}."""
 
     code = "digest-mismatch"
+
+
+class UnknownUpload(IbiError):
+    """There is no upload {upload} of this draft: begin the file anew, unless the draft has it already."""
+
+    code = "unknown-upload"
+
+
+class UploadBusy(IbiError):
+    """{path} is being sent over another connection at this moment: ask again a little later."""
+
+    code = "upload-busy"
+
+
+class UploadOffset(IbiError):
+    """{field}: of {path} there are {found} bytes, and what was sent begins at {given}."""
+
+    code = "upload-offset"
+
+
+class UploadTooLong(IbiError):
+    """body: of {path} more than the {length} bytes came that were announced. What came before is kept."""
+
+    code = "upload-too-long"
 
 
 class RelationsOfItem(IbiError):

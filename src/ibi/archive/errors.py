@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ibi.errors import IbiError
@@ -28,6 +29,24 @@ class AlternateTaken(IbiError):
     item."""
 
     code = "alternate-taken"
+
+
+class InvalidField(IbiError):
+    """{field}: {reason}."""
+
+    code = "invalid-field"
+
+    def __init__(self, field: str, reason: str, **details: object) -> None:
+        """`reason` is a template over `details`: a clause without a full stop, to stand beside the field."""
+        super().__init__(field=field, reason=reason, **details)
+        self.field, self._reason, self._details = field, reason, details
+
+    def explain(self, translate: Callable[[str], str]) -> str:
+        """What is wrong, without the name of the field."""
+        return translate(self._reason).format(**self._details)
+
+    def message(self, translate: Callable[[str], str] = str) -> str:
+        return f"{self.field}: {self.explain(translate)}."
 
 
 class KeyReused(IbiError):

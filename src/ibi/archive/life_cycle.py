@@ -4,6 +4,7 @@
     Original ──update, relate──▶ Original ──delete──▶ Deleted ──purge──▶ Deleted
     (nothing) ──copy──▶ Copy ──refresh──▶ Copy ──drop──▶ (nothing)
     Original ──send away──▶ (nothing), or a Copy anew        (nothing), Copy ──take over──▶ Original
+    Original ──yield──▶ Copy, when a dispute was settled for another Archive
 
 Whatever is not in `TABLE` is refused, and `REFUSALS` says why. Nothing ever leads back from Deleted to life: the IBI
 has been said to be gone. "(nothing)" answers as if the item had never been here: Deleted is said of Originals alone.
@@ -27,13 +28,14 @@ from ibi.archive.errors import (
     TitleMissing,
     UntransferableItem,
 )
-from ibi.archive.file_names import check_file_names
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.model.file import check_file_names
 from ibi.model.item import Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer
-from ibi.vocabulary import State
+from ibi.origin import Origin
+from ibi.vocabulary import ArchiveProtocol, State
 
 
 class Standing(Enum):
@@ -64,6 +66,7 @@ class Act(Enum):
     REFRESH = "refreshing the Copy"
     DROP = "dropping the Copy"
     SEND_AWAY = "a transfer to another Archive"
+    YIELD = "yielding to the Archive that has the Original"
     TAKE_OVER = "a transfer to this Archive"
 
 
@@ -80,6 +83,7 @@ TABLE: Final[Mapping[tuple[Standing, Act], Standing]] = {
     (_O, Act.RELATE): _O,
     (_O, Act.DELETE): _D,
     (_O, Act.SEND_AWAY): _N,
+    (_O, Act.YIELD): _C,
     (_C, Act.REFRESH): _C,
     (_C, Act.DROP): _N,
     (_C, Act.TAKE_OVER): _O,
@@ -106,6 +110,7 @@ REFUSALS: Final[Mapping[tuple[Standing, Act], tuple[type[NotAllowedNow], str]]] 
     (_C, Act.PUBLISH): (AlreadyThere, _COPY_ELSEWHERE),
     (_C, Act.COPY): (AlreadyThere, "there is a Copy; it can be refreshed"),
     (_C, Act.PURGE): (NotAllowedNow, "only what was deleted can be purged"),
+    (_C, Act.YIELD): (NotAllowedNow, "it is a Copy"),
     **{(_C, act): (OriginalNeeded, _COPY_ELSEWHERE) for act in (Act.UPDATE, Act.RELATE, Act.DELETE, Act.SEND_AWAY)},
 }
 
@@ -252,6 +257,14 @@ def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None
 def keep_copy(item: Item, transfer: Transfer, source: str | None) -> Item:
     """The Copy that stays here of an Original that is sent away; `source` is the address of who has it, if known."""
     return replace(_as_copy(item, source), transferred_to=transfer.to)
+
+
+def yield_to(item: Item, to: Label, source: Origin, *, service: LabelForms | None = None) -> Item:
+    """The Copy that an Archive keeps of what it took for its Original, when a dispute was settled for another (E98)."""
+    require(item, Act.YIELD)
+    check_not_service(item, service)
+    protocol = ArchiveProtocol.HTTPS if source.scheme == "https" else None
+    return replace(_as_copy(item, source.authority), source_protocol=protocol, transferred_to=to)
 
 
 def take_over(original: Item, *, here: Item | None = None) -> Item:

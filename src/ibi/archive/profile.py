@@ -88,6 +88,8 @@ class ArchiveProfile:
     relations: frozenset[Relation] = ALL_RELATIONS
     follow_editions: bool = True
     """Whether the last edition is given when all the later ones are here (R §9.2); if not, the resolver follows."""
+    landing_page: bool = False
+    """Whether a link without a path leads browsers to the page of an item, and programs to its file or service."""
     filtered: bool = True
     """Whether answers leave out what the resolver has no use for (R Algorithm 1, line 17: optional)."""
     copies_at: tuple[Label, ...] = ()
@@ -126,6 +128,14 @@ class ArchiveUrls:
         if own is not None and own.target is not None:
             return self.file(own, own.target)
         return (own and own.target_url) or f"{self.public_url}/col/{item.rep.spelling}/metadata"
+
+    def target(self, item: Item) -> str:
+        """Where readers are sent on: to the page of the item, or to its main file, as they are browsers or not."""
+        return f"{self.public_url}/col/{item.rep.spelling}/doc/"
+
+    def zip(self, item: Item) -> str:
+        """Where all its files are in one."""
+        return f"{self.content_url}/col/{item.rep.spelling}.zip"
 
     def file_list(self, item: Item) -> str:
         return f"{self.public_url}/col/{item.rep.spelling}/doc/?list"

@@ -53,8 +53,9 @@ def _of_the_system(error: OSError) -> str:
 
 
 def _complain(message: str, code: int) -> int:
+    from ibi.cli.acting_user import with_acting_user
     from ibi.safe_text import printable
 
-    line = " ".join(printable(message).split())
+    line = " ".join(printable(with_acting_user(message)).split())
     print(f"ibi: {line}", file=sys.stderr)
     return code

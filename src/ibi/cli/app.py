@@ -28,12 +28,13 @@ _GROUPS = {
         "update": "Give an item other files or another description",
         "relate": "Say what the next edition or a translation is",
         "claims": "List and answer claims on items of others",
+        "review": "List and judge drafts that wait for review",
         "list": "List the items of the Archive",
+        "collection": "Named sets of items, by a search or by hand",
         "search": "Find items by words, labels or links",
         "get": "Fetch the files of an item into a folder",
         "show": "Show items: labels, description, relations, files",
         "versions": "List the versions of an item, and what changed",
-        "restore": "Make an earlier version of an item its newest",
         "delete": "Delete an item; its label stays taken",
         "copy": "Keep Copies of items of other Archives",
         "refresh": "Have Copies be what their Originals are now",
@@ -51,12 +52,29 @@ _GROUPS = {
         "token": "Tokens of programs that use the API",
         "key": "Keys with which this place signs what it says",
         "audit": "Who changed which item, token or person",
+        "backup": "Copy a data directory, beside a running server",
+        "restore": "Put a backup back, or an earlier version of an item",
+        "doctor": "Look for what is wrong, and say what to do",
         "verify": "Read everything again, to see that it is whole",
         "rebuild": "Make the catalogue anew from the store alone",
     },
 }
-"""The commands as `ibi --help` shows them. Each is defined in the module of its name; its line of help is written here,
-so that no module is imported for it, and is short enough to be shown whole."""
+"""The commands as `ibi --help` shows them. Each is defined in the module of its name, or in the one that `_PLACES` has;
+its line of help is written here, so that no module is imported for it, and is short enough to be shown whole."""
+
+_PLACES = {
+    **dict.fromkeys(("audit", "person", "token"), "accounts"),
+    **dict.fromkeys(("drop", "refresh"), "copy"),
+    **dict.fromkeys(("follow", "webhook"), "subscriptions"),
+    **dict.fromkeys(("resolve", "trace"), "resolutions"),
+    "delete": "update",
+    "dump": "changes",
+    "get": "show",
+    "list": "search.list_items",
+    "transfers": "transfer",
+    "url": "explain",
+}
+"""Modules of commands that do not have one of their own, with the function where its name is another."""
 
 _EXAMPLES = """\
 Examples:
@@ -76,7 +94,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        command: click.Command = getattr(import_module(f"ibi.cli.{name}"), name)
+        module, _, function = _PLACES.get(name, name).partition(".")
+        command: click.Command = getattr(import_module(f"ibi.cli.{module}"), function or name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

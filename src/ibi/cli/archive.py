@@ -1,24 +1,256 @@
-"""`ibi archive`: the Archive itself."""
+"""`ibi archive`: the Archive itself, its membership in a resolver (R §7), and its move to another address (R §7.2)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.archive_membership import MEMBERSHIP_COMMANDS
-from ibi.cli.archive_move import move
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_to_mint
 from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
-    from ibi.config import Settings
-    from ibi.model.membership import ArchiveRecord
+    from pathlib import Path
 
+    from ibi.config import Settings
+    from ibi.messages.label_forms import LabelForms
+    from ibi.model.membership import ArchiveRecord, Membership
+    from ibi.storage.archive_state import MembershipFiles
 
 _where = setting_options("data", "config", "server", "token")
+
+# --- membership -------------------------------------------------------------------------------------------------------
+
+# `ibi archive switch-on|switch-off|registration-mail`: the Archive and its resolver (R §7).
+
+_SERVER_TELLS = "the running server tells the resolver"
+_NO_RESOLVER = "no resolver is told: `resolver` or `archive.registration_key` is not set"
+
+
+@click.command("switch-on")
+@as_json_option
+@_where
+def switch_on(*, as_json: bool, **flags: str | None) -> None:
+    """Let the resolver ask this Archive: a running server has it included at once, and else the next one when it
+    starts."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.composition.membership import membership_request
+    from ibi.storage.archive_state import MembershipFiles
+
+    settings = local_settings(flags)
+    request = membership_request(settings, settings.own_url, _service(settings))
+    files = MembershipFiles(settings.data)
+    files.switch(on=True)
+    # R §7.2: to switch on is to expose on the Web. A reader must not be sent to an Archive that does not run.
+    runs = not files.hold()
+    files.release()
+    told = _NO_RESOLVER if request is None else _SERVER_TELLS if runs else "the resolver is told when it starts"
+    _say("on", told, settings, as_json=as_json)
+
+
+@click.command("switch-off")
+@as_json_option
+@_where
+def switch_off(*, as_json: bool, **flags: str | None) -> None:
+    """Have the resolver no longer ask this Archive, until it is switched on again. Its pages and
+    files answer 503 to all but signed-in people."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.storage.archive_state import MembershipFiles
+
+    settings = local_settings(flags)
+    service = _service(settings)
+    files = MembershipFiles(settings.data)
+    files.switch(on=False)
+    if not files.hold():
+        _say("off", _SERVER_TELLS, settings, as_json=as_json)
+        return
+    try:
+        after = _excluded(settings, service, files)
+    finally:
+        files.release()
+    if after is not None and after.reason is not None:
+        raise click.ClickException(f"switched off, but the resolver was not told: {after.reason}")
+    _say("off", _NO_RESOLVER if after is None else "the resolver was told", settings, as_json=as_json)
+
+
+@click.command("registration-mail")
+@click.option("--from", "sender", metavar="ADDRESS", help="Who sends it; without it `archive.admin_email`.")
+@click.option(
+    "--to", "recipient", metavar="ADDRESS", help="Who registers Archives; makes it a whole message (RFC 5322)."
+)
+@click.option(
+    "--one-form",
+    is_flag=True,
+    help="Only the lines that the standard has: without the other form, and without the public key.",
+)
+@_where
+def registration_mail(sender: str | None, recipient: str | None, *, one_form: bool, **flags: str | None) -> None:
+    """Write the e-mail that registers this Archive. It shows the registration key."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.composition.membership import MembershipIncomplete
+    from ibi.messages.key import RegistrationKey
+    from ibi.messages.registration import SUBJECT, RegistrationMail
+    from ibi.storage.key_files import KeyFiles
+    from ibi.storage.machine import MachineClocks
+
+    settings = local_settings(flags)
+    key, sender = settings.archive.registration_key, sender or settings.archive.admin_email
+    if key is None:
+        raise MembershipIncomplete(missing="archive.registration_key")
+    # The form by which the Archive is registered is the one that its requests give (R Table 7.2).
+    label, *others = _service(settings).labels
+    other = None if one_form or not others else others[0]
+    signs = None if one_form else KeyFiles(settings.data).signing_key().public
+    mail = RegistrationMail(label, RegistrationKey(key.reveal()), other, signs)
+    if recipient is None:
+        click.echo(f"{SUBJECT}\n\n{mail.body}", nl=False)
+        return
+    if sender is None:
+        raise click.UsageError("--to needs --from, or the setting archive.admin_email")
+    click.echo(mail.to_message(sender, recipient, MachineClocks().read().wall), nl=False)
+
+
+MEMBERSHIP_COMMANDS = (registration_mail, switch_off, switch_on)
+
+
+def _service(settings: Settings) -> LabelForms:
+    from ibi.storage.archive_state import ArchiveRecordFile
+
+    record = ArchiveRecordFile(settings.data).read()
+    if record is None:
+        raise click.ClickException("no Archive yet: `ibi archive init` begins one")
+    return record.service
+
+
+def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:
+    """Ask the resolver to exclude the Archive; None if no resolver is configured. The caller holds the lock."""
+    import asyncio
+
+    from ibi.composition.membership import membership_request, resolver_gateway
+    from ibi.model.membership import Membership, Phase, exclusion_of
+
+    request = membership_request(settings, settings.own_url, service)
+    if request is None or settings.resolver is None:
+        return None
+    outcome = asyncio.run(resolver_gateway(settings, settings.resolver).send(exclusion_of(request)))
+    after = Membership(Phase.EXCLUDING, known=files.read().known).after(outcome)
+    files.write(after)
+    return after
+
+
+def _say(switched: str, told: str, settings: Settings, *, as_json: bool) -> None:
+    if as_json:
+        from ibi.composition.membership import membership_status
+
+        print_json(dict(membership_status(settings)))
+    else:
+        click.echo(f"Switched {switched}; {told}.")
+
+
+# --- another address --------------------------------------------------------------------------------------------------
+
+# `ibi archive move`: the same Archive at another address (R §7.2).
+
+_NGINX = """\
+server {{
+    listen {port};
+    server_name {host};
+    return 308 {to}$request_uri;
+}}"""
+_CADDY = """\
+{old} {{
+    redir {to}{{uri}} 308
+}}"""
+
+
+@click.command()
+@click.option("--to", "url", metavar="URL", required=True, help="Where readers will reach this Archive.")
+@as_json_option
+@setting_options("data", "config")
+def move(url: str, *, as_json: bool, **flags: str | None) -> None:
+    """Have this Archive known at another host or port, with the same items and labels. The server asks its resolver for
+    one inclusion when it starts again; what the host before has to send on is printed."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.config import change_setting
+
+    settings = local_settings(flags)
+    _require_archive(settings)
+    before, after = settings.own_url, _read_url(url)
+    if os.environ.get("IBI_PUBLIC_URL"):
+        raise click.ClickException("IBI_PUBLIC_URL overrides the file of settings: set it to the new address instead")
+    file = _settings_file(settings, flags)
+    if before != after:
+        change_setting(file, "public_url", after)
+    facts = {
+        "from": before,
+        "to": after,
+        "settings": str(file),
+        "runs": _is_served(settings),
+        "content_url": settings.content_url,
+        "nginx": _redirect_of_nginx(before, after),
+        "caddy": _CADDY.format(old=before, to=after),
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts, settings)
+
+
+def _print(facts: dict[str, object], settings: Settings) -> None:
+    click.echo(f"This Archive moves from {facts['from']} to {facts['to']} ({facts['settings']}).")
+    start = "Start its server again" if facts["runs"] else f"Start its server: ibi up --data {settings.data}"
+    told = ", and it asks its resolver to be included there" if settings.resolver is not None else ""
+    click.echo(f"{start}. Its own item then leads to the new address{told}.")
+    if settings.content_url is not None:
+        click.echo(f"Files stay at {settings.content_url}: change content_url, too, if that host goes.")
+    click.echo("\nAddresses of files at the former host are in the world. Have it send them on, in nginx:\n")
+    click.echo(facts["nginx"])
+    click.echo(f"\nor in Caddy:\n\n{facts['caddy']}")
+
+
+def _redirect_of_nginx(before: str, after: str) -> str:
+    from ibi.origin import Origin
+
+    origin = Origin.of_url(before)
+    port = f"{origin.effective_port} ssl" if origin.scheme == "https" else str(origin.effective_port)
+    return _NGINX.format(port=port, host=origin.host, to=after)
+
+
+def _read_url(url: str) -> str:
+    from ibi.config.settings import setting
+
+    one = setting("public_url")
+    try:
+        return str(one.kind.read(url))
+    except ValueError as error:
+        reason = f": {error}" if str(error) else ""
+        raise click.BadParameter(f"it is {one.kind.expected}{reason}", param_hint="--to") from None
+
+
+def _require_archive(settings: Settings) -> None:
+    from ibi.storage.archive_state import ArchiveRecordFile
+
+    if ArchiveRecordFile(settings.data).read() is None:
+        raise click.ClickException("no Archive yet: `ibi archive init` begins one")
+
+
+def _settings_file(settings: Settings, flags: dict[str, str | None]) -> Path:
+    from pathlib import Path
+
+    from ibi.config import FILE_NAME
+
+    named = flags.get("config") or os.environ.get("IBI_CONFIG")
+    return Path(named) if named else settings.data / FILE_NAME
+
+
+def _is_served(settings: Settings) -> bool:
+    """Whether a server of this data directory runs."""
+    from ibi.storage.archive_state import ServedAddress
+
+    return ServedAddress(settings.data).is_claimed
 
 
 @click.group(cls=WholeHelpGroup)
@@ -32,13 +264,39 @@ for _each in (*MEMBERSHIP_COMMANDS, move):
 
 @archive.command()
 @click.option("--title", metavar="TEXT", default="Archive service", help="What the Archive's own item is called.")
+@click.option(
+    "--recover",
+    metavar="[LABEL]",
+    is_flag=False,
+    flag_value="",
+    help="Write a lost archive.json anew instead, from the item of the Archive in the store; LABEL if there are two.",
+)
 @as_json_option
 @_where
-def init(title: str, *, as_json: bool, **flags: str | None) -> None:
+def init(title: str, *, recover: str | None, as_json: bool, **flags: str | None) -> None:
     """Begin an Archive: its own service becomes an item with a label, by which resolvers will know it."""
     from ibi.cli.archive_store import local_settings
 
-    begin_and_print(local_settings(flags, settings_to_mint), title, as_json=as_json)
+    settings = local_settings(flags, settings_to_mint)
+    if recover is None:
+        begin_and_print(settings, title, as_json=as_json)
+    else:
+        _recover_and_print(settings, recover, as_json=as_json)
+
+
+def _recover_and_print(settings: Settings, label: str, *, as_json: bool) -> None:
+    from ibi.cli.archive_store import opened_store
+    from ibi.cli.item_output import links, print_links
+    from ibi.cli.options import read_label
+    from ibi.services.items.archive_beginning import recover_record
+    from ibi.storage.archive_state import FILE_NAME, ArchiveRecordFile
+
+    if (settings.data / FILE_NAME).exists():
+        raise click.ClickException(f"{settings.data / FILE_NAME} is there: nothing has to be recovered")
+    with opened_store(settings, changing=True) as store:
+        record = recover_record(store, ArchiveRecordFile(settings.data), read_label(label) if label else None)
+        item = store.find(record.service.labels[0])
+        print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
 
 
 def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
@@ -48,6 +306,7 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
     from ibi.services.items.archive_beginning import begin_archive
     from ibi.storage.archive_state import ArchiveRecordFile
     from ibi.storage.key_files import KeyFiles
+    from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.transfers import SqliteTransferLedger
 
     with opened_archive(settings, begin=True) as opened:
@@ -55,7 +314,12 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
             raise click.ClickException(f"this Archive was begun before, as {opened.record.service.labels[0]}")
         records = ArchiveRecordFile(settings.data)
         KeyFiles(settings.data).begin()
-        record = begin_archive(opened.deposits, records, settings.own_url, title, who())
+        record = begin_archive(
+            *(opened.deposits, opened.store, records, MachineClocks().read().wall),
+            public_url=settings.own_url,
+            title=title,
+            who=who(),
+        )
         with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
             ledger.keep_track()  # else the first server takes the new directory for one put back from a backup
         item = opened.store.find(record.service.labels[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -10,19 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibi.cli.acting_user import user_name
 from ibi.cli.options import settings_from
-from ibi.composition.archive_store import CATALOGUE, STORE, open_store
-from ibi.composition.minter import Acceptance, open_minter
-from ibi.composition.read_only_store import is_read_only, open_read_only
+from ibi.composition.archive_store import CATALOGUE, STORE, is_read_only, open_read_only, open_store
+from ibi.composition.minter import Acceptance, LocalLabels, open_minter
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
 from ibi.model.account import COMMAND
 from ibi.model.membership import ArchiveRecord
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.claims import ItemClaims
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Relating
-from ibi.services.minting.mint_queue import LocalLabels
+from ibi.services.items.relating import ItemClaims, Relating
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 
@@ -38,7 +35,7 @@ class _MintWhenAsked:
 
     def reserve(self, key: str | None = None) -> LabelForms:
         with open_minter(self._settings, Acceptance()) as minter:
-            return LocalLabels(minter.mint, f"cli:{getpass.getuser()}").reserve(key)
+            return LocalLabels(minter.mint, f"cli:{user_name()}").reserve(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +115,4 @@ def account_named(settings: Settings, text: str | None) -> str | None:
 
 def who() -> str:
     """Return who makes a change, for the versions of an object."""
-    return getpass.getuser()
+    return user_name()

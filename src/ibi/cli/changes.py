@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from ibi.cli.options import setting_options
+from ibi.cli.options import setting_options, settings_to_read
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
     from ibi.model.change import ChangePage, ItemChange
-    from ibi.ports.changes import ChangeFeed
+    from ibi.ports.catalog import ChangeFeed
+    from ibi.services.items.archive_store import ArchiveStore
+    from ibi.services.items.harvesting import Dump
 
 _PAGE: Final = 1_000
 _INTERVAL: Final = 0.2
@@ -33,7 +36,7 @@ def changes(after: int, *, follow: bool, as_json: bool, **flags: str | None) -> 
     """
     from ibi.cli.archive_store import local_settings, opened_store
 
-    with opened_store(local_settings(flags)) as store:
+    with opened_store(local_settings(flags, settings_to_read)) as store:
         for epoch, change in _entries(store.changes, after, follow=follow):
             if as_json:
                 print_json({"epoch": epoch, **_fields(change)})
@@ -73,3 +76,40 @@ def _fields(change: ItemChange) -> dict[str, object]:
         "listed": str(Instant(change.listed)),
         "related": change.related,
     }
+
+
+# --- `ibi dump` -------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), required=False)
+@setting_options("data", "config")
+def dump(file: Path | None, **flags: str | None) -> None:
+    """Write the public record of every item as a line of JSON, to FILE or to standard output (which is - too).
+
+    The first line says where the dump stands: the epoch of the feed of changes, and the number after which to go on
+    with it (`ibi changes --after N`). Items may change meanwhile. A FILE whose name ends with .gz is compressed; it is
+    written whole or not at all, and takes the place of one that is there.
+    """
+    from ibi.cli.archive_store import local_settings, opened_store
+
+    with opened_store(local_settings(flags, settings_to_read)) as store:
+        made = _write(store, file)
+        for label, error in made.unreadable:
+            click.echo(f"ibi: {label} is not in it: {error}", err=True)
+        position = made.position
+        click.echo(f"{made.records} records, epoch {position.epoch}, up to change {position.end}", err=True)
+
+
+def _write(store: ArchiveStore, file: Path | None) -> Dump:
+    from ibi.services.items.harvesting import Dump
+    from ibi.storage.dump_files import write_dump
+    from ibi.storage.machine import MachineClocks
+
+    made = Dump(store.changes, store.catalog, MachineClocks().read().wall)
+    if file is not None and str(file) != "-":
+        write_dump(file, made.lines())
+        return made
+    for line in made.lines():
+        click.echo(line, nl=False)
+    return made

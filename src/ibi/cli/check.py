@@ -16,10 +16,9 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.conformance.checking import CheckedServer
-    from ibi.conformance.examination import ClauseResult
-    from ibi.conformance.report import CheckReport
+    from ibi.conformance.examination import CheckReport, ClauseResult
     from ibi.transport.probe_http import ProbeSender
-    from ibi.transport.server_url import ServerUrl
+    from ibi.transport.single_request import ServerUrl
 
 _RESOLVER: Final = "J8LNKB5R7W/3FUQHC5"
 
@@ -65,7 +64,7 @@ def check(url: str, *, as_json: bool, verbose: bool, **options: object) -> None:
     """Check whether an Archive or a resolver of any make speaks the standard, clause by clause; the URL is
     http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server. Nothing is
     changed unless --write says so."""
-    from ibi.conformance.report import result_lines
+    from ibi.conformance.examination import result_lines
 
     def show(result: ClauseResult) -> None:
         for line in result_lines(result, verbose=verbose):
@@ -93,9 +92,7 @@ def _examine(
 ) -> CheckReport:
     """Make all checks, and show what each finds as soon as it is known."""
     from ibi.conformance.checking import CheckLevel
-    from ibi.conformance.examination import Examination
-    from ibi.conformance.report import CheckReport, heading
-    from ibi.conformance.survey import NotSpoken
+    from ibi.conformance.examination import CheckReport, Examination, NotSpoken, heading
 
     if archive_service is not None and not write:
         raise click.UsageError("--archive-service includes the checker in the resolver: give --write with it")
@@ -124,7 +121,7 @@ def _server(url: str) -> tuple[ServerUrl, CheckedServer]:
     """Where the server is, and what of it is to be checked."""
     from ibi.conformance.checking import CheckedServer
     from ibi.transport.errors import InvalidServer
-    from ibi.transport.server_url import ServerUrl
+    from ibi.transport.single_request import ServerUrl
 
     try:
         where = ServerUrl.parse(url if "://" in url else f"http://{url}")
@@ -153,8 +150,7 @@ def _sender(
 ) -> Iterator[ProbeSender]:
     """What sends the requests; with an Archive of the checker's own beside it, if there is to be one."""
     from ibi.conformance.checking import MemberIdentity
-    from ibi.transport.probe_http import ProbeSender
-    from ibi.transport.probe_listener import listening
+    from ibi.transport.probe_http import ProbeSender, listening
 
     if service is None:
         yield ProbeSender(where)

@@ -41,7 +41,7 @@ def claims(
 ) -> None:
     """List the claims that wait for an answer, or answer one: an edition, a translation or metadata of an item that
     belongs to another account or is kept by another Archive, or a review."""
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
 
     if (accept and decline) or (accepted and declined):
         raise click.UsageError("give --accept or --decline" if accept else "give --accepted or --declined")
@@ -59,7 +59,7 @@ def claims(
 
 def _claimant(text: str) -> Label | str:
     """An item; or something by its address, if that is no link to an item."""
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
     from ibi.errors import InvalidInput
 
     try:
@@ -78,7 +78,7 @@ def _listed(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
     from ibi.archive.related_items import ClaimState
     from ibi.cli.archive_store import opened_archive, opened_remote_claims
     from ibi.model.notification import RemoteClaimState
-    from ibi.services.items.claims import claim_document
+    from ibi.services.items.relating import claim_document
     from ibi.services.notifications.answering import received_document, sent_document
 
     with opened_archive(settings) as archive:

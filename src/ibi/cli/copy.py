@@ -1,4 +1,5 @@
-"""`ibi copy`: items of other Archives, kept here as Copies."""
+"""Items of other Archives, kept here as Copies: `ibi copy` brings them, `ibi refresh` makes them what their Originals
+are now, `ibi drop` removes one and leaves nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.labels import read_label
-from ibi.cli.options import setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.options import read_label, setting_options, settings_from
+from ibi.cli.output import as_json_option, each, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
@@ -113,3 +113,71 @@ def _words(brought: Brought) -> str:
     if brought.item.original_tombstone is not None:
         return "deleted at its Original"
     return "copied" if brought.is_new else "refreshed"
+
+
+# --- `ibi refresh` ----------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("labels", metavar="[IBI|URL]...", nargs=-1)
+@from_option
+@token_option
+@as_json_option
+@setting_options("data", "config", "server")
+def refresh(
+    labels: tuple[str, ...], source: str | None, source_token: str | None, *, as_json: bool, **flags: str | None
+) -> None:
+    """Refresh Copies from where they were taken, or from where their Originals are now: those that are named, or all of
+    them. One whose Original was deleted keeps its bytes, and says so."""
+    settings = settings_from(**flags)
+    named = [read_label(text) for text in labels]
+    source_token = token_given(settings, source_token)
+    if settings.is_remote:
+        from ibi.cli.remote_copies import copy_remotely, remote_copies
+
+        copy_remotely(settings, named or remote_copies(settings), source, source_token, as_json=as_json)
+        return
+    from ibi.cli.archive_store import opened_store
+    from ibi.vocabulary import State
+
+    with opened_store(settings) as store:
+        if not named:
+            named = [item.rep for item in store.catalog.items() if item.state is State.COPY]
+        for label in named:
+            if store.find(label).state is not State.COPY:
+                raise click.ClickException(f"{label} is no Copy: its {store.find(label).state.value} is here")
+    copy_here(settings, named, source, source_token, as_json=as_json)
+
+
+# --- `ibi drop` -------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("labels", metavar="IBI|URL...", nargs=-1, required=True)
+@setting_options("data", "config", "server", "token")
+def drop(labels: tuple[str, ...], **flags: str | None) -> None:
+    """Remove Copies, bytes and all. The Originals stay where they are; an Original here is refused."""
+    settings = settings_from(**flags)
+    if settings.is_remote:
+        from ibi.cli.remote_copies import drop_remotely
+
+        each(labels, lambda text: drop_remotely(settings, read_label(text)), _tell_dropped)
+        return
+    from ibi.cli.archive_store import opened_store, who
+    from ibi.composition.copies import copying_here
+    from ibi.storage.archive_state import ArchiveRecordFile
+    from ibi.storage.machine import MachineClocks
+
+    with opened_store(settings, changing=True) as store:
+        copying = copying_here(settings, store, ArchiveRecordFile(settings.data).read(), MachineClocks())
+
+        def drop_one(text: str) -> str:
+            label = read_label(text)
+            copying.drop(label, who())
+            return label.spelling
+
+        each(labels, drop_one, _tell_dropped)
+
+
+def _tell_dropped(label: str) -> None:
+    click.echo(f"{label} is dropped: no Copy of it is here any more")

@@ -14,7 +14,7 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.services.items.file_selection import Gathered
+    from ibi.services.items.deposit_parts import Gathered
 
 
 WHERE = ("data", "config", "server", "token")
@@ -48,7 +48,7 @@ def deposit(
     **given: Any,
 ) -> None:
     """Keep files or folders, or a Web service, as an item with a label that lasts."""
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
 
     settings = settings_to_mint(**{name: given.pop(name) for name in WHERE})
     if draft is not None:
@@ -74,7 +74,7 @@ def deposit(
     from ibi.cli.archive_store import account_named, opened_archive, who
     from ibi.cli.item_output import links, print_links, progress
     from ibi.model.item import Draft
-    from ibi.services.items.file_selection import unread_files
+    from ibi.services.items.deposit_parts import unread_files
 
     account = account_named(settings, owner)
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
@@ -120,7 +120,7 @@ def refuse_owner(owner: str | None) -> None:
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
     """Return the files at these paths; report the files that were left out."""
-    from ibi.services.items.file_selection import gather
+    from ibi.services.items.deposit_parts import gather
 
     found = gather(paths, hidden=hidden)
     if found.passed_over:

@@ -1,8 +1,8 @@
-"""`ibi explain`: who named an item, where and when, read from its label."""
+"""`ibi explain`: who named an item, where and when, read from its label. `ibi url`: the parts of a persistent URL."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -10,6 +10,9 @@ from ibi.cli.output import as_json_option, each, print_json, print_lines
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
 from ibi.label import Ibip, Label, RepositoryName, parse_any
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
+
+if TYPE_CHECKING:
+    from ibi.persistent_url import PersistentUrl
 
 
 @click.command()
@@ -84,3 +87,47 @@ def _other_suffix(label: Label) -> str | None:
         return mount_suffix_of_ibip(label.instant)
     except InvalidLabel:
         return None
+
+
+# --- `ibi url` --------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("urls", metavar="URL...", nargs=-1, required=True)
+@as_json_option
+def url(urls: tuple[str, ...], *, as_json: bool) -> None:
+    """Take persistent URLs apart, with or without a host: which item, what of it, which file."""
+    from ibi.persistent_url import PersistentUrl
+
+    each(urls, PersistentUrl.parse, _show_url_json if as_json else _show_url)
+
+
+def _show_url_json(parsed: PersistentUrl) -> None:
+    print_json(
+        {
+            "label": str(parsed.label),
+            "modifier": parsed.relation.modifier,
+            "verbs": list(parsed.relation.verbs),
+            "qualifier": parsed.relation.qualifier,
+            "file_path": parsed.file_path,
+            "file_list": parsed.file_list,
+            "required_original": parsed.required_original,
+            "language": parsed.language,
+            "query": parsed.query,
+        }
+    )
+
+
+def _show_url(parsed: PersistentUrl) -> None:
+    lines = {
+        "label": str(parsed.label),
+        "modifier": parsed.relation.modifier,
+        "verbs": " ".join(parsed.relation.verbs),
+        "qualifier": parsed.relation.qualifier,
+        "file": parsed.file_path or "",
+        "wanted": "the list of files" if parsed.file_list else "",
+        "state": "the Original and no Copy" if parsed.required_original else "",
+        "language": parsed.language or "",
+        "query": parsed.query_string,
+    }
+    print_lines(str(parsed), {name: value for name, value in lines.items() if value})

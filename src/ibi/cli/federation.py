@@ -41,6 +41,12 @@ _SITES: Final = {
     _HOME: "Archive of the Amazon",
 }
 """In the order in which they are begun."""
+_STEPS: Final = {
+    "copied": "depositing an item, and making a Copy of it",
+    "moved": "depositing an item, and moving it to another Archive",
+    "disputed": "putting an item back in another Archive, which disputes it from then on",
+}
+"""What is done, for those who wait."""
 _PATIENCE: Final = 60.0
 
 
@@ -127,6 +133,7 @@ def run_federation(data: Path, port: int) -> None:
 
         story = _Story(home, sites)
         for name in _SITES:
+            click.echo(f"ibi: starting {_SITES[name]} ({len(sites) + 1} of {len(_SITES)})", err=True)
             sites[name] = _known_site(home / name) or _begin(home / name, *_first_settings(name, port, sites, story))
             running.enter_context(_up(sites[name], home))
             story.join(sites[name])
@@ -282,6 +289,8 @@ class _Story:
 
     def _once(self, step: str, make: Callable[[], str]) -> None:
         if step not in self.labels:
+            if step in _STEPS:
+                click.echo(f"ibi: {_STEPS[step]}", err=True)
             self.labels[step] = make()
             write_durably(self._home / _STORY, json.dumps(self.labels, indent=1).encode() + b"\n")
 

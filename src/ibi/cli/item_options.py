@@ -16,8 +16,7 @@ from ibi.languages import LanguageTag
 from ibi.model.alternate import parse_alternate
 from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
-from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, Text
-from ibi.model.metadata_dates import checked_date
+from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, Text, checked_date
 from ibi.model.visibility import Visibility, network
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -79,6 +78,13 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         help="A JSON file that describes it, as a draft is described over HTTP; other flags outrank it.",
     ),
+    click.option(
+        "--from",
+        "record_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A record of it in BibTeX, RIS, CSL-JSON, or the JSON of a DOI; other flags outrank it.",
+    ),
     click.option("--license", "licence", metavar="LICENCE", help="An SPDX identifier such as CC-BY-4.0, or a URL."),
     click.option(
         "--alternate",
@@ -136,6 +142,10 @@ def described(draft: Draft, given: dict[str, Any]) -> Draft:
         from ibi.cli.metadata_file import described_by_file
 
         draft = described_by_file(draft, given["metadata_file"])
+    if given["record_file"] is not None:
+        from ibi.cli.metadata_file import described_by_record
+
+        draft = described_by_record(draft, given["record_file"])
     language = given["language"]
     return replace(
         draft,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,12 +49,16 @@ def replace(*, resolver: bool, as_json: bool, **flags: str | None) -> None:
     from ibi.cli.archive_store import local_settings
     from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles
 
-    files = KeyFiles(local_settings(flags).data, RESOLVER if resolver else ARCHIVE)
+    settings = local_settings(flags)
+    files = KeyFiles(settings.data, RESOLVER if resolver else ARCHIVE)
     if not files.is_begun:
         raise click.ClickException("there is no key yet: one is made by `ibi init`, or at the first start")
     former = files.former()
     new = files.replace().public
     before = next((each for each in files.former() if each not in former), None)
+    _note(
+        settings, "replace key", RESOLVER if resolver else ARCHIVE, f"{before or 'one that could not be read'} -> {new}"
+    )
     if as_json:
         print_json({"key": str(new), "former": None if before is None else str(before)})
         return
@@ -74,7 +79,20 @@ def forget_resolver(**flags: str | None) -> None:
         raise click.ClickException("this Archive has no other resolver: the setting `resolver` names one")
     if not ResolverKeyFile(settings.data).forget(settings.resolver.rstrip("/")):
         raise click.ClickException(f"no key of {settings.resolver} is known")
+    _note(settings, "forget key", "known resolver", settings.resolver)
     click.echo(f"The key of {settings.resolver} is forgotten.")
+
+
+def _note(settings: Settings, act: str, whose: str, detail: str) -> None:
+    """Tell the audit log: who could read a key may have left, and when it was replaced is asked later."""
+    from ibi.instant import Instant
+    from ibi.model.account import AuditEntry
+    from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.machine import MachineClocks
+
+    now = Instant(MachineClocks().read().wall.seconds)
+    with closing(FileAuditLog(settings.data)) as audit:
+        audit.append([AuditEntry(now, act, f"key:{whose.replace(' ', '-')}", detail=detail)])
 
 
 def _remote_facts(settings: Settings) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""`--metadata FILE.json`: a description of an item in a file, for the commands that deposit and update one.
+"""`--metadata FILE.json` and `--from FILE`: a description of an item in a file, for the commands that deposit and
+update one: as ours, or as a record of another system.
 
-It is what a draft is described by over HTTP, or the elements of its `metadata` alone. Elements that it names take the
+Ours is what a draft is described by over HTTP, or the elements of its `metadata` alone. Elements that it names take the
 place of what there was, and null or an empty list removes them; what it does not name stays.
 """
 
@@ -10,15 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from ibi.errors import IbiError
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft
 from ibi.model.json_fields import decode_document
-from ibi.model.metadata import DC_ELEMENTS
+from ibi.model.metadata_json import METADATA_MEMBERS
 from ibi.safe_text import printable
 from ibi.web.api.record_requests import MOST_JSON, parse_description
 
-_ELEMENTS: Final = frozenset({*DC_ELEMENTS, "licence", "resource_type"})
+_ELEMENTS: Final = frozenset(METADATA_MEMBERS)
 _MEMBERS: Final = ("metadata", "language", "visibility", "alternates")
 _BY_FLAG: Final = {
     "target": "--target",
@@ -51,15 +54,44 @@ def described_by_file(draft: Draft, path: Path) -> Draft:
     return replace(draft, metadata=replace(draft.metadata, **values), **others)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """The document, with the elements under `metadata` however the file has them."""
+def described_by_record(draft: Draft, path: Path) -> Draft:
+    """`draft` with what a record of another system says of it: elements that the record has take the place of what
+    there was. What it says and has no place here is reported."""
+    from ibi.archive.importing.reading import read_records
+
+    try:
+        found = read_records(_read_bytes(path, 4 * MOST_JSON).decode())
+    except UnicodeDecodeError:
+        raise _refusal(path, "it is not text in UTF-8.") from None
+    except InvalidMetadataFile:
+        raise
+    except IbiError as error:
+        raise _refusal(path, str(error)) from error
+    if len(found) > 1:
+        raise _refusal(path, f"it has {len(found)} records, and an item is described by one.")
+    (record,) = found
+    if record.passed_over:
+        named = ", ".join(map(printable, record.passed_over[:20]))
+        click.echo(f"ibi: left out of {printable(str(path))}: {named}", err=True)
+    values = {name: value for name in METADATA_MEMBERS if (value := getattr(record.metadata, name))}
+    metadata = replace(draft.metadata, **values)
+    return replace(draft, metadata=metadata, language=record.language or draft.language)
+
+
+def _read_bytes(path: Path, most: int) -> bytes:
     try:
         with path.open("rb") as file:
-            body = file.read(MOST_JSON + 1)
+            body = file.read(most + 1)
     except OSError as error:
         raise _refusal(path, f"it cannot be read: {error.strerror or error}.") from None
-    if len(body) > MOST_JSON:
-        raise _refusal(path, f"it has more than {MOST_JSON} bytes.")
+    if len(body) > most:
+        raise _refusal(path, f"it has more than {most} bytes.")
+    return body
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The document, with the elements under `metadata` however the file has them."""
+    body = _read_bytes(path, MOST_JSON)
     try:
         found = decode_document(body)
     except InvalidDocument as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ibi.cli.acting_user import user_name
 from ibi.cli.options import setting_options, settings_from, settings_to_mint
 from ibi.cli.output import as_json_option, print_json
 from ibi.config import Settings
@@ -91,7 +91,7 @@ def _with_data_directory(
             return
 
         def batch(size: int, part_key: str | None) -> Iterator[_Labels]:
-            share = minter.mint(size, f"cli:{getpass.getuser()}", part_key)
+            share = minter.mint(size, f"cli:{user_name()}", part_key)
             for each in share.labels():
                 yield _Labels(each.rep, each.ibip, str(each.instant), share.batch.sandbox)
 

@@ -1,4 +1,4 @@
-"""Flags that several commands share. Their help comes from the settings' declarations."""
+"""Flags and arguments that several commands share. The help of flags comes from the settings' declarations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from ibi.cli.acting_user import act_as_owner
 from ibi.config import Settings, load_settings, setting
+from ibi.errors import InvalidLabel, InvalidPersistentUrl
+from ibi.label import Label, parse
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -21,6 +24,14 @@ class WholeHelpGroup(click.Group):
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in found if one is not None])
+
+
+jobs_option = click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    help="How many processes share the work; without it one for each processor, if there is enough to do.",
+)
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
@@ -40,7 +51,7 @@ def settings_from(**flags: str | None) -> Settings:
     """Load the settings of a command that asks a server or works on an existing data directory."""
     settings = settings_to_begin(**flags)
     if not settings.is_remote:
-        _require_data(settings)
+        require_data(settings)
     return settings
 
 
@@ -48,28 +59,68 @@ def settings_to_mint(**flags: str | None) -> Settings:
     """Load the settings of a command that mints: with an identity, it may create the data directory."""
     settings = settings_to_begin(**flags)
     if not settings.is_remote and settings.identity() is None:
-        _require_data(settings)
+        require_data(settings)
     return settings
 
 
 def settings_to_begin(**flags: str | None) -> Settings:
-    """Load the settings of a command that may create the data directory; report variables that look misspelled.
+    """Load the settings of a command that may create the data directory."""
+    settings = settings_to_listen(**flags)
+    enter_data(settings)
+    return settings
 
-    From here on, the files that this process creates are open to its owner and to those to whom the data directory is
-    open.
-    """
+
+def settings_to_read(**flags: str | None) -> Settings:
+    """Load the settings of a command that asks a server, or only reads an existing data directory: as any user may."""
+    settings = settings_to_listen(**flags)
+    if not settings.is_remote:
+        enter_data(settings, reading=True)
+        require_data(settings)
+    return settings
+
+
+def settings_to_restore(**flags: str | None) -> Settings:
+    """Load the settings of the command that puts a data directory back, or goes on with that."""
+    settings = settings_to_listen(**flags)
+    enter_data(settings, restoring=True)
+    return settings
+
+
+def settings_to_listen(**flags: str | None) -> Settings:
+    """Load the settings of a server, which calls `enter_data` once it listens: root alone may on some ports. Report
+    variables that look misspelled."""
     settings = load_settings(flags, os.environ)
-    _shut_out_others(settings.data)
     for hint in settings.hints:
         click.echo(f"ibi: {hint}", err=True)
     return settings
 
 
-def _require_data(settings: Settings) -> None:
+def enter_data(settings: Settings, *, reading: bool = False, restoring: bool = False) -> None:
+    """Work on the data directory as its owner, or refuse to; see `act_as_owner`.
+
+    From here on, the files that this process creates are open to its owner and to those to whom the data directory is
+    open.
+    """
+    if not settings.is_remote:
+        act_as_owner(settings.data, reading=reading)
+        if not restoring:
+            _require_whole(settings.data)
+    _shut_out_others(settings.data)
+
+
+def require_data(settings: Settings) -> None:
     """Refuse a missing data directory: creating it after a typing error would look like a loss of all data."""
     if not settings.data.is_dir():
         made = "`ibi init` makes one, and `ibi up` one to try things out"
         raise click.ClickException(f"there is no data directory {settings.data}: name one with --data; {made}")
+
+
+def _require_whole(data: Path) -> None:
+    """Refuse a directory that is being restored: parts of it may be missing, and its clock does not stand right."""
+    from ibi.model.backup import RESTORE_MARK
+
+    if (data / RESTORE_MARK).exists():
+        raise click.ClickException(f"{data} is not restored to its end: run `ibi restore` again, which goes on")
 
 
 def _shut_out_others(data: Path) -> None:
@@ -78,3 +129,30 @@ def _shut_out_others(data: Path) -> None:
     except OSError:
         opened_to = 0  # this process creates it, if it is created at all
     os.umask(os.umask(0o077) | (0o077 & ~opened_to))
+
+
+# --- items ------------------------------------------------------------------------------------------------------------
+
+# The item that a person names on the command line: by a label, or by a link to it.
+
+_ELSEWHERE = "it leads from the item to another, or to a part of it; if the item itself is meant, give {label}"
+
+
+def read_label(text: str) -> Label:
+    """The label in `text`, which is one or is a persistent URL with one. `InvalidLabel` or `InvalidPersistentUrl` if
+    it is neither, or leads from the item to another or to a part of it: what is changed or shown is the item that is
+    named, and none other."""
+    try:
+        return parse(text)
+    except InvalidLabel as reason:
+        from ibi.persistent_url import PersistentUrl
+
+        try:
+            link = PersistentUrl.parse(text)
+        except InvalidPersistentUrl:
+            if "://" in text:
+                raise
+            raise reason from None
+        if link.relation.steps or link.file_path is not None or link.file_list:
+            raise InvalidPersistentUrl(text, 0, _ELSEWHERE, label=str(link.label)) from None
+        return link.label

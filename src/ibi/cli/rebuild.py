@@ -9,20 +9,22 @@ from pathlib import Path
 
 import click
 
-from ibi.cli.options import setting_options
+from ibi.cli.options import jobs_option, setting_options
 from ibi.cli.output import as_json_option, print_json
 
-_EMPTIED = ("accounts", "people", "registry", "subscriptions")
+_EMPTIED = ("accounts", "collections", "people", "registry", "subscriptions")
 
 
 @click.command()
 @click.option("--empty", type=click.Choice(_EMPTIED), help="Set this database aside instead, and begin an empty one.")
+@jobs_option
 @as_json_option
 @setting_options("data", "config", "server", "token")
-def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
+def rebuild(*, empty: str | None, jobs: int | None, as_json: bool, **flags: str | None) -> None:
     """Make the catalogue anew from the store alone. A server may go on working meanwhile."""
     from ibi.cli.archive_store import local_settings
     from ibi.composition.archive_store import STORE, rebuild_catalogue
+    from ibi.composition.store_workers import reading_workers
 
     data = local_settings(flags).data
     if empty is not None:
@@ -30,8 +32,8 @@ def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
         return
     if not (data / STORE).is_dir():
         raise click.ClickException(f"nothing was deposited in {data} yet")
-    with _progress() as on_item:
-        listed = rebuild_catalogue(data, on_item)
+    with reading_workers(data, jobs) as read_ahead, _progress() as on_item:
+        listed = rebuild_catalogue(data, on_item, read_ahead)
     kept = listed.looked_at - len(listed.unreadable)
     for name, error in listed.unreadable:
         click.echo(f"ibi: {name}: {error}", err=True)

@@ -42,7 +42,7 @@ def relate(
 ) -> None:
     """Say which item is the next edition, a translation or the metadata of this one, wherever it is kept."""
     from ibi.cli.item_output import links, print_item
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
     from ibi.languages import LanguageTag
 
     this = read_label(label)

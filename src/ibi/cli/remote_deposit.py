@@ -17,6 +17,7 @@ import click
 from ibi.archive.drafts import MOST_FILES, TooManyFiles
 from ibi.cli.item_options import described
 from ibi.cli.item_output import Links, print_links, print_updated, progress
+from ibi.cli.output import print_json, print_lines
 from ibi.cli.remote_items import item_of, records_client
 from ibi.cli.update import to_remove, without_alternates
 from ibi.config import Settings
@@ -26,7 +27,7 @@ from ibi.model.content import Copy
 from ibi.model.draft_record import Description, description_document, read_description
 from ibi.model.item import Draft, Item
 from ibi.model.visibility import Visibility
-from ibi.services.items.file_selection import Gathered
+from ibi.services.items.deposit_parts import Gathered
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
@@ -59,8 +60,23 @@ def remote_deposit(
         with _draft(client, lambda: client.begin(body), "ibi deposit", keeps=True) as draft:
             _send(client, draft, found, "depositing")
             published = client.publish(draft["id"], key=key)
-    print_links("; ".join(description.metadata.titles()), _links(published), as_json=as_json)
+    title = "; ".join(description.metadata.titles())
+    if _print_submitted(title, published, as_json=as_json):
+        return
+    print_links(title, _links(published), as_json=as_json)
     _warn(published)
+
+
+def _print_submitted(title: str, published: dict[str, Any], *, as_json: bool) -> bool:
+    """Whether a librarian has to look at it first, which is told then."""
+    if published.get("review") != "submitted":
+        return False
+    draft = one_line(str(published.get("id")))
+    if as_json:
+        print_json({"draft": draft, "review": "submitted"})
+    else:
+        print_lines(title, {"draft": draft, "review": "submitted: it waits for a librarian"})
+    return True
 
 
 def _deposit_whole(
@@ -85,8 +101,9 @@ def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: st
     with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", keeps=True) as draft:
         _send_missing(client, draft, found, "depositing")
         published = client.publish(draft["id"], key=key)
-    titles = _described(draft, settings).metadata.titles()
-    print_links("; ".join(titles), _links(published), as_json=as_json)
+    title = "; ".join(_described(draft, settings).metadata.titles())
+    if not _print_submitted(title, published, as_json=as_json):
+        print_links(title, _links(published), as_json=as_json)
 
 
 def _send_missing(client: RecordsClient, draft: DraftInHand, found: Gathered, what: str) -> None:
@@ -169,6 +186,8 @@ def _find_draft_of(client: RecordsClient, item: Item, draft_id: str) -> dict[str
 
 
 def _print_updated(description: Description, published: dict[str, Any], *, as_json: bool) -> None:
+    if _print_submitted("; ".join(description.metadata.titles()), published, as_json=as_json):
+        return
     removed = [str(path) for path in published.get("removed", ())]
     version = int(str(published.get("version", 0)))
     print_updated("; ".join(description.metadata.titles()), _links(published), version, removed, as_json=as_json)

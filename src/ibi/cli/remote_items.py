@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ibi.cli.item_output import Links
-from ibi.cli.labels import read_label
+from ibi.cli.options import read_label
 from ibi.config import Settings
 from ibi.errors import InvalidInput
 from ibi.label import Label

@@ -1,19 +1,26 @@
-"""Resolve persistent URLs for a command, with the data directory itself or through a server."""
+"""Persistent URLs resolved for a command, with the data directory itself or through a server. `ibi resolve`: where
+persistent links lead today. `ibi trace`: whom a resolver asks, what each says, and why one answer is taken."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, each, print_json
 from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.persistent_url import PersistentUrl
+from ibi.safe_text import printable
 
 if TYPE_CHECKING:
-    from ibi.services.resolving.resolved import Resolved
+    from ibi.services.resolving.resolution_runner import Resolved
     from ibi.services.resolving.resolver_service import ResolverService
+    from ibi.transport.resolver_gateway import ResolverClient
 
 
 class NotResolved(IbiError):
@@ -33,7 +40,7 @@ class Resolutions(Protocol):
 @contextmanager
 def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
     if settings.is_remote:
-        from ibi.transport.resolver_clients import ResolverClient
+        from ibi.transport.resolver_gateway import ResolverClient
 
         token = None if settings.token is None else settings.token.reveal()
         yield _Remote(ResolverClient(settings.server or "", token))
@@ -56,14 +63,20 @@ async def _opened(settings: Settings) -> AsyncIterator[ResolverService]:
 
 
 class _Remote:
-    def __init__(self, client: Resolutions) -> None:
-        self._client = client
+    def __init__(self, client: ResolverClient, *, follows: bool = True) -> None:
+        """An Archive that leaves links to its resolver is followed there, if it `follows`, and no further."""
+        self._client, self._follows = client, follows
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
-        from ibi.transport.errors import ServerRefused
+        from ibi.transport.errors import ServerRefused, UnexpectedAnswer
 
         try:
             return self._client.record(url)
+        except UnexpectedAnswer:
+            found = self._client.find_resolver(url) if self._follows else None
+            if found is None:
+                raise
+            return {"url": found} if isinstance(found, str) else _Remote(found, follows=False).record(url)
         except ServerRefused as refusal:
             if refusal.problem is None:
                 raise
@@ -71,7 +84,15 @@ class _Remote:
         raise NotResolved(url=url.text("", keep_spelling=True), said=said)
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        return self._client.trace(url)
+        from ibi.transport.errors import UnexpectedAnswer
+
+        try:
+            return self._client.trace(url)
+        except UnexpectedAnswer:
+            found = self._client.find_resolver(url)
+            if found is None or isinstance(found, str):
+                raise
+            return found.trace(url)
 
 
 class _Local:
@@ -80,7 +101,7 @@ class _Local:
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
         from ibi.resolver.outcome import Redirect
-        from ibi.web.pages.language import translations
+        from ibi.web.pages.reader import translations
         from ibi.web.resolver.alerts import alert_about
         from ibi.web.resolver.records import resolved_record
 
@@ -101,3 +122,81 @@ class _Local:
         # The client is the user of this machine.
         clients = (IPv4Address("127.0.0.1"),)
         return self._runner.run(self._resolving.resolve(url, clients, base=self._base, fresh=True))
+
+
+# --- `ibi resolve` ----------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("links", metavar="LABEL_OR_URL...", nargs=-1, required=True)
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def resolve(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Print the address to which each link leads at the moment, as a reader would be sent there."""
+    with opened_resolutions(settings_from(**flags)) as resolutions:
+        each(
+            links,
+            lambda link: resolutions.record(PersistentUrl.parse(link)),
+            lambda record: print_json(record) if as_json else click.echo(printable(str(record["url"]))),
+        )
+
+
+# --- `ibi trace` ------------------------------------------------------------------------------------------------------
+
+_OF_THE_ARCHIVE: Final = frozenset({"archiveaddress", "ibi.archiveservice", "ibi.platformsoftware"})
+
+
+@click.command()
+@click.argument("links", metavar="LABEL_OR_URL...", nargs=-1, required=True)
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def trace(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Show how each link is resolved: every question, every Archive asked, how long it took and what it said."""
+    with opened_resolutions(settings_from(**flags)) as resolutions:
+        each(
+            links,
+            lambda link: resolutions.trace(PersistentUrl.parse(link)),
+            print_json if as_json else _show,
+        )
+
+
+def _show(record: Mapping[str, Any]) -> None:
+    for line in _lines(record):
+        # Text from another server must not move the cursor.
+        click.echo(printable(line))
+
+
+def _lines(record: Mapping[str, Any]) -> list[str]:
+    lines = [str(record["persistent_url"])]
+    width = max((len(str(one["address"])) for hop in record["hops"] for one in hop["archives"]), default=0)
+    for hop in record["hops"]:
+        after = "" if hop["parent"] is None else f", after {hop['parent'] + 1}"
+        lines.append(f"  {hop['number'] + 1}  {hop['label']}{hop['relation']}  ({hop['reason']}{after})")
+        for one in hop["archives"]:
+            lines.append(f"     {one['address']:<{width}}  {_took(one):>10}  {_became(one)}")
+            lines += [f"       {name} {value}" for name, value in _said(one)]
+            lines += [f"       ({left['name']} was left out: {left['why']})" for left in one.get("left_out", ())]
+    found = record["said"] or record["url"]
+    return [*lines, f"  → {found}  in {_milliseconds(record['seconds'])}"]
+
+
+def _took(one: Mapping[str, Any]) -> str:
+    return "–" if one["seconds"] is None else _milliseconds(one["seconds"])
+
+
+def _said(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the pairs of an answer, without those that name the Archive and are in every answer."""
+    said: Mapping[str, Any] = one["said"] or {}
+    return [(name, str(value)) for name, value in sorted(said.items()) if name not in _OF_THE_ARCHIVE]
+
+
+def _became(one: Mapping[str, Any]) -> str:
+    from ibi.web.pages.words import RULES
+
+    rule = one["broken_rule"] and RULES.get(str(one["broken_rule"]), str(one["broken_rule"]))
+    reasons = (one["why"], one["failure"], rule or one.get("because"), one.get("stands_in"))
+    return ": ".join(str(each) for each in reasons if each)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{float(seconds) * 1000:.1f} ms"

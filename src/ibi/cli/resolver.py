@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from ibi.cli.disputes import DISPUTE_COMMANDS
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
@@ -16,8 +15,58 @@ if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.services.membership.archive_admin import ApplicationWords, ChangeWords
 
-
 _where = setting_options("data", "config", "server", "token")
+
+# --- disputes ---------------------------------------------------------------------------------------------------------
+
+# `ibi resolver disputes|settle`: second claims to an Original, and the administrator's word on them (E93).
+
+
+@click.command()
+@click.option("--all", "settled", is_flag=True, help="List those that are settled, too.")
+@as_json_option
+@_where
+def disputes(*, settled: bool, as_json: bool, **flags: str | None) -> None:
+    """List the Originals that a second Archive claims. Links lead to the known holder; `ibi resolver settle` says who
+    is right."""
+    from ibi.cli.archive_store import who
+    from ibi.composition.resolver_site import open_disputes
+
+    with open_disputes(settings_from(**flags), who()) as source:
+        _print(source.list_disputes(settled=settled), as_json=as_json)
+
+
+@click.command()
+@click.argument("label", metavar="LABEL")
+@click.option("--holder", metavar="SERVICE_IBI", required=True, help="The Archive that holds the Original.")
+@as_json_option
+@_where
+def settle(label: str, holder: str, *, as_json: bool, **flags: str | None) -> None:
+    """Say which of the Archives that claim an item holds its Original. Links lead there from now on."""
+    from ibi.cli.archive_store import who
+    from ibi.composition.resolver_site import open_disputes
+
+    with open_disputes(settings_from(**flags), who()) as source:
+        _print(source.settle_dispute(label, holder), as_json=as_json)
+
+
+def _print(found: list[dict[str, Any]], *, as_json: bool) -> None:
+    for each in found:
+        if as_json:
+            print_json(each)
+        else:
+            click.echo(printable(_line(each)))
+
+
+def _line(dispute: dict[str, Any]) -> str:
+    state = f"settled ({dispute.get('settled')})" if dispute.get("settled") else "open"
+    claimed = f"{dispute.get('claimant')} claims {dispute.get('claim')}, last {dispute.get('last_seen')}"
+    return f"{dispute.get('label')}  {state}  held by {dispute.get('holder')}; {claimed}"
+
+
+DISPUTE_COMMANDS = (disputes, settle)
+
+
 _admin_mail = click.option(
     "--admin-mail", metavar="ADDRESS", help="Who runs the Archive, and is told that it is registered."
 )
@@ -169,13 +218,15 @@ def _belief_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("given on to", " → ".join(found["successors"])))
     if found.get("given_on"):
         lines.append(("Originals given on", str(found["given_on"])))
+    if (deleted := found.get("deleted")) is not None:
+        when = f"on {deleted['when']}, " if deleted.get("when") else ""
+        lines.append(("deleted", f"{when}as {deleted.get('archive')} said"))
     if found.get("vouched"):
         lines.append(("vouched for", ", ".join(found["vouched"])))
     for claim in found.get("claims", ()):
-        text = (
-            f"{claim.get('claimant')} claims {claim.get('claim')} of {claim.get('label')}, against {claim.get('home')}"
-        )
-        lines.append(("contradicted", f"{text}, {claim.get('times')} times, last {claim.get('last_seen')}"))
+        text = f"{claim.get('claimant')} claims {claim.get('claim')} of {claim.get('label')}"
+        seen = f"{claim.get('times')} times, last {claim.get('last_seen')}"
+        lines.append(("contradicted", f"{text}, against {claim.get('home')}, {seen}"))
     return [(name, printable(text)) for name, text in lines]
 
 
@@ -249,6 +300,7 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
 )
 @click.option("--successor", metavar="SERVICE_IBI", help="Another Archive, to speak for this one, which is gone.")
 @click.option("--no-successor", is_flag=True, help="No Archive speaks for this one any more.")
+@click.option("--lost/--not-lost", default=None, help="It is lost, and its successor may take its Originals; or not.")
 @click.option("--host", "add_hosts", metavar="HOST", multiple=True, help="Its URLs may lead there; repeatable.")
 @click.option("--remove-host", "remove_hosts", metavar="HOST", multiple=True, help="No longer; repeatable.")
 @click.option("--allow-network", "allow", metavar="CIDR", multiple=True, help="It may be dialled there; repeatable.")
@@ -388,7 +440,7 @@ def _remarks(archive: dict[str, object]) -> str:
     if isinstance(prefixes, list) and prefixes:
         found.append(f"home of {', '.join(map(str, prefixes))}")
     if archive.get("successor"):
-        found.append(f"succeeded by {archive['successor']}")
+        found.append(f"{'lost, and ' if archive.get('lost') else ''}succeeded by {archive['successor']}")
     if archive.get("key"):
         found.append(f"signs with {archive['key']}")
     if isinstance(pending, dict):

@@ -1,33 +1,142 @@
-"""`ibi restore`: an earlier version of an item becomes its newest.
-
-Short, because each command has a module of its name, which alone is imported for it.
-"""
+"""`ibi restore`: a data directory from its backup, or an earlier version of an item as its newest."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from ibi.cli.options import setting_options, settings_from
-from ibi.cli.output import as_json_option
+from ibi.cli.options import read_label, setting_options, settings_from, settings_to_restore
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.composition.backups import PutBack
+    from ibi.config import Settings
+    from ibi.instant import Instant
+
+_SHOWN = 20
+"""Items that are newer than the backup, as far as they are listed for people; JSON has all."""
 
 
 @click.command()
-@click.argument("label", metavar="LABEL")
+@click.argument("place", metavar="PLACE|LABEL")
 @click.option(
     "--version",
     "number",
     metavar="N",
     type=click.IntRange(min=1),
-    required=True,
-    help="As `ibi versions` numbers them.",
+    help="Of an item: the version to restore, as `ibi versions` numbers them.",
 )
-@click.option("--message", metavar="TEXT", help="Why, for the history of the item.")
+@click.option("--message", metavar="TEXT", help="Of an item: why, for its history.")
+@click.option(
+    "--old",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="What is left of the old data directory: say what it has that the backup has not.",
+)
+@click.option(
+    "--issued-until", metavar="TIME", help="The old server may have minted up to then: mint after it (RFC 3339)."
+)
 @as_json_option
 @setting_options("data", "config", "server", "token")
-def restore(label: str, number: int, message: str | None, *, as_json: bool, **flags: str | None) -> None:
-    """Make description and files of an earlier version those of a new one; relations and visibility stay."""
+def restore(
+    place: str,
+    number: int | None,
+    message: str | None,
+    old: Path | None,
+    issued_until: str | None,
+    *,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
+    """Put the backup at PLACE, a folder or s3://BUCKET/PREFIX, back into an empty or missing data directory.
+
+    Every file is compared with its digest. Interrupted, the same command goes on. Labels are minted again when the
+    clock is past all that the old server may have issued, and no other server answers at the Archive's address.
+
+    With --version N, make description and files of an earlier version of the item LABEL those of a new one; relations
+    and visibility stay.
+    """
+    if number is not None:
+        _restore_version(place, number, message, flags, as_json=as_json)
+        return
+    from ibi.cli.archive_store import local_settings
+    from ibi.cli.item_output import progress
+    from ibi.composition.backups import restore as put_back
+
+    settings = local_settings(flags, settings_to_restore)
+    _require_place(place)
+    with progress("restoring", None) as on_bytes:
+        done = put_back(
+            settings.data,
+            place,
+            os.environ,
+            reload=lambda: settings_to_restore(**flags),
+            old=old,
+            issued_until=None if issued_until is None else _instant(issued_until),
+            on_bytes=on_bytes,
+        )
+    _print_put_back(done, settings, as_json=as_json)
+    if done.unreadable:
+        raise SystemExit(1)
+
+
+def _require_place(place: str) -> None:
+    """A label looks like a path: who restores an item and forgets the version is told so."""
+    if not place.startswith("s3://") and not Path(place).exists():
+        raise click.ClickException(
+            f"there is no backup at {place}; an item is restored to an earlier version with --version N"
+        )
+
+
+def _instant(text: str) -> Instant:
+    from ibi.instant import Instant
+
+    return Instant.parse(text)
+
+
+def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None:
+    manifest = done.report.manifest
+    for name in done.unreadable:
+        click.echo(f"ibi: {name} cannot be read", err=True)
+    if as_json:
+        print_json(
+            {
+                "data": str(settings.data),
+                "number": manifest.number,
+                "begun": str(manifest.begun),
+                "ended": str(manifest.ended),
+                "items": done.report.items,
+                "files": len(manifest.files),
+                "issued": None if manifest.issued is None else str(manifest.issued),
+                "minted_until": None if done.minted_until is None else str(done.minted_until),
+                "mints_after": None if done.mints_after is None else str(done.mints_after),
+                "newer": done.newer,
+                "unreadable": done.unreadable,
+            }
+        )
+        return
+    click.echo(f"{settings.data} is as it was at {manifest.begun}: {done.report.items} items.")
+    click.echo("Whatever was deposited or changed after that is not in it.")
+    if done.minted_until is not None and (manifest.issued is None or done.minted_until > manifest.issued):
+        known = "none" if manifest.issued is None else f"the last one of {manifest.issued}"
+        click.echo(f"Labels were minted since, until {done.minted_until} at least; the backup has {known}.")
+    for name in done.newer[:_SHOWN]:
+        click.echo(f"  newer than the backup: {name}")
+    if len(done.newer) > _SHOWN:
+        click.echo(f"  and {len(done.newer) - _SHOWN} more (--json lists all)")
+    if done.mints_after is not None:
+        click.echo(
+            f"Labels go on after {done.mints_after}. If the old server still runs, stop it before this one starts."
+        )
+
+
+def _restore_version(
+    label: str, number: int, message: str | None, flags: dict[str, str | None], *, as_json: bool
+) -> None:
     from ibi.cli.item_output import links, print_updated
-    from ibi.cli.labels import read_label
 
     settings, this = settings_from(**flags), read_label(label)
     gone: list[str] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import setting_options, settings_to_read
 from ibi.cli.output import as_json_option, print_json
 from ibi.errors import InvalidInput
 from ibi.safe_text import printable
@@ -23,13 +23,28 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_FACETS = ("year", "creator", "type", "language", "prefix")
+_FACETS = ("year", "creator", "type", "language", "prefix", "subject", "licence", "access", "file")
+_KINDS = tuple("pdf document spreadsheet presentation web text image audio video data package other".split())
 _OPTIONS = (
-    click.option("--year", metavar="YEAR", multiple=True, help="Only items of this year of publication."),
+    click.option(
+        "--year",
+        metavar="YEAR",
+        multiple=True,
+        help="Only items of this year of publication, or of a span, as in 2001..2010.",
+    ),
     click.option("--creator", metavar="NAME", multiple=True, help="Only items of this creator."),
     click.option("--type", metavar="TYPE", multiple=True, help="Only items of this kind."),
     click.option("--language", metavar="TAG", multiple=True, help="Only items in this language."),
     click.option("--prefix", metavar="PREFIX", multiple=True, help="Only items whose repository name begins so."),
+    click.option("--subject", metavar="SUBJECT", multiple=True, help="Only items with this subject."),
+    click.option("--licence", metavar="LICENCE", multiple=True, help="Only items under this licence, as in CC-BY-4.0."),
+    click.option(
+        "--access",
+        type=click.Choice(["open", "embargo", "restricted"]),
+        multiple=True,
+        help="Only items read so today.",
+    ),
+    click.option("--file", type=click.Choice(_KINDS), multiple=True, help="Only items with files of this kind."),
     click.option("--sort", type=click.Choice(["relevance", "newest", "oldest", "title"]), help="The order."),
     click.option("-n", "--most", metavar="N", type=click.IntRange(min=1), help="At most so many; without it, all."),
 )
@@ -47,13 +62,15 @@ def list_options(command: Command) -> Command:
 @as_json_option
 @setting_options("data", "config", "server", "token")
 def search(words: tuple[str, ...], *, as_json: bool, **given: Any) -> None:
-    """Find items by words, phrases in quotes, labels or links, as the search of the pages does."""
+    """Find items by words, phrases in quotes, labels or links, as the search of the pages does. `title:`, `creator:`,
+    `subject:` and `type:` before a word say where it stands, `year:2001..2010` when it was published; `one OR other`
+    finds either, `-word` what is without it. Put `--` before a text that begins with a hyphen."""
     print_found(" ".join(words), given, as_json=as_json)
 
 
 def print_found(text: str, given: dict[str, Any], *, as_json: bool) -> None:
     """Print what is found for `text`, or everything if it is empty."""
-    settings = settings_from(**{name: given.pop(name) for name in ("data", "config", "server", "token")})
+    settings = settings_to_read(**{name: given.pop(name) for name in ("data", "config", "server", "token")})
     with _remote(settings, text, given) if settings.is_remote else _local(settings, text, given) as found:
         for each in islice(found, given["most"]):
             print_json(each) if as_json else click.echo(_line(each))
@@ -123,3 +140,15 @@ def walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:
         page = search.search(query)
         yield from page.items
         query = query.next_page(page, by_number=False)
+
+
+# --- `ibi list` -------------------------------------------------------------------------------------------------------
+
+
+@click.command("list")
+@list_options
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def list_items(*, as_json: bool, **given: Any) -> None:
+    """List the items of an Archive, newest first; deleted ones are left out."""
+    print_found("", given, as_json=as_json)

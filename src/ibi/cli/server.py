@@ -2,51 +2,125 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import gc
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from socket import socket
+from typing import Final, NamedTuple
 
 import click
 import structlog
 
 from ibi import __version__
-from ibi.cli.person import sign_in_url
+from ibi.cli.accounts import sign_in_url
+from ibi.composition.administration import admin_parts
 from ibi.composition.archive_site import dump_schedule, open_archive_site, own_addresses, verification_schedule
 from ibi.composition.claim_exchange import claim_courier
-from ibi.composition.copy_work import SourceFinder
+from ibi.composition.copy_work import SourceFinder, open_subscriptions
+from ibi.composition.full_text import full_text_worker
+from ibi.composition.identity_provider import provider_sign_in
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
-from ibi.composition.resolver_site import open_registry, open_resolver_site, open_standby_site
-from ibi.composition.subscriptions import open_subscriptions
+from ibi.composition.register import MailIncomplete, configured_mailer
+from ibi.composition.resolver_site import open_registry, open_replica_site, open_resolver_site, open_standby_site
 from ibi.config import Settings
 from ibi.model.minting import Identity
+from ibi.ports.errors import StorageError
+from ibi.ports.mailer import Mailer
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
+from ibi.services.accounts.recovery import AccountRecovery
+from ibi.services.accounts.sign_in import HASHES_AT_ONCE, MOST_WAITING, SecretHasher, SignIn
+from ibi.services.limits import Attempts
 from ibi.services.minting.mint_guard import MintGuard
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.storage.archive_state import ServedAddress
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.machine import MachineClocks, most_connections, raise_limit
+from ibi.storage.site_files import PageDirectory
 from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
+from ibi.storage.sqlite.ticks import SqliteTicks
+from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.web.app import create_app
 from ibi.web.fast.connection_bounds import ConnectionBound
 from ibi.web.fast.server import Server, url_of
+from ibi.web.fast.supervisor import ServiceManager, Supervisor, WorkerSeat
 from ibi.web.http.logging import configure_logging
 from ibi.web.http.request import ServedHosts
+from ibi.web.pages.appearance import Appearance
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.starting import StartingServer
 
+_LOG: Final = structlog.get_logger("ibi.workers")
 
-def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> None:
-    """Serve on `listener` until SIGTERM or Ctrl-C, then finish requests under way. `demo` adds sample items."""
+
+def run_server(
+    settings: Settings, listeners: Sequence[socket], reload: Callable[[], Settings], *, demo: bool = False
+) -> int:
+    """Serve until SIGTERM or Ctrl-C, then finish requests under way; the exit code. `demo` adds sample items.
+
+    There is a worker for each of the `listeners`. They are replaced at SIGHUP by such that have the settings that
+    `reload` gives; one alone only under a service manager, since a terminal that ends sends the same signal.
+    """
+    listener = listeners[0]
     configure_logging(settings.log_level, settings.log_format)
+    if len(listeners) == 1 and not ServiceManager().is_present:
+        _serve(settings, listener, demo=demo)
+        return 0
+
+    def serve(seat: WorkerSeat, settings: Settings) -> None:
+        configure_logging(settings.log_level, settings.log_format)
+        _serve(settings, seat.listener, demo=demo and seat.is_first, seat=seat)
+
+    def reload_workers() -> Settings:
+        found = reload()
+        kept = {name: getattr(settings, name) for name in ("data", "host", "port", "workers")}
+        if any(getattr(found, name) != value for name, value in kept.items()):
+            _LOG.warning("data, host, port and workers stay as they are until the server is started again")
+        return replace(found, **kept)
+
+    served, process = ServedAddress(settings.data), os.getpid()
+    with suppress(StorageError):  # the workers say what is wrong
+        # Claimed by the supervisor, the address of the Archive stays that of this server while workers come and go.
+        served.claim((settings.public_url or url_of(listener)).rstrip("/"))
+    gc.collect()
+    gc.freeze()  # what all workers have in common is not touched by the collector, and stays common
+    code = Supervisor(listeners, serve, settings, reload_workers, print_words=click.echo).run()
+    if os.getpid() == process:
+        served.release()
+    return code
+
+
+class _Minting(NamedTuple):
+    minter: LocalMinter
+    queue: MintQueue
+
+
+def _minting(settings: Settings, ticks: SqliteTicks, clocks: MachineClocks) -> _Minting:
+    """What mints labels: at once for the server itself, and in a queue for those who ask."""
+    identity, rules = frozen_identity(ticks, settings), settings.rules()
+    address = own_address(settings, identity)
+    if (warning := warn_of_private_name(identity)) is not None:
+        structlog.get_logger("ibi.minting").warning(warning)
+    return _Minting(
+        LocalMinter(ticks, identity, rules, clocks, lambda: address),
+        MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address)),
+    )
+
+
+def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: WorkerSeat | None = None) -> None:
+    """Serve in this process, which is one of several if it has a `seat`."""
+    share = ALONE if seat is None else WorkerShare(seat.state, seat.slot)
     with ExitStack() as opened:
         clocks = MachineClocks()
-        ticks = open_ticks(settings, clocks)
-        opened.callback(ticks.close)
+        ticks = open_ticks(settings, clocks) if settings.has_archive else None
+        if ticks is not None:
+            opened.callback(ticks.close)
         tokens = SqliteTokens(settings.data)
         opened.callback(tokens.close)
-        people, hasher = SqlitePeople(settings.data), SecretHasher()
+        people, hasher = SqlitePeople(settings.data), SecretHasher(at_once=share.divide(HASHES_AT_ONCE))
         opened.callback(people.close)
         opened.callback(hasher.close)
         audit = FileAuditLog(settings.data)
@@ -54,69 +128,136 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         # Everything that can refuse a start comes before the Archive's own item is updated to its address.
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         registry = open_registry(settings, public_url, opened)
-        identity = frozen_identity(ticks, settings)
-        rules = settings.rules()
-        address = own_address(settings, identity)
-        minter = LocalMinter(ticks, identity, rules, clocks, lambda: address)
-        if (warning := warn_of_private_name(identity)) is not None:
-            structlog.get_logger("ibi.minting").warning(warning)
+        minting = None if ticks is None else _minting(settings, ticks, clocks)
+        identity = None if minting is None else minting.minter.identity
+        is_sandbox = identity is not None and identity.sandbox
         starting = StartingServer(listener)
         opened.callback(starting.stop)
         finder = SourceFinder(settings)
-        archive, check_archive = open_archive_site(
-            settings,
-            url_of(listener),
-            minter,
-            opened,
-            demo=demo,
-            on_rebuild=starting.start,
-            on_item=starting.count_item,
-            finder=finder,
-        )
-        queue = MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address))
+        archive: ArchiveSite | None = None
+        checks: list[Callable[[], None]] = [tokens.check, people.check]
+        if minting is not None:
+            archive, check_archive = open_archive_site(
+                settings,
+                url_of(listener),
+                minting.minter,
+                opened,
+                demo=demo,
+                on_rebuild=starting.start,
+                on_item=starting.count_item,
+                finder=finder,
+                share=share,
+                people=people,
+            )
+            checks.append(check_archive)
         membership = membership_service(settings, archive)
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
-        resolver = open_resolver_site(
-            settings, public_url, listening, archive, clocks, registry, opened, sandbox=identity.sandbox
+        resolver = open_replica_site(settings, public_url, listening, opened, share) or open_resolver_site(
+            settings,
+            public_url,
+            listening,
+            archive,
+            clocks,
+            registry,
+            opened,
+            sandbox=is_sandbox,
+            share=share,
+            audit=audit,
         )
+        if registry is not None:
+            checks.append(registry.check)
+        if resolver is not None and resolver.register is not None:
+            checks.append(resolver.register.check)
         finder.use(resolver)
+        sign_in = SignIn(
+            people,
+            clocks,
+            hasher,
+            attempts=Attempts(rows=share.sign_ins),
+            secret=share.secret,
+            most_waiting=share.divide(MOST_WAITING),
+            means=people,
+        )
+        recovery = AccountRecovery(
+            sign_in, public_url=public_url, mailer=_mailer(settings), audit=audit, rows=share.sign_ins
+        )
         app = create_app(
-            queue=queue,
+            queue=None if minting is None else minting.queue,
             ticks=ticks,
             tokens=tokens,
             clocks=clocks,
             archive=archive,
             membership=membership,
             resolver=resolver,
-            standby=open_standby_site(settings, public_url, listening, archive, opened),
-            facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
-            sign_in=SignIn(people, clocks, hasher),
+            standby=open_standby_site(settings, public_url, listening, archive, opened, share),
+            facts=SiteFacts(
+                settings.site.name,
+                public_url,
+                sandbox=is_sandbox,
+                description=settings.site.description,
+                contact=settings.site.contact,
+            ),
+            appearance=Appearance(
+                PageDirectory(settings.data),
+                colour=settings.site.colour,
+                header_colour=settings.site.header_colour,
+            ),
+            sign_in=sign_in,
             people=people,
             audit=audit,
+            recovery=recovery,
+            provider=provider_sign_in(settings, recovery, people),
             hosts=_served_hosts(settings, public_url, listening[0]),
             bound=ConnectionBound(
-                settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())
+                share.divide(settings.connections_per_client),
+                settings.trusted_proxies or (),
+                most_connections(raise_limit()),
             ),
             verification=None if archive is None else verification_schedule(settings, archive),
             dumping=None if archive is None else dump_schedule(settings, archive),
+            texts=None if archive is None else full_text_worker(settings, archive, opened),
             subscriptions=open_subscriptions(
                 settings, archive, own_addresses(public_url, url_of(listener)), finder, audit, opened
             ),
             courier=claim_courier(settings, archive, resolver, listening),
-            checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
+            share=share,
+            checks=checks,
+            admin=admin_parts(settings),
         )
 
-        def ready(url: str) -> None:
-            _welcome(url, settings, identity, archive, resolver)
-            if identity.sandbox:
+        def words(url: str) -> Iterator[str]:
+            yield from _welcome(url, settings, identity, archive, resolver)
+            if is_sandbox:
                 # The person who reads this output started the server, and a sandbox has no other users.
                 link = PersonAdmin(people, clocks, hasher, audit=audit).first_link()
-                click.echo(f"  sign in   {sign_in_url(settings.public_url or url, link)}")
-                click.echo("            once, within the hour, as the administrator")
-            click.echo("Ctrl-C stops it.")
+                yield f"  sign in   {sign_in_url(settings.public_url or url, link)}"
+                yield "            once, within the hour, as the administrator"
+            yield "Ctrl-C stops it."
+
+        def ready(url: str) -> None:
+            if seat is None:
+                click.echo("\n".join(words(url)))
+            else:
+                seat.tell_ready("\n".join(words(url)) if seat.is_first else "")
+
+        def every_second() -> None:
+            if seat is not None:
+                seat.state.beat(seat.slot)
+                app.state.counts.publish_if_busy()
 
         starting.stop()
-        Server(app, ready=ready).run([listener])
+        server = Server(app, ready=ready, every_second=every_second)
+        if seat is not None:
+            seat.watch_orders(server)
+        server.run([listener])
+
+
+def _mailer(settings: Settings) -> Mailer | None:
+    """The mailer; None also if its settings are incomplete, which `ibi doctor` tells."""
+    try:
+        return configured_mailer(settings)
+    except MailIncomplete:
+        return None
 
 
 def _served_hosts(settings: Settings, public_url: str, address: str) -> ServedHosts:
@@ -125,22 +266,26 @@ def _served_hosts(settings: Settings, public_url: str, address: str) -> ServedHo
 
 
 def _welcome(
-    url: str, settings: Settings, identity: Identity, archive: ArchiveSite | None, resolver: ResolverSite | None
-) -> None:
-    click.echo(f"ibi {__version__} is up: {url}")
-    click.echo(f"  data      {settings.data}")
-    click.echo(f"  labels    {'  '.join(f'{prefix}/…' for prefix in identity.prefixes)}")
-    if identity.sandbox:
-        click.echo("            a sandbox: labels for trying out; other servers may have the same ones")
+    url: str, settings: Settings, identity: Identity | None, archive: ArchiveSite | None, resolver: ResolverSite | None
+) -> Iterator[str]:
+    yield f"ibi {__version__} is up: {url}"
+    if settings.public_url is not None and settings.public_url.rstrip("/") != url.rstrip("/"):
+        yield f"  public    {settings.public_url.rstrip('/')}/, by which others know it (public_url)"
+    yield f"  data      {settings.data}"
+    if identity is not None:
+        yield f"  labels    {'  '.join(f'{prefix}/…' for prefix in identity.prefixes)}"
+    if identity is not None and identity.sandbox:
+        yield "            a sandbox: labels for trying out; other servers may have the same ones"
     if archive is not None:
-        click.echo(f"  archive   {archive.profile.service.labels[0]}")
+        yield f"  archive   {archive.profile.service.labels[0]}"
         if archive.served_elsewhere is not None:
-            click.echo(
-                f"            its own item leads to {archive.served_elsewhere}/, where another server of this data"
-            )
-            click.echo("            directory runs; give both the same public_url, or stop one")
+            yield f"            its own item leads to {archive.served_elsewhere}/, where another server of this data"
+            yield "            directory runs; give both the same public_url, or stop one"
     if resolver is not None:
-        click.echo(f"  resolver  {resolver.public_url}/")
-    click.echo(f"  tokens    ibi token create --scope deposit --data {settings.data}")
-    if not identity.sandbox:
-        click.echo(f"  people    ibi person create NAME --role admin --data {settings.data}")
+        yield f"  resolver  {resolver.public_url}/"
+        if resolver.register is not None:
+            yield f"            a replica, which reads the register of {settings.resolver}"
+    if archive is not None:
+        yield f"  tokens    ibi token create --scope deposit --data {settings.data}"
+    if identity is None or not identity.sandbox:
+        yield f"  people    ibi person create NAME --role admin --data {settings.data}"

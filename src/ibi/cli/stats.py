@@ -54,7 +54,7 @@ def _totals(settings: Settings) -> Iterator[tuple[dict[str, str], Usage]]:
 
 def _days(settings: Settings, label: str) -> Iterator[tuple[dict[str, str], Usage]]:
     from ibi.cli.archive_store import opened_store
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
     from ibi.storage.sqlite.usage import FILE_NAME, SqliteUsageLog
 
     with opened_store(settings) as store:

@@ -1,16 +1,27 @@
-"""`ibi up`: all services in one process, on one port."""
+"""`ibi up`: all services on one port."""
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import ExitStack
 from dataclasses import replace
+from socket import socket
 from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.options import setting_options, settings_to_begin
+from ibi.cli.options import enter_data, setting_options, settings_to_begin, settings_to_listen
+from ibi.errors import IbiError
 
 if TYPE_CHECKING:
     from ibi.config import Settings
+
+
+class WorkersUnsupported(IbiError):
+    """This system cannot spread connections over several processes: leave out `workers`, or have it be 1."""
+
+    code = "workers-unsupported"
 
 
 @click.command()
@@ -23,24 +34,37 @@ if TYPE_CHECKING:
     " items that are copied, moved and in dispute.",
 )
 @setting_options("data", "config", "host", "port", "log_level", "log_format")
-def up(*, demo: str | None, **flags: str | None) -> None:
-    """Start every service in one process. In an empty data directory it begins with a sandbox."""
+def up(*, demo: str | None, **flags: str | None) -> int:
+    """Start every service on one port. In an empty data directory it begins with a sandbox."""
     from ibi.web.fast.server import listen
 
-    settings = settings_to_begin(**flags)
+    settings = settings_to_listen(**flags)
     if demo == "federation":
+        enter_data(settings)
         from ibi.cli.federation import run_federation
 
         run_federation(settings.data, settings.port)
-        return
-    with listen(settings.host, settings.port) as listener:
-        if _is_new(settings):
+        return 0
+    with listen(settings.host, settings.port) as listener, ExitStack() as opened:
+        listeners = [listener, *_bind_others(settings, listener, opened)]
+        enter_data(settings)
+        if settings.has_archive and _is_new(settings):
             # The port that was bound, not the one asked for: with port 0 each sandbox gets a name of its own.
             port = int(listener.getsockname()[1])
             settings = _with_sandbox(settings, port) if settings.file else _begin_sandbox(settings, port, flags)
         from ibi.cli.server import run_server
 
-        run_server(settings, listener, demo=demo is not None)
+        return run_server(settings, listeners, lambda: settings_to_listen(**flags), demo=demo is not None)
+
+
+def _bind_others(settings: Settings, listener: socket, opened: ExitStack) -> list[socket]:
+    """The sockets of all workers but the first."""
+    from ibi.web.fast.server import bind_beside
+
+    workers = settings.worker_count(len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1)
+    if workers > 1 and sys.platform != "linux":
+        raise WorkersUnsupported()
+    return [opened.enter_context(bind_beside(listener)) for _ in range(workers - 1)]
 
 
 def _is_new(settings: Settings) -> bool:

@@ -1,4 +1,4 @@
-"""`ibi update`: an item keeps its label and gets another version."""
+"""`ibi update`: an item keeps its label and gets another version. `ibi delete`: it goes, and leaves a tombstone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def update(
 ) -> None:
     """Give an item more files, newer ones of the same name, or another description; the rest stays as it is."""
     from ibi.cli.item_output import print_updated
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
 
     settings = settings_from(**{name: given.pop(name) for name in WHERE})
     if paths and url is not None:
@@ -159,7 +159,7 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
     """Return a draft of the item with these files. A target that was removed is dropped."""
     from ibi.model.item import Draft
     from ibi.model.visibility import Visibility
-    from ibi.services.items.file_selection import unread_files
+    from ibi.services.items.deposit_parts import unread_files
 
     return Draft(
         labels=item.labels,
@@ -171,3 +171,40 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
         visibility=Visibility.PUBLIC if public else item.visibility,
         alternates=item.alternates,
     )
+
+
+# --- `ibi delete` -----------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("label", metavar="LABEL")
+@click.option("--reason", metavar="TEXT", required=True, help="Why; this is public.")
+@click.option("--replaced-by", metavar="IBI", help="The item that readers should look at instead.")
+@click.option("--purge", is_flag=True, help="Remove earlier versions too, also of an item deleted before: for good.")
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def delete(
+    label: str, reason: str, replaced_by: str | None, *, purge: bool, as_json: bool, **flags: str | None
+) -> None:
+    """Delete an item. Its label stays taken, and says from now on that the item is gone."""
+    from ibi.cli.item_output import links, print_item
+    from ibi.cli.options import read_label
+
+    settings, this = settings_from(**flags), read_label(label)
+    successor = None if replaced_by is None else read_label(replaced_by)
+    if settings.is_remote:
+        from ibi.cli.remote_items import item_of, links_of, records_client
+
+        record = records_client(settings).delete(this, reason, successor, purge=purge)
+        item = item_of(record, settings)
+        found = links_of(record, item)
+    else:
+        from ibi.cli.archive_store import opened_archive, who
+
+        with opened_archive(settings) as archive:
+            item = archive.deposits.delete(this, reason, who(), replaced_by=successor, purge=purge)
+        found = links(item, settings)
+    if as_json:
+        print_item(item, found, as_json=True)
+    else:
+        click.echo(f"{item.rep.spelling} is {'deleted, with all its versions' if purge else 'deleted'}.")

@@ -2,30 +2,59 @@
 
 from __future__ import annotations
 
+import time
+from typing import Final
+
 import click
 
-from ibi.cli.options import setting_options
+from ibi.cli.options import jobs_option, setting_options, settings_to_read
 from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
+
+_DAY: Final = 86_400
 
 
 @click.command()
 @click.argument("labels", metavar="[LABEL...]", nargs=-1)
 @click.option("--provenance", is_flag=True, help="Check instead the signatures by which Originals came and went.")
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=click.FloatRange(0, 1_000_000),
+    help="Pass over items that were found whole within so many days: a run that was stopped is gone on with like this.",
+)
+@jobs_option
 @as_json_option
 @setting_options("data", "config", "server", "token")
-def verify(labels: tuple[str, ...], *, provenance: bool, as_json: bool, **flags: str | None) -> None:
+def verify(
+    labels: tuple[str, ...],
+    *,
+    provenance: bool,
+    older_than: float | None,
+    jobs: int | None,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
     """Read again everything that is kept of these items, or of all, and say what is damaged."""
+    if labels and older_than is not None:
+        raise click.UsageError("--older-than is for all items: those that are named are always read")
     if provenance:
         _verify_provenance(labels, flags, as_json=as_json)
         return
     from ibi.cli.archive_store import local_settings, opened_store
     from ibi.cli.item_output import progress
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
+    from ibi.composition.store_workers import verification_workers
 
     items = damaged = 0
-    with opened_store(local_settings(flags)) as store, progress("verifying", None) as on_bytes:
-        for verified in store.verify(map(read_label, labels), on_bytes):
+    settings = local_settings(flags, settings_to_read)
+    before = None if older_than is None else int(time.time() - older_than * _DAY)
+    with (
+        verification_workers(settings.data, 1 if labels else jobs) as verify_all,
+        opened_store(settings) as store,
+        progress("verifying", None) as on_bytes,
+    ):
+        for verified in store.verify(map(read_label, labels), on_bytes, before=before, verify_all=verify_all):
             items, damaged = items + (verified.name is not None), damaged + bool(verified.problems)
             for problem in verified.problems:
                 if as_json:
@@ -44,6 +73,7 @@ def verify(labels: tuple[str, ...], *, provenance: bool, as_json: bool, **flags:
 
 def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *, as_json: bool) -> None:
     from ibi.cli.archive_store import local_settings, opened_store
+    from ibi.composition.transfers import known_resolver_key
     from ibi.label import parse
     from ibi.services.transfers.provenance_check import ProvenanceCheck, provenance_document
     from ibi.storage.archive_state import ArchiveRecordFile
@@ -54,7 +84,9 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
     own = (keys.signing_key().public, *keys.former())
     items = wrong = unproven = 0
     with opened_store(settings) as store:
-        check = ProvenanceCheck(store, None if record is None else record.service, own)
+        known = known_resolver_key(settings, (settings.resolver or "").rstrip("/") or None)
+        service = None if record is None else record.service
+        check = ProvenanceCheck(store, service, own, resolver_key=known())
         for found in check.check_all(map(parse, labels)):
             items, wrong = items + 1, wrong + bool(found.problems)
             unproven += bool(found.unproven and not found.problems)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import setting_options, settings_to_read
 from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
 
@@ -27,9 +27,9 @@ _FILES = ("files_added", "files_changed", "files_removed")
 @setting_options("data", "config", "server", "token")
 def versions(label: str, *, as_json: bool, **flags: str | None) -> None:
     """List the versions of an item, newest first: who made each, when and why, and what changed."""
-    from ibi.cli.labels import read_label
+    from ibi.cli.options import read_label
 
-    settings, this = settings_from(**flags), read_label(label)
+    settings, this = settings_to_read(**flags), read_label(label)
     found = _remote(settings, this) if settings.is_remote else _local(settings, this)
     for each in found:
         if as_json:

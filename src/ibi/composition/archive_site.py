@@ -9,34 +9,40 @@ from pathlib import Path
 
 import structlog
 
+from ibi.archive.counting import UrlKeys
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
+from ibi.archive.reader_requests import RequestRules
 from ibi.composition.archive_store import STORE, open_repaired
 from ibi.composition.claim_exchange import claim_context, tell_of_lost_claims
 from ibi.composition.copies import copying_here
 from ibi.composition.copy_work import SourceFinder, open_copy_work
+from ibi.composition.full_text import open_texts
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
-from ibi.composition.minter import LocalMinter
+from ibi.composition.minter import LocalLabels, LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
+from ibi.composition.side_stores import open_collections, open_requests, open_reviews, open_usage
 from ibi.composition.transfers import open_transfers, sandbox_check
 from ibi.config import Settings
-from ibi.demo.filling import fill
+from ibi.demo.collection import fill
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin
+from ibi.ports.accounts import People
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
+from ibi.ports.mailer import Mailer
+from ibi.services.correspondence.letters import AddressBook, LetterBox, ReviewLetters
+from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_beginning import begin_archive, follow_address
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.dumping import DumpSchedule
+from ibi.services.items.harvesting import DumpSchedule
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
-from ibi.services.membership.named_copies import NamedCopyHolders
-from ibi.services.minting.mint_queue import LocalLabels
+from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.notifications.context import ClaimContext
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.robots import is_robot
@@ -45,9 +51,10 @@ from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles, Served
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.dump_files import DumpDirectory
 from ibi.storage.key_files import ARCHIVE
+from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
-from ibi.storage.sqlite.usage import SqliteUsageLog
+from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
 
 USAGE = "usage.sqlite"
@@ -64,6 +71,7 @@ def verification_schedule(settings: Settings, site: ArchiveSite) -> Verification
         days=archive.verify_days,
         rate=archive.verify_rate,
         mail=_damage_mail(settings, site.public_url),
+        hold=WorkerLock(settings.data / "verification.lock").hold,
     )
 
 
@@ -71,7 +79,8 @@ def dump_schedule(settings: Settings, site: ArchiveSite) -> DumpSchedule | None:
     """The dumps of a server's Archive, if the settings want some."""
     if site.feed is None or site.dumps is None or settings.archive.dump is None:
         return None
-    return DumpSchedule(site.feed, site.catalog, site.dumps, settings.archive.dump)
+    hold = WorkerLock(settings.data / "dumps.lock").hold
+    return DumpSchedule(site.feed, site.catalog, site.dumps, settings.archive.dump, hold=hold)
 
 
 def _damage_mail(settings: Settings, public_url: str) -> DamageMail | None:
@@ -94,11 +103,14 @@ def open_archive_site(
     on_rebuild: Callable[[int | None], None] = lambda _: None,
     on_item: Callable[[], None] = lambda: None,
     finder: SourceFinder | None = None,
+    share: WorkerShare = ALONE,
+    people: People | None = None,
 ) -> tuple[ArchiveSite | None, Callable[[], None]]:
     """Return the Archive of the data directory, initialised if necessary and filled if it is a `demo`, and a check that
     its files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is called before its
     catalogue is rebuilt, which may take long, with the number of items as far as it is known, and `on_item` for each.
-    `finder` finds the Archives of which Copies are made.
+    `finder` finds the Archives of which Copies are made. `share` is what other processes of the server have as well.
+    Without `people` readers cannot ask for anything, since there would be no answer.
 
     None while nothing can be minted and there is no Archive yet: its own service could get no label.
     """
@@ -118,7 +130,7 @@ def open_archive_site(
         return None, store.check
     if demo:
         fill_with_demo(settings, public_url, minter, store)
-    usage = _open_usage(settings.data / USAGE, opened)
+    usage = open_usage(settings.data / USAGE, opened)
     searching = Searching(store.search, store.catalog.recent_version)
     opened.callback(searching.close)
     content_url = (settings.content_url or public_url).rstrip("/")
@@ -134,6 +146,7 @@ def open_archive_site(
             ArchiveUrls(public_url, content_url),
             relations=ALL_RELATIONS if settings.archive.relations is None else settings.archive.relations,
             follow_editions=settings.archive.follow_editions,
+            landing_page=settings.archive.landing_page,
             # The field of answers cannot say of which items: the signed statement does.
             copies_at=tuple(holder.service for holder in settings.archive.copies_at or () if not holder.prefixes),
         ),
@@ -149,8 +162,11 @@ def open_archive_site(
         feed=store.changes,
         given_out=given_out,
         usage=usage,
+        recent=share.recent(),
         is_robot=is_robot,
-        item_services=_item_services(settings, store, minter, record, own, finder, opened, exchange),
+        item_services=_item_services(
+            settings, store, minter, record, own, finder, opened, exchange, people, public_url
+        ),
         transfers=open_transfers(
             settings,
             store,
@@ -164,10 +180,13 @@ def open_archive_site(
             resolves=settings.resolve.enabled is not False,
             lost=store.is_rebuilt,
             is_new=is_new,
+            share=share,
         ),
         signing=signing,
         copy_holders=NamedCopyHolders(record.service, settings.archive.copies_at or (), signing, minter.clocks),
         search=searching,
+        texts=open_texts(settings, store, minter.clocks, opened),
+        collections=open_collections(settings.data, store, minter, searching, opened),
         integrity=store.integrity,
         admin_email=settings.archive.admin_email,
         dumps=None if settings.archive.dump is None else DumpDirectory(settings.data),
@@ -227,23 +246,6 @@ def _open_store(data: Path, on_rebuild: Callable[[int | None], None], on_item: C
     return store
 
 
-def _open_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
-    """Open the usage counts. They never prevent a start: a damaged file is set aside, and without a file nothing is
-    counted."""
-    log = structlog.get_logger("ibi.archive")
-
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        log.warning("use is counted anew", reason=str(error.parameters.get("reason", error)), name=aside and aside.name)
-
-    try:
-        usage = SqliteUsageLog(path, on_damage=set_aside)
-    except StorageError as error:
-        log.error("use is not counted", reason=str(error))
-        return None
-    opened.callback(usage.close)
-    return usage
-
-
 def own_addresses(*urls: str) -> frozenset[tuple[str, int]]:
     """Where this server is reached, which it never asks for items."""
     origins = map(Origin.of_url, urls)
@@ -260,6 +262,15 @@ def _open_exchange(
     return claim_context(notifications, store, minter.clocks, record.service, sandbox=minter.identity.sandbox)
 
 
+def _mailer(settings: Settings) -> Mailer | None:
+    """Wrong mail settings are logged and otherwise ignored."""
+    try:
+        return configured_mailer(settings)
+    except MailIncomplete as error:
+        structlog.get_logger("ibi.mail").error("no mail is sent", reason=str(error))
+        return None
+
+
 def _item_services(
     settings: Settings,
     store: ArchiveStore,
@@ -269,12 +280,25 @@ def _item_services(
     finder: SourceFinder | None,
     opened: ExitStack,
     exchange: ClaimContext | None = None,
+    people: People | None = None,
+    public_url: str = "",
 ) -> ItemServices:
     """The services that take deposits. Abandoned drafts are removed now, and later when others are begun."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
     rules = DraftRules(archive.largest_deposit, archive.draft_days, quota)
-    drafts = Drafts(DraftFiles(settings.data, minter.clocks), store, minter.clocks, rules, service=record.service)
+    box, book = LetterBox(_mailer(settings)), AddressBook(people, archive.admin_email)
+    opened.callback(box.close)
+    drafts = Drafts(
+        DraftFiles(settings.data, minter.clocks),
+        store,
+        minter.clocks,
+        rules,
+        service=record.service,
+        reviews=open_reviews(settings, opened),
+        is_reviewed=archive.review,
+        news=ReviewLetters(box, book, public_url),
+    )
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]
     finder = finder or SourceFinder(settings)
@@ -290,6 +314,18 @@ def _item_services(
         },
         copy_work=open_copy_work(settings, store, record, minter.clocks, own, finder, opened),
         exchange=exchange,
+        requests=None
+        if people is None or not archive.requests
+        else ReaderRequests(
+            open_requests(settings, opened),
+            store,
+            minter.clocks,
+            RequestRules(archive.request_days),
+            box,
+            book,
+            public_url,
+            service=record.service,
+        ),
     )
 
 
@@ -301,7 +337,11 @@ def _record(
     record = records.read()
     deposits = Deposits(store, LocalLabels(minter.mint, "archive"), minter.clocks)
     if record is None:
-        return begin_archive(deposits, records, public_url, "Archive service", "archive")
+        now = minter.clocks.read().wall
+        return begin_archive(
+            deposits, store, records, now, public_url=public_url, title="Archive service", who="archive"
+        )
+    records.note()
     _check_service(settings.data, record, store)
     if not is_ours:
         return record

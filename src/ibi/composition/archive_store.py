@@ -1,4 +1,5 @@
-"""Builds the store of a data directory: content, catalogue, and their repair.
+"""Builds the store of a data directory: content, catalogue, and their repair; and the store of one that may not be
+written.
 
 `store/` holds the content, `catalogue.sqlite` what is needed to look items up, `changes/` the journal of changes under
 way, `item-locks/` the locks of the items.
@@ -6,31 +7,38 @@ way, `item-locks/` the locks of the items.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from ibi.errors import InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.minting import Identity
+from ibi.ports.archive_store import ReadAhead
 from ibi.ports.errors import CatalogDamaged, StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore, ListingResult
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.batching import batched
-from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.change_journal import FILE_NAME as GENERATION
+from ibi.storage.change_journal import ChangeJournal, GenerationFile
+from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import FileItemLocks
-from ibi.storage.machine import MachineClocks
+from ibi.storage.machine import MachineClocks, refusals
+from ibi.storage.ocfl.layout import FILE_NAME as VERSION_FILE
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
 from ibi.storage.sqlite.connection import set_aside
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.sqlite.tick_store import restart_given_out
-from ibi.storage.store_generation import GenerationFile
+from ibi.storage.sqlite.unchanged import copy_database, remove_database
 
 STORE: Final = "store"
 CATALOGUE: Final = FILE_NAME
@@ -58,6 +66,7 @@ def open_store(
     on_rebuild: Callable[[int | None], None] = _begin,
     give_up_missing: bool = False,
     boot: str | None = None,
+    read_ahead: ReadAhead | None = None,
 ) -> ArchiveStore:
     """Open the store of a data directory, which is made if there is none; see `ArchiveStore` for what opening does.
 
@@ -72,6 +81,7 @@ def open_store(
         on_rebuild=on_rebuild,
         give_up_missing=give_up_missing,
         boot=boot,
+        read_ahead=read_ahead,
     )
 
 
@@ -85,6 +95,7 @@ def open_in_place(
     on_rebuild: Callable[[int | None], None] = _begin,
     give_up_missing: bool = False,
     boot: str | None = None,
+    read_ahead: ReadAhead | None = None,
     finally_close: ExitStack | None = None,
 ) -> ArchiveStore:
     """Open a store of which all lies in the directory `data`, but for the file of the `generation`, which has a
@@ -120,6 +131,7 @@ def open_in_place(
             on_item=on_item,
             on_rebuild=on_rebuild,
             give_up_missing=give_up_missing,
+            read_ahead=read_ahead,
         )
         if finally_close is not None:
             to_close.push(finally_close.pop_all())
@@ -161,12 +173,15 @@ def open_repaired(
     on_rebuild: Callable[[int | None], None] = _begin,
     on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
     give_up_missing: bool = False,
+    read_ahead: ReadAhead | None = None,
 ) -> ArchiveStore:
     """Open the store, and rebuild a catalogue that is damaged or of another store. The old one is renamed, and
     `on_aside` called with its new name."""
 
     def opened() -> ArchiveStore:
-        return open_store(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
+        return open_store(
+            data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing, read_ahead=read_ahead
+        )
 
     try:
         return opened()
@@ -175,19 +190,83 @@ def open_repaired(
     return opened()
 
 
-def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> ListingResult:
+def rebuild_catalogue(
+    data: Path, on_item: Callable[[], None] = _ignore, read_ahead: ReadAhead | None = None
+) -> ListingResult:
     """Rebuild the catalogue from the store. A damaged one is set aside.
 
     Labels given out before count as uncertain from then on: a rebuild often follows the restoring of a backup.
     """
     _forget_given_out(data)
     try:
-        return _rebuilt(data, on_item)
+        return _rebuilt(data, on_item, read_ahead)
     except CatalogDamaged:  # noticed only when it was read
         set_aside(data / CATALOGUE)
-    return _rebuilt(data, on_item)
+    return _rebuilt(data, on_item, read_ahead)
 
 
-def _rebuilt(data: Path, on_item: Callable[[], None]) -> ListingResult:
-    with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
+def _rebuilt(data: Path, on_item: Callable[[], None], read_ahead: ReadAhead | None) -> ListingResult:
+    with open_repaired(data, on_item=on_item, give_up_missing=True, read_ahead=read_ahead) as store:
         return store.swept if store.is_rebuilt else store.rebuild(on_item)
+
+
+# --- a directory that may not be written ------------------------------------------------------------------------------
+
+# The store of a data directory that may not be written: a copy on another medium, or a directory of another user.
+#
+# Nothing is written there, no lock and no log. What a store writes besides its objects lies in a temporary directory:
+# locks, and a copy of the catalogue, in which what a crash left is finished, an older format is brought up to date, and
+# what does not agree with the store is made to. The objects are read where they are.
+
+
+def is_read_only(data: Path) -> bool:
+    """Whether this process may not write what is in a data directory, or should not: a file of another user in it would
+    be in the way of its owner."""
+    if data.exists() and data.stat().st_uid != os.geteuid():
+        return True
+    places = (data, data / STORE, data / CATALOGUE)
+    return any(place.exists() and not os.access(place, os.W_OK) for place in places)
+
+
+def open_read_only(data: Path, *, on_rebuild: Callable[[int | None], None]) -> ArchiveStore:
+    """Open the store of a data directory without writing there. Changes of items are refused by the disk."""
+    with ExitStack() as opened:
+        beside = Path(opened.enter_context(TemporaryDirectory(prefix="ibi-read-only-")))
+        _take_along(data, beside)
+        try:
+            return _open(beside, opened, on_rebuild)
+        except CatalogDamaged:  # the copy is: the store is what counts
+            remove_database(beside / CATALOGUE)
+        return _open(beside, opened, on_rebuild)
+
+
+def _open(beside: Path, opened: ExitStack, on_rebuild: Callable[[int | None], None]) -> ArchiveStore:
+    return open_in_place(
+        beside, generation=beside, forget_given_out=lambda: None, on_rebuild=on_rebuild, finally_close=opened
+    )
+
+
+def _take_along(data: Path, beside: Path) -> None:
+    """Copy what is small or changes, and point to the objects."""
+    with refusals(DiskRefused, data):
+        if not (data / STORE).is_dir():
+            raise FileNotFoundError(2, f"there is no directory {STORE}")
+        (beside / STORE).symlink_to((data / STORE).resolve(), target_is_directory=True)
+        for source, name in ((data / VERSION_FILE, VERSION_FILE), (data / STORE / GENERATION, GENERATION)):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(source, beside / name)
+        copy_database(data / CATALOGUE, beside / CATALOGUE)
+        _copy_journal(data / JOURNAL, beside / JOURNAL)
+    with suppress(OSError):  # what it knows of damage is found again by reading
+        copy_database(data / INTEGRITY, beside / INTEGRITY)
+
+
+def _copy_journal(source: Path, target: Path) -> None:
+    """The lists of changes that were under way: of these items the catalogue may say what was before. Other users may
+    not read them: for those, the catalogue says what it says."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        names = [path.name for path in source.iterdir() if path.is_file()]
+        target.mkdir()
+        for name in names:
+            with suppress(FileNotFoundError, PermissionError):
+                shutil.copyfile(source / name, target / name)

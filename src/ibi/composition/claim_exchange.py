@@ -30,8 +30,7 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.notifications.checking import ClaimChecker
 from ibi.services.notifications.claim_reconciler import ClaimReconciler
 from ibi.services.notifications.context import ClaimContext
-from ibi.services.notifications.courier import Courier
-from ibi.services.notifications.delivery import NotificationDelivery
+from ibi.services.notifications.delivery import Courier, NotificationDelivery
 from ibi.services.sites import ArchiveSite, NoLabels, ResolverSite
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.notification_client import NotificationClient, PageFinder, ResolverPages

@@ -18,7 +18,7 @@ from ibi.services.items.item_repository import ItemRepository
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.key_files import KeyFiles
 from ibi.transport.item_source import HttpItemSources
-from ibi.transport.resolver_clients import ResolverClient
+from ibi.transport.resolver_gateway import ResolverClient
 
 
 def is_sandbox(settings: Settings, record: ArchiveRecord | None) -> bool:

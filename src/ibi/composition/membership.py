@@ -145,7 +145,7 @@ def _register_status(settings: Settings) -> Iterator[tuple[str, object]]:
     """What is kept of the resolver's signed register."""
     from ibi.ports.errors import StorageError
     from ibi.resolver.signed_register import read_register
-    from ibi.storage.register_files import RegisterFiles
+    from ibi.storage.key_files import RegisterFiles
 
     files, register, key = RegisterFiles(settings.data), None, None
     try:

@@ -15,7 +15,9 @@ import click
 
 from ibi.config import Settings
 from ibi.instant import Instant
+from ibi.messages.label_forms import LabelForms
 from ibi.minting.identity import settled_identity
+from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide, with_accepted_clock
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.origin import DEFAULT_PORTS, Origin
@@ -35,6 +37,16 @@ class Acceptance:
     copy: bool = False
     identity: bool = False
     loss: bool = False
+
+
+class LocalLabels:
+    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates reached."""
+
+    def __init__(self, mint: Callable[[int, str, str | None], BatchShare], who: str) -> None:
+        self._mint, self._who = mint, reservation_name(who)
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        return self._mint(1, self._who, key).forms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,7 @@ class LocalMinter:
             import asyncio
 
             look = asyncio.run(address.look(self.ticks.epoch))
-            click.echo(f"ibi: asked {address.url} who mints there: {look.finding.value}", err=True)
+            # Where no server of this name answers, as before a first start, there is nothing to say.
             if look.finding is look.finding.ANOTHER:
                 raise address.refusal()
         self.ticks.set_doubt(in_doubt=False)
@@ -86,8 +98,7 @@ def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
     """The public address of this minter. A sandbox without a `public_url` has none, nor has an address on the loopback
     interface any use: it leads to the machine that asks."""
     from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
-    from ibi.transport.identity_probe import ask_identity
-    from ibi.transport.server_url import is_on_loopback
+    from ibi.transport.single_request import ask_identity, is_on_loopback
 
     if settings.public_url is not None:
         here = is_on_loopback(settings.public_url)

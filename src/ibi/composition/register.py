@@ -44,13 +44,14 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     """Administration of the register in the data directory, or of the server that the settings name."""
     if settings.is_remote:
-        from ibi.transport.resolver_clients import ArchivesClient
+        from ibi.transport.resolver_gateway import ArchivesClient
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
     from ibi.services.membership.archive_admin import LocalArchiveAdmin
     from ibi.services.membership.registration_admin import RegistrationAdmin
     from ibi.storage.archive_state import ArchiveRecordFile
+    from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry
 
@@ -59,7 +60,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
         settings.identity(),
         ArchiveRecordFile(settings.data).read(),
     )
-    registry = SqliteRegistry(settings.data)
+    registry, audit = SqliteRegistry(settings.data), FileAuditLog(settings.data)
     try:
         admin = RegistrationAdmin(
             registry,
@@ -69,10 +70,12 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
             mailer=mailer,
             own=None if archive is None else archive.service,
             sandbox=identity is not None and identity.sandbox,
+            audit=audit,
             log=silent_log(),
         )
         yield LocalArchiveAdmin(admin)
     finally:
+        audit.close()
         registry.close()
 
 

@@ -12,8 +12,8 @@ from time import monotonic, time
 
 import structlog
 
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_store
 from ibi.composition.membership import own_keys
 from ibi.composition.register import configured_mailer, silent_log
@@ -26,6 +26,7 @@ from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import read_copies_statement
 from ibi.messages.label_forms import LabelForms
 from ibi.origin import Origin, is_same_place
+from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Beliefs
@@ -34,41 +35,42 @@ from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import ClientAddress, Policy
+from ibi.services.limits import Attempts, link_limiter, trace_limiter
 from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.services.membership.signers import ResolverSigner
+from ibi.services.membership.signers import ResolverSigner, TriedKeys
 from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
-from ibi.services.resolving.claim_proofs import ClaimProofs
 from ibi.services.resolving.claim_watch import ClaimWatch
-from ibi.services.resolving.copy_statements import CopyStatements
-from ibi.services.resolving.disputes import DisputeMail, Disputes, DisputeSource, LocalDisputes
-from ibi.services.resolving.feed_following import FollowedFeeds
+from ibi.services.resolving.disputes import ClaimProofs, DisputeMail, Disputes, DisputeSource, LocalDisputes
+from ibi.services.resolving.feed_following import CopyStatements, FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
-from ibi.services.resolving.register_publication import RegisterPublication
-from ibi.services.resolving.resolved import ForeignUrls
+from ibi.services.resolving.resolution_runner import ArchiveDirectory, ForeignUrls
 from ibi.services.resolving.resolver_service import Directory, ResolverService
-from ibi.services.resolving.standby import KeptRegister, ResolverPresence
+from ibi.services.resolving.standby import KeptRegister, RegisterPublication, ResolverPresence
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.storage.archive_state import ArchiveRecordFile
-from ibi.storage.key_files import RESOLVER, KeyFiles
+from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.key_files import RESOLVER, KeyFiles, RegisterFiles
+from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import MachineClocks
-from ibi.storage.register_files import RegisterFiles
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.feed_client import ArchiveFeeds
 from ibi.transport.gateways import Gateways, LocalArchive
-from ibi.transport.register_client import RegisterClient
+from ibi.transport.resolver_gateway import RegisterClient
 from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
 
 
 def resolves_here(settings: Settings, public_url: str) -> bool:
-    """Whether this server resolves persistent URLs itself."""
+    """Whether this server resolves persistent URLs itself, by its own register."""
+    if "resolver" not in settings.roles:
+        return False
     if settings.resolve.enabled is not None:
         return settings.resolve.enabled
     return settings.resolver is None or is_same_place(settings.resolver, public_url)
@@ -93,19 +95,23 @@ def open_resolver_site(
     opened: ExitStack,
     *,
     sandbox: bool = False,
+    share: WorkerShare = ALONE,
+    audit: AuditLog | None = None,
 ) -> ResolverSite | None:
     """The resolver of a server on its register; None without one. What it opens is closed with `opened`. In a `sandbox`
-    it accepts any key."""
+    it accepts any key. `share` is what other processes of the server have as well. The `audit` log is told who changes
+    the register."""
     if registry is None:
         return None
     beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
     opened.callback(beliefs.close)
     guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
-    gateway, cache = _gateway(settings, archive, guard), Cache()
+    gateway, cache = _gateway(settings, archive, guard, share), Cache()
+    hold = WorkerLock(settings.data / "register.lock").hold
     reader = ArchiveFeeds(guard)
     statements = CopyStatements(reader, registry, beliefs, time)
     feeds = FollowedFeeds(reader, cache, monotonic, statements.note)
-    misses, mailer = MissLimit(settings.resolve.misses_per_network), configured_mailer(settings)
+    misses, mailer = _miss_limit(settings, share), configured_mailer(settings)
     signing = own_keys(settings.data, RESOLVER)
     registrations = RegistrationAdmin(
         registry,
@@ -113,20 +119,25 @@ def open_resolver_site(
         clocks,
         resolver_url=public_url,
         mailer=mailer,
+        tried=_tried_keys(share),
+        hold=hold,
         own=None if archive is None else archive.profile.service,
         sandbox=sandbox,
         ask=gateway.ask,
         prove=gateway.prove,
         signer=ResolverSigner(signing, public_url, SignaturePolicy(settings.resolve.signatures)),
         on_included=statements.learn,
+        audit=audit,
     )
     _keep_own_copies(archive, beliefs)
     gateway.on_reply = registrations.contacts.note
     own = None if archive is None else _own_ref(archive, settings)
-    keys, disputes = KeyFiles(settings.data, RESOLVER), Disputes(registry, beliefs, own)
-    mail = None if mailer is None else DisputeMail(disputes, mailer, public_url, settings.archive.admin_email)
+    keys, disputes = KeyFiles(settings.data, RESOLVER), Disputes(registry, beliefs, own, audit=audit)
+    mail = (
+        None if mailer is None else DisputeMail(disputes, mailer, public_url, settings.archive.admin_email, hold=hold)
+    )
     directory = ArchiveDirectory(registry, own)
-    resolving = _resolver_service(settings, directory, beliefs, gateway, archive, misses, cache, feeds)
+    resolving = _resolver_service(settings, directory, beliefs, gateway, archive, misses, cache, feeds, share)
     watch = ClaimWatch(directory, gateway, Memory(beliefs), resolving)
     resolving.on_found = watch.note
     releases = open_release_register(settings, registry, beliefs, _own_homes(archive, settings), opened)
@@ -167,8 +178,25 @@ class _ProvenanceReader:
         return (await asyncio.to_thread(own.transfers.chains.chain, label)).texts
 
 
+def _miss_limit(settings: Settings, share: WorkerShare) -> MissLimit:
+    wanted = settings.resolve.misses_per_network
+    return MissLimit(wanted / share.workers)
+
+
+def _tried_keys(share: WorkerShare) -> TriedKeys:
+    state = share.state
+    if state is None:
+        return TriedKeys()
+    return TriedKeys(Attempts(rows=state.keys_by_label), Attempts(rows=state.keys_by_network), state.early_keys)
+
+
 def open_standby_site(
-    settings: Settings, public_url: str, listening: tuple[str, int], archive: ArchiveSite | None, opened: ExitStack
+    settings: Settings,
+    public_url: str,
+    listening: tuple[str, int],
+    archive: ArchiveSite | None,
+    opened: ExitStack,
+    share: WorkerShare = ALONE,
 ) -> StandbySite | None:
     """What an Archive resolves with for its own readers while its resolver is away; None if it has none, or resolves
     all links itself. What it opens is closed with `opened`."""
@@ -179,10 +207,10 @@ def open_standby_site(
     own, client = _own_ref(archive, settings), RegisterClient(archive.resolver)
     register = KeptRegister(client, RegisterFiles(settings.data), archive.resolver, own)
     register.load()
-    gateway = _gateway(settings, archive, AddressGuard(frozenset({listening, _host_and_port(public_url)})))
-    misses = MissLimit(settings.resolve.misses_per_network)
+    gateway = _gateway(settings, archive, AddressGuard(frozenset({listening, _host_and_port(public_url)})), share)
+    misses = _miss_limit(settings, share)
     site = ResolverSite(
-        resolving=_resolver_service(settings, register, beliefs, gateway, archive, misses),
+        resolving=_resolver_service(settings, register, beliefs, gateway, archive, misses, share=share),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         proxies=settings.trusted_proxies or (),
@@ -190,6 +218,40 @@ def open_standby_site(
         close=gateway.close,
     )
     return StandbySite(resolver=site, register=register, presence=ResolverPresence(client))
+
+
+def open_replica_site(
+    settings: Settings, public_url: str, listening: tuple[str, int], opened: ExitStack, share: WorkerShare = ALONE
+) -> ResolverSite | None:
+    """A resolver without an Archive that reads the register of another resolver; None if this server is none. What it
+    opens is closed with `opened`."""
+    resolver = settings.resolver
+    if settings.has_archive or resolver is None or resolves_here(settings, public_url):
+        return None
+    beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
+    opened.callback(beliefs.close)
+    register = KeptRegister(RegisterClient(resolver), RegisterFiles(settings.data), resolver)
+    register.load()
+    guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
+    gateway, cache = _gateway(settings, None, guard, share), Cache()
+    feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic)
+    resolving = _resolver_service(
+        settings, register, beliefs, gateway, None, _miss_limit(settings, share), cache, feeds, share
+    )
+
+    async def close() -> None:
+        await feeds.close()
+        await gateway.close()
+
+    return ResolverSite(
+        resolving=resolving,
+        acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
+        public_url=public_url,
+        register=register,
+        proxies=settings.trusted_proxies or (),
+        is_robot=is_robot,
+        close=close,
+    )
 
 
 def _own_homes(archive: ArchiveSite | None, settings: Settings) -> tuple[LabelForms, Iterable[str]] | None:
@@ -239,13 +301,15 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
 def open_disputes(settings: Settings, by: str) -> Iterator[DisputeSource]:
     """The disputes of the data directory's resolver, or of the server that the settings name. `by` is who asks."""
     if settings.is_remote:
-        from ibi.transport.resolver_clients import DisputesClient
+        from ibi.transport.resolver_gateway import DisputesClient
 
         yield DisputesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
     with ExitStack() as opened:
         registry, beliefs, own = _stored_beliefs(settings, opened)
-        yield LocalDisputes(Disputes(registry, beliefs, own, log=silent_log()), by)
+        audit = FileAuditLog(settings.data)
+        opened.callback(audit.close)
+        yield LocalDisputes(Disputes(registry, beliefs, own, audit=audit, log=silent_log()), by)
 
 
 def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegistry, SqliteBeliefs, ArchiveRef | None]:
@@ -261,7 +325,7 @@ def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegist
 def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
     """What the resolver of the data directory believes, or that of the server that the settings name."""
     if settings.is_remote:
-        from ibi.transport.resolver_clients import BeliefsClient
+        from ibi.transport.resolver_gateway import BeliefsClient
 
         yield BeliefsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
@@ -278,6 +342,7 @@ def _resolver_service(
     misses: MissLimit | None = None,
     cache: Cache | None = None,
     feeds: FollowedFeeds | None = None,
+    share: WorkerShare = ALONE,
 ) -> ResolverService:
     """`misses` bounds those of one network, and `feeds` tell `cache` of changes; a command needs neither."""
     own, wanted = None if archive is None else _own_ref(archive, settings), settings.resolve
@@ -297,23 +362,27 @@ def _resolver_service(
         misses=misses,
         cache=cache,
         feeds=NO_FEEDS if feeds is None else feeds,
+        traces=trace_limiter(part=share.divide),
+        links=link_limiter(part=share.divide),
     )
 
 
-def _gateway(settings: Settings, archive: ArchiveSite | None, guard: AddressGuard) -> Gateways:
+def _gateway(
+    settings: Settings, archive: ArchiveSite | None, guard: AddressGuard, share: WorkerShare = ALONE
+) -> Gateways:
     local = []
     if archive is not None:
         report = partial(log_untold, log=structlog.get_logger("ibi.archive"))
         local.append(LocalArchive(archive.profile.service, archive.answers, report))
-    return Gateways(local, ArchiveHttp(guard, budgets=archive_budgets(settings)))
+    return Gateways(local, ArchiveHttp(guard, budgets=archive_budgets(settings, share)))
 
 
-def archive_budgets(settings: Settings) -> Budgets:
+def archive_budgets(settings: Settings, share: WorkerShare = ALONE) -> Budgets:
     """Time budgets of Archives, which grow with that of a resolution: a longer one still waits for a slow Archive."""
     usual = Budgets()
     wanted = settings.resolve
     total = max(usual.total, float(wanted.budget))
-    return replace(usual, total=total, connections=wanted.connections_per_archive)
+    return replace(usual, total=total, connections=share.divide(wanted.connections_per_archive))
 
 
 def _own_ref(archive: ArchiveSite, settings: Settings) -> ArchiveRef:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from time import time
 from typing import Final
 
 from ibi.archive.copies import check_sandbox
 from ibi.config import Settings
-from ibi.errors import IbiError
+from ibi.errors import IbiError, InvalidInput
+from ibi.federation.transfer_messages import Offer
 from ibi.label import Label
+from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
+from ibi.model.registration import Registration
 from ibi.origin import is_same_place
 from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Beliefs, Registry
+from ibi.resolver.signed_register import read_register
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import BringsCopies, Receiving
@@ -23,10 +27,13 @@ from ibi.services.transfers.sending import Sending
 from ibi.services.transfers.tracking import Tracking
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
-from ibi.storage.key_files import KeyFiles
+from ibi.storage.key_files import RESOLVER, KeyFiles, RegisterFiles, ResolverKeyFile
+from ibi.storage.locks import WorkerLock
+from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
-from ibi.transport.server_url import is_on_loopback
+from ibi.transport.single_request import is_on_loopback
 from ibi.transport.transfer_client import HttpTransferPeers
 
 _ADDRESS: Final = "served-address"
@@ -54,6 +61,7 @@ def open_transfers(
     resolves: bool = False,
     lost: bool = False,
     is_new: bool = False,
+    share: WorkerShare = ALONE,
 ) -> TransferWorker:
     """The transfers of the Archive of a data directory. `resolves` if the server at `public_url` is a resolver as well,
     where the settings name no other, and is told of them; `lost` and `is_new` are those of `Tracking.begin`. Without
@@ -71,6 +79,7 @@ def open_transfers(
         clocks,
         keep_track=ledger.keep_track,
         in_doubt=lambda: tracking.in_doubt,
+        resolver_key=known_resolver_key(settings, elsewhere),
     )
     step = repository.step
     sending = Sending(chains, ledger, peers, clocks, url=public_url, on_step=step)
@@ -83,11 +92,16 @@ def open_transfers(
         url=public_url,
         is_key_of=_believe,
         check_source=check_source,
+        is_home=_home_check(settings, elsewhere),
         on_step=step,
+        offers=share.offers,
     )
     resolver = elsewhere or (public_url if resolves else None)
     polls = elsewhere is not None
-    return TransferWorker(chains, ledger, sending, receiving, tracking, peers, resolver=resolver, polls=polls)
+    hold = WorkerLock(settings.data / "transfers.lock").hold
+    return TransferWorker(
+        chains, ledger, sending, receiving, tracking, peers, resolver=resolver, polls=polls, hold=hold
+    )
 
 
 class NoCopies:
@@ -137,12 +151,51 @@ def open_release_register(
         registration = registry.find(service)
         return registration is not None and prefix in registration.home_prefixes
 
-    return ReleaseRegister(store, beliefs, is_key_of, is_home, time)
+    def lost_to(successor: Label) -> Iterable[Registration]:
+        lost = (each for each in registry.all() if each.lost is not None and each.successor is not None)
+        return (each for each in lost if each.successor is not None and successor in each.successor.labels)
+
+    signer = KeyFiles(settings.data, RESOLVER)
+    return ReleaseRegister(store, beliefs, is_key_of, is_home, time, keys=signer, lost_to=lost_to)
 
 
 def _resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
     resolver = (settings.resolver or "").rstrip("/")
     return None if not resolver or is_same_place(resolver, public_url) else resolver
+
+
+def _home_check(settings: Settings, elsewhere: str | None) -> Callable[[Offer, PublicKey], bool]:
+    """Whether an offer is signed by the home of its label, as the register of the resolver has it: the one that is kept
+    of a resolver elsewhere, or that of this server. Asked only where two Archives offer one item."""
+
+    def is_home(offer: Offer, signer: PublicKey) -> bool:
+        prefixes = frozenset(map(home_prefix, offer.labels.labels))
+        if elsewhere is None:
+            with closing(SqliteRegistry(settings.data)) as registry:
+                found = registry.find(offer.giver)
+            return found is not None and found.key == signer and bool(prefixes & found.home_prefixes)
+        files = RegisterFiles(settings.data)
+        statement = files.read()
+        try:
+            register = None if statement is None else read_register(statement)
+        except InvalidInput:
+            register = None
+        if register is None or register.signer != files.resolver_key(elsewhere):
+            return False
+        listed = (each for each in register.archives if offer.giver in each.home.service.labels)
+        return any(each.key == signer and bool(prefixes & each.prefixes) for each in listed)
+
+    return is_home
+
+
+def known_resolver_key(settings: Settings, elsewhere: str | None) -> Callable[[], PublicKey | None]:
+    """The key of the Archive's resolver as it is known here: pinned, or that of this server itself if there is none
+    `elsewhere`."""
+    if elsewhere is not None:
+        pinned = ResolverKeyFile(settings.data)
+        return lambda: pinned.find(elsewhere)
+    own = KeyFiles(settings.data, RESOLVER)
+    return lambda: own.signing_key().public if own.is_begun else None
 
 
 def _believe(_who: Label, _key: PublicKey) -> bool:

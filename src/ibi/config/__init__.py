@@ -7,27 +7,28 @@ needed.
 
 from __future__ import annotations
 
-from ibi.config.declaration import NamedSetting, Setting, SettingSource
-from ibi.config.errors import (
+from ibi.config.declaration import (
     IncompleteIdentity,
     InvalidSetting,
+    NamedSetting,
+    Setting,
     SettingsConflict,
     SettingsError,
     SettingsFileMalformed,
     SettingsFileUnreadable,
     SettingsFileUnwritable,
+    SettingSource,
     UnknownSetting,
 )
 from ibi.config.kinds import Secret
 from ibi.config.loading import FILE_NAME, load_settings
-from ibi.config.resolve_settings import ResolveSettings
+from ibi.config.sections import ResolveSettings, SiteSettings
 from ibi.config.settings import (
     SETTINGS,
     ArchiveSettings,
     MailSettings,
     MintSettings,
     Settings,
-    SiteSettings,
     setting,
 )
 from ibi.config.settings_file import change_setting, write_initial_toml

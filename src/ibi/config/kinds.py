@@ -100,6 +100,7 @@ def _read_url(text: str) -> str:
 
 
 _LONGEST_NAME: Final = 253
+_LONGEST_SENTENCE: Final = 300
 _PART_OF_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
 
 
@@ -146,6 +147,23 @@ def _read_site_name(text: str) -> str:
     if not name or len(name) > 80 or not name.isprintable():
         raise ValueError
     return name
+
+
+def _read_sentence(text: str) -> str:
+    words = " ".join(text.split())
+    if not words or len(words) > _LONGEST_SENTENCE or not words.isprintable():
+        raise ValueError
+    return words
+
+
+def _read_colour(text: str) -> str:
+    if not re.fullmatch(r"#[0-9A-Fa-f]{6}", text):
+        raise ValueError
+    return text.lower()
+
+
+def _read_contact(text: str) -> str:
+    return _read_url(text) if text.lower().startswith(("http://", "https://")) else _read_mail_address(text)
 
 
 def _read_registration_key(text: str) -> Secret:
@@ -272,6 +290,26 @@ def _read_granularity(text: str) -> Granularity | None:
         raise ValueError from None
 
 
+ROLES: Final = ("archive", "resolver")
+
+
+def _read_roles(text: str) -> frozenset[str]:
+    words = text.split()
+    if not words or not set(words) <= set(ROLES):
+        raise ValueError
+    return frozenset(words)
+
+
+def _read_workers(text: str) -> int | None:
+    """Return the number; None stands for `auto`."""
+    if text == "auto":
+        return None
+    if not re.fullmatch(r"[0-9]{1,3}", text) or not 1 <= int(text) <= MOST_WORKERS:
+        raise ValueError
+    return int(text)
+
+
+MOST_WORKERS: Final = 128
 _TEXT_OR_INTEGER = frozenset({"string", "integer"})
 
 FilePath = Annotated[Path, ValueKind("a path", _read_path)]
@@ -317,10 +355,17 @@ HostNames = Annotated[
     ValueKind("host names like ibi.example.org or backend:8765, with blanks between", _read_hosts),
 ]
 SiteName = Annotated[str, ValueKind("a name of at most 80 characters, on one line", _read_site_name)]
+Sentence = Annotated[str, ValueKind("a sentence or two of at most 300 characters, on one line", _read_sentence)]
+Colour = Annotated[str, ValueKind("a colour like #0b4f57", _read_colour)]
+Contact = Annotated[str, ValueKind("an e-mail address, or a URL like https://lib.example.org/help", _read_contact)]
 MailAddress = Annotated[str, ValueKind("an e-mail address", _read_mail_address)]
 TimeOfDay = Annotated[int | None, ValueKind("off, or a time of day in UTC like 03:30", _read_time_of_day)]
 Boolean = Annotated[bool, ValueKind("true or false", _read_boolean, frozenset({"boolean"}))]
 MintHost = Annotated[str, ValueKind("a host name like ibi.example.org", _read_host)]
+Roles = Annotated[frozenset[str], ValueKind("one or both of archive and resolver, with a blank between", _read_roles)]
+WorkersOrAuto = Annotated[
+    int | None, ValueKind(f"auto, or a whole number from 1 to {MOST_WORKERS}", _read_workers, _TEXT_OR_INTEGER)
+]
 IpAddress = Annotated[str, ValueKind("an IP address", _read_address)]
 GranularityOrAuto = Annotated[
     Granularity | None,

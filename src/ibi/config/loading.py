@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ibi.config.declaration import NamedSetting, SettingSource
-from ibi.config.errors import (
+from ibi.config.declaration import (
     IncompleteIdentity,
     InvalidSetting,
+    NamedSetting,
     SettingsConflict,
     SettingsFileUnreadable,
+    SettingSource,
     UnknownSetting,
     closest_name,
     display,

@@ -11,9 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ibi.config.copy_settings import CopySettings
 from ibi.config.declaration import NamedSetting, Setting, SettingSource, declared_sections, declared_settings
 from ibi.config.kinds import (
+    MOST_WORKERS,
     ArchiveKey,
     Boolean,
     Bound,
@@ -33,16 +33,16 @@ from ibi.config.kinds import (
     Percent,
     Port,
     Relations,
-    SiteName,
+    Roles,
     Size,
     SizeBound,
     TimeOfDay,
     TokenText,
     Url,
+    WorkersOrAuto,
     seconds,
 )
-from ibi.config.notify_settings import NotifySettings
-from ibi.config.resolve_settings import ResolveSettings
+from ibi.config.sections import CopySettings, NotifySettings, OidcSettings, ResolveSettings, SiteSettings
 from ibi.model.minting import Identity
 from ibi.origin import bracketed
 
@@ -146,6 +146,14 @@ class ArchiveSettings:
             " language stands for all languages; without it all of them."
         ),
     ]
+    landing_page: Annotated[
+        Boolean,
+        Setting(
+            "Whether a link to an item leads browsers to its page first; programs, and links with the name of a file,"
+            " get the file, as all do otherwise.",
+            default="false",
+        ),
+    ]
     follow_editions: Annotated[
         Boolean,
         Setting(
@@ -176,6 +184,14 @@ class ArchiveSettings:
             default="50",
         ),
     ]
+    full_text: Annotated[
+        Boolean,
+        Setting(
+            "Whether a server reads the text of PDF, Office, HTML and text files that all readers may see, beside all"
+            " else, so that searches find it.",
+            default="true",
+        ),
+    ]
     verify_days: Annotated[
         Bound,
         Setting(
@@ -194,14 +210,14 @@ class ArchiveSettings:
         ),
     ]
     """None means `off`."""
-
-
-@dataclass(frozen=True, slots=True)
-class SiteSettings:
-    """`[site]`: what the pages say of this place."""
-
-    name: Annotated[
-        SiteName, Setting("What the pages call this place: the name of your library or laboratory.", default="ibi")
+    review: Annotated[
+        Boolean, Setting("Whether what depositors publish waits until a librarian has looked at it.", default="false")
+    ]
+    requests: Annotated[
+        Boolean, Setting("Whether readers can ask for restricted files, and write to depositors.", default="true")
+    ]
+    request_days: Annotated[
+        Days, Setting("After how many days what readers wrote there is deleted, with their addresses.", default="180")
     ]
 
 
@@ -294,6 +310,21 @@ class Settings:
             default="256",
         ),
     ]
+    roles: Annotated[
+        Roles,
+        Setting(
+            "What this server is: `archive` mints and keeps items, `resolver` leads persistent URLs to where items are;"
+            " a `resolver` alone, with another as `resolver`, is a replica that reads that one's register.",
+            default="archive resolver",
+        ),
+    ]
+    workers: Annotated[
+        WorkersOrAuto,
+        Setting(
+            "How many processes serve; `auto` is one for each processor, and one alone in a sandbox.", default="auto"
+        ),
+    ]
+    """None means `auto`."""
     # Not in a file: commands on a data directory must not go elsewhere unnoticed, and files are no place for tokens.
     server: Annotated[
         Url | None,
@@ -339,6 +370,7 @@ class Settings:
     resolve: ResolveSettings
     copies: CopySettings
     notify: NotifySettings
+    oidc: OidcSettings
     site: SiteSettings
     mail: MailSettings
     file: Path | None
@@ -364,6 +396,20 @@ class Settings:
         if mint.host is None:
             return None
         return Identity(mint.host, mint.ip, mint.host_port, mint.ip_port, sandbox=mint.sandbox)
+
+    def worker_count(self, processors: int) -> int:
+        """How many processes serve on a machine with so many processors. Settings without an identity are those of a
+        sandbox, or of a directory that has been one."""
+        if self.workers is not None:
+            return self.workers
+        identity = self.identity()
+        is_sandbox = self.has_archive and (identity is None or identity.sandbox)
+        return 1 if is_sandbox else min(processors, MOST_WORKERS)
+
+    @property
+    def has_archive(self) -> bool:
+        """Whether labels are minted and items kept here."""
+        return "archive" in self.roles
 
     def rules(self) -> "Rules":
         # Imported here because only commands that mint need it; the others start sooner.

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from ibi.config.declaration import NamedSetting
-from ibi.config.errors import (
+from ibi.config.declaration import (
     InvalidSetting,
+    NamedSetting,
     SettingsFileMalformed,
     SettingsFileUnreadable,
     SettingsFileUnwritable,

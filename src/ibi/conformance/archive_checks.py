@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ibi.conformance.checking import (
+    READER,
     CheckedServer,
+    Probe,
     Steps,
     advise,
     ask_query,
@@ -15,10 +17,9 @@ from ibi.conformance.checking import (
     require,
     service_probe,
     url_request,
+    write_query,
 )
-from ibi.conformance.grammars import fault_of_key
-from ibi.conformance.strict_pairs import PairList, read_pairs
-from ibi.conformance.wire import READER, Probe, write_query
+from ibi.conformance.grammars import PairList, fault_of_key, read_pairs
 
 _CONFIRMATION: Final = "servicesubject=inclusionConfirmationRequest"
 _UNKNOWN: Final = ("example.org/ibi-check/1996/02.29.12.34.56", "LK47B6W/3UUUUU")

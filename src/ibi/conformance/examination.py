@@ -1,4 +1,4 @@
-"""Run the survey and the checks against something that sends requests, and write down what each check saw.
+"""Survey a server, run the checks against it, write down what each check saw, and report it.
 
 Sans-IO as the checks are: how a request is sent, and how long that may take, is the sender's. Equal requests are sent
 once in a run, so that many checks can look at one answer.
@@ -6,18 +6,13 @@ once in a run, so that many checks can look at one answer.
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ibi.conformance import (
-    answer_checks,
-    archive_checks,
-    label_checks,
-    link_checks,
-    membership_checks,
-    relation_checks,
-)
+from ibi.conformance import answer_checks, archive_checks, link_checks, membership_checks, relation_checks
 from ibi.conformance.checking import (
     CHECKS,
     RESOLVER_SERVICE,
@@ -28,17 +23,162 @@ from ibi.conformance.checking import (
     ClauseNotApplicable,
     ConformanceCheck,
     Judgment,
+    KnownItem,
+    Probe,
+    ProbeResponse,
     ServiceRole,
+    url_request,
+    write_query,
 )
-from ibi.conformance.survey import NotSpoken, survey
-from ibi.conformance.wire import Probe, ProbeResponse
+from ibi.conformance.grammars import LABEL_IN_TEXT, REPOSITORY, PairList, fault_of_address, read_pairs
+from ibi.safe_text import printable, shorten
+
+# --- the survey -------------------------------------------------------------------------------------------------------
+
+# Find out what a server is, and what there is to ask about: steps as those of a check, made before the checks.
+#
+# Labels come from what the command was given, from the service itself, and from what the server offers for harvesting:
+# its feed of changes, OAI-PMH, its site map, its first page. Any text will do: labels are recognised by their grammar.
+
+_PAGES: Final = ("/api/changes?most=200", "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc", "/sitemap.xml", "/")
+_MOST_SURVEYED: Final = 12
+"""Items that are asked about, three questions each: with 0.1 s for a question that is four seconds."""
+_MOST_LABELS: Final = 200
+_MOST_SERVICES: Final = 12
+"""Labels of a page that are tried as that of the service."""
+_MOST_LINKS: Final = 6
+
+Survey = Generator[Probe, ProbeResponse, None]
+
+
+class NotSpoken(Exception):
+    """The server does not speak the protocol, and why that is believed."""
+
+
+def survey(server: CheckedServer, given: Sequence[str]) -> Survey:
+    """Recognise what is asked to be checked, then learn its items. `NotSpoken` if there is neither."""
+    found = [*given]
+    first = yield Probe("/" if server.service is None else f"/{server.service}", may_fail=True)
+    if first.failure is not None:
+        raise NotSpoken(first.failure)
+    found += yield from _offered_labels()
+    found = list(dict.fromkeys(found))
+    if server.service is None and not server.is_resolver:
+        yield from _recognise(server, found)
+    elif server.service is not None and not (yield from _is_archive(server.service)):
+        received = yield _confirmation(server.service)
+        place = f"it sends messages on to {received.location}" if received.is_redirect else ""
+        raise NotSpoken(place or f"it has no Archive whose service is {server.service}")
+    if server.service is not None:
+        yield from _learn_items(server, found, given)
+    if server.is_resolver:
+        yield from _learn_links(server, found, given)
+        if not server.links and not (yield from _is_resolver()):
+            raise NotSpoken("it answers as no resolver does")
+
+
+def _offered_labels() -> Generator[Probe, ProbeResponse, list[str]]:
+    """Labels in what the server offers; those of deleted items first, because they are rare and wanted."""
+    labels: list[str] = []
+    for page in _PAGES:
+        received = yield Probe(page, may_fail=True)
+        if received.failure is None and received.is_success:
+            labels += _deleted_labels(received.body) + labels_in(received.body)
+        if len(labels) >= 3:
+            break
+    return labels[:_MOST_LABELS]
+
+
+def labels_in(body: bytes) -> list[str]:
+    found = dict.fromkeys(match[0] for match in LABEL_IN_TEXT.finditer(body.decode("latin-1")))
+    return [label for label in found if REPOSITORY.fullmatch(label) or fault_of_address(label) is None]
+
+
+def _deleted_labels(body: bytes) -> list[str]:
+    """Of the feed of changes that this software has; nothing of any other page."""
+    try:
+        changes = json.loads(body)["changes"]
+        last = {str(change["label"]): str(change["kind"]) for change in changes}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
+    deleted = [label for label, kind in last.items() if kind == "deleted"]
+    return [label for label in deleted if REPOSITORY.fullmatch(label)][:2]
+
+
+def _recognise(server: CheckedServer, labels: Sequence[str]) -> Survey:
+    server.is_resolver = yield from _is_resolver()
+    for label in labels[:_MOST_SERVICES]:
+        if (yield from _is_archive(label)):
+            server.service = label
+            return
+    if not server.is_resolver:
+        raise NotSpoken("neither an Archive nor a resolver answers there; name its service in the URL if it has one")
+
+
+def _is_archive(service: str) -> Generator[Probe, ProbeResponse, bool]:
+    """Whether a service answers under that label, well or badly. What it answers is judged later."""
+    received = yield _confirmation(service)
+    if received.failure is not None or not received.is_success:
+        return False
+    return received.media_type == "text/plain" or b"confirmation" in received.body[:200]
+
+
+def _confirmation(service: str) -> Probe:
+    return Probe(f"/{service}?servicesubject=inclusionConfirmationRequest", may_fail=True)
+
+
+def _is_resolver() -> Generator[Probe, ProbeResponse, bool]:
+    """Whether a resolver's service answers. The subject is one of Archives, which a resolver can but refuse."""
+    received = yield _confirmation(RESOLVER_SERVICE)
+    return received.failure is None and received.media_type == "text/plain" and b"confirmation yes" not in received.body
+
+
+def _learn_items(server: CheckedServer, found: Sequence[str], given: Sequence[str]) -> Survey:
+    assert server.service is not None
+    wanted = [*given, server.service, *found]
+    known: set[str] = set()
+    for label in dict.fromkeys(wanted):
+        if label.lower() in known or len(server.items) >= max(_MOST_SURVEYED, len(given)):
+            continue
+        item = yield from _learn_item(server, label)
+        if item is not None:
+            server.items.append(item)
+            known |= {each.lower() for each in (label, *(item.forms.labels if item.forms else ()))}
+
+
+def _learn_item(server: CheckedServer, label: str) -> Generator[Probe, ProbeResponse, KnownItem | None]:
+    plain = yield from _told(server, label)
+    if not plain.values:
+        return None
+    nothing = PairList({}, ())
+    if server.level is CheckLevel.MINIMAL or "url" not in plain:
+        return KnownItem(label, plain, nothing, nothing)
+    edition = yield from _told(server, label, "GetLastEdition")
+    return KnownItem(label, plain, edition, (yield from _told(server, label, "GetTranslation")))
+
+
+def _told(server: CheckedServer, label: str, verbs: str = "") -> Generator[Probe, ProbeResponse, PairList]:
+    query = write_query(url_request(label, verbs))
+    received = yield Probe(f"/{server.service}?{query}", may_fail=True)
+    return read_pairs(received.body if received.failure is None and received.is_success else b"")
+
+
+def _learn_links(server: CheckedServer, found: Sequence[str], given: Sequence[str]) -> Survey:
+    """Labels that lead somewhere, rather not that of a service: what an Archive at the same place has, or any."""
+    held = [item.label for item in server.items if item.url is not None and item.label != server.service]
+    for label in list(dict.fromkeys((*given, *held, *found)))[: max(_MOST_LINKS, len(given))]:
+        received = yield Probe(f"/{label}", may_fail=True)
+        if received.failure is None and received.is_redirect:
+            server.links.append(label)
+
+
+# --- the examination --------------------------------------------------------------------------------------------------
 
 _ORDER: Final = tuple(
-    module.__name__
-    for module in (archive_checks, relation_checks, link_checks, membership_checks, answer_checks, label_checks)
+    module.__name__ for module in (archive_checks, relation_checks, link_checks, membership_checks, answer_checks)
 )
 ALL_CHECKS: Final = tuple(sorted(CHECKS, key=lambda check: _ORDER.index(check.steps.__module__)))
-"""In the order in which they are made: the last two look at all that was answered before."""
+"""In the order in which they are made: the last look at all that was answered before."""
 
 _MOST_REQUESTS: Final = 400
 """In one run. The checks need about a third of it."""
@@ -176,3 +316,106 @@ def overall(results: Sequence[ClauseResult]) -> Judgment:
         if worst in judgments:
             return worst
     return Judgment.PASS
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+# The results of a run as lines for people and as a record for programs. What a stranger sent is bounded and safe.
+
+_MOST_EXCHANGES: Final = 8
+_MOST_REASON: Final = 400
+_INDENT: Final = " " * 18
+_TOLD: Final = {
+    Judgment.PASS: "passed",
+    Judgment.FAIL: "failed",
+    Judgment.WARNING: "warnings",
+    Judgment.NOT_APPLICABLE: "not applicable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """One run. `is_complete` says whether the time was enough for every check."""
+
+    server: CheckedServer
+    results: Sequence[ClauseResult]
+    is_complete: bool
+    seconds: float
+    requests: int
+
+    @property
+    def judgment(self) -> Judgment:
+        """Of a run that could not be finished nothing good is said."""
+        found = overall(self.results)
+        return found if self.is_complete or found is Judgment.FAIL else Judgment.FAIL
+
+    def summary(self) -> str:
+        counts = Counter(result.judgment for result in self.results)
+        told = ", ".join(f"{counts[judgment]} {word}" for judgment, word in _TOLD.items())
+        end = "" if self.is_complete else "; the time was over before the end"
+        return f"{told}; {self.requests} requests in {self.seconds:.1f} s{end}: {self.judgment.value}"
+
+    def record(self) -> dict[str, object]:
+        server = self.server
+        return {
+            "url": server.origin,
+            "archive": server.service,
+            "resolver": server.is_resolver,
+            "level": server.level.value,
+            "write": server.may_change,
+            "judgment": self.judgment.value,
+            "complete": self.is_complete,
+            "requests": self.requests,
+            "seconds": round(self.seconds, 3),
+            "clauses": [_record(result) for result in self.results],
+        }
+
+
+def heading(server: CheckedServer) -> str:
+    """What is checked."""
+    archive = [] if server.service is None else [f"Archive {printable(server.service)}"]
+    services = [*archive, "resolver"] if server.is_resolver else archive
+    return f"{server.origin}: {', '.join(services)}; level {server.level.value}"
+
+
+def result_lines(result: ClauseResult, *, verbose: bool = False) -> Iterator[str]:
+    """One line, and the reason and what was sent and received for what does not pass."""
+    check, judgment = result.check, result.judgment
+    why = f" ({_safe(result.reason)})" if judgment is Judgment.NOT_APPLICABLE else ""
+    role = "" if check.role is None else check.role.value
+    yield f"  {judgment.value:<14}  {role:<8}  {check.clause:<14}  {check.sentence}{why}"
+    if result.reason and not why:
+        yield f"{_INDENT}why: {_safe(result.reason)}"
+    if verbose or judgment in (Judgment.FAIL, Judgment.WARNING):
+        yield from _exchange_lines(result, verbose=verbose)
+
+
+def _exchange_lines(result: ClauseResult, *, verbose: bool) -> Iterator[str]:
+    """The last exchange is the one that decided; `verbose` shows those before it, too."""
+    shown = result.exchanges[-_MOST_EXCHANGES:] if verbose else result.exchanges[-1:]
+    for probe, received in shown:
+        yield f"{_INDENT}sent: {probe}"
+        yield f"{_INDENT}received: {received}"
+        for heard in received.heard[:_MOST_EXCHANGES]:
+            yield f"{_INDENT}came in: {heard}"
+
+
+def _record(result: ClauseResult) -> dict[str, object]:
+    check = result.check
+    return {
+        "clause": check.clause,
+        "check": check.name,
+        "role": "any" if check.role is None else check.role.value,
+        "level": check.level.value,
+        "sentence": check.sentence,
+        "judgment": result.judgment.value,
+        "reason": _safe(result.reason),
+        "exchanges": [
+            {"sent": str(probe), "received": str(received), "came_in": [str(each) for each in received.heard[:8]]}
+            for probe, received in result.exchanges[-_MOST_EXCHANGES:]
+        ],
+    }
+
+
+def _safe(text: str) -> str:
+    return shorten(printable(text), _MOST_REASON)

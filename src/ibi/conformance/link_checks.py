@@ -17,6 +17,8 @@ from ibi.conformance.checking import (
     ClauseBroken,
     ClauseNotApplicable,
     KnownItem,
+    Probe,
+    ProbeResponse,
     ServiceRole,
     Steps,
     advise,
@@ -25,7 +27,6 @@ from ibi.conformance.checking import (
     require,
 )
 from ibi.conformance.grammars import IBIP, LANGUAGE_OF, REPOSITORY, fault_of_url
-from ibi.conformance.wire import Probe, ProbeResponse
 
 _minimal = partial(check, role=ServiceRole.RESOLVER)
 _full = partial(check, role=ServiceRole.RESOLVER, level=CheckLevel.FULL)
@@ -70,6 +71,15 @@ def _follow_offered(server: CheckedServer, label: str, rest: str, verbs: str, na
     if not is_offered:
         raise ClauseNotApplicable(f"no Archive is known to offer `{name}` of {label}")
     raise ClauseBroken(f"/{label}{rest} leads nowhere: status {received.status}")
+
+
+def _judge_equal(server: CheckedServer, one: str, wanted: tuple[str, str], other: str, said: str) -> Steps:
+    """Require that two spellings of a link lead to the same, which an Archive may leave out; `said` is the fault, with
+    both places."""
+    label = server.link()
+    first = yield from _follow_offered(server, label, one, *wanted)
+    second = yield from _follow(f"{label}{other}")
+    require(first == second, said.format(first, second))
 
 
 def _judge_alert(target: str, **headers: str) -> Steps:
@@ -250,38 +260,31 @@ def links_lead_to_the_last_edition(server: CheckedServer) -> Steps:
 @_full("R Example 8.5")
 def verbs_are_modifiers(server: CheckedServer) -> Steps:
     """A list of verbs in the query is what the modifiers are."""
-    label = server.link()
-    one = yield from _follow_offered(server, label, "!:(oai_dc)", *_LAST_DUBLIN_CORE)
-    other = yield from _follow(f"{label}?ibiurl.verblist=GetLastEdition+GetMetadata(oai_dc)")
-    require(one == other, f"!:(oai_dc) leads to {one}, the verbs to {other}")
+    verbs = "?ibiurl.verblist=GetLastEdition+GetMetadata(oai_dc)"
+    yield from _judge_equal(server, "!:(oai_dc)", _LAST_DUBLIN_CORE, verbs, "!:(oai_dc) leads to {}, the verbs to {}")
 
 
 @_full("R Table 8.4")
 def verbs_in_links_are_joined_by_plus_or_blank(server: CheckedServer) -> Steps:
     """Verbs in a link are joined by `+` or by `%20`."""
-    label = server.link()
-    one = yield from _follow_offered(server, label, "?ibiurl.verblist=GetLastEdition+GetMetadata", *_BOTH)
-    other = yield from _follow(f"{label}?ibiurl.verblist=GetLastEdition%20GetMetadata")
-    require(one == other, f"joined by + they lead to {one}, by %20 to {other}")
+    by_plus, by_blank = (f"?ibiurl.verblist=GetLastEdition{sign}GetMetadata" for sign in ("+", "%20"))
+    yield from _judge_equal(server, by_plus, _BOTH, by_blank, "joined by + they lead to {}, by %20 to {}")
 
 
 @_full("R Table 8.5")
 def each_verb_has_its_synonym(server: CheckedServer) -> Steps:
     """GetMetadata is `:`, GetLastEdition is `!`."""
-    label = server.link()
-    for modifier, (verb, name) in ((":", _METADATA), ("!", _LAST)):
-        one = yield from _follow_offered(server, label, modifier, verb, name)
-        other = yield from _follow(f"{label}?ibiurl.verblist={verb}")
-        require(one == other, f"{modifier} leads to {one}, {verb} to {other}")
+    for modifier, wanted in ((":", _METADATA), ("!", _LAST)):
+        verb = wanted[0]
+        said = f"{modifier} leads to {{}}, {verb} to {{}}"
+        yield from _judge_equal(server, modifier, wanted, f"?ibiurl.verblist={verb}", said)
 
 
 @_full("R Table 8.8")
 def modifier_and_verbs_are_united(server: CheckedServer) -> Steps:
     """Modifier and verbs are united, the modifier first: `!` with GetMetadata is `!:`."""
-    label = server.link()
-    one = yield from _follow_offered(server, label, "!:", *_BOTH)
-    other = yield from _follow(f"{label}!?ibiurl.verblist=GetMetadata")
-    require(one == other, f"!: leads to {one}, ! with GetMetadata to {other}")
+    verb = "!?ibiurl.verblist=GetMetadata"
+    yield from _judge_equal(server, "!:", _BOTH, verb, "!: leads to {}, ! with GetMetadata to {}")
 
 
 @_full("R Example 8.6")

@@ -15,18 +15,23 @@ from urllib.parse import unquote
 
 from ibi.conformance.checking import (
     RESOLVER_SERVICE,
+    Awaited,
     CheckedServer,
     CheckLevel,
     ClauseNotApplicable,
+    HeardRequest,
     MemberIdentity,
+    Probe,
+    ProbeResponse,
     ServiceRole,
     Steps,
     advise,
     check,
+    encode_value,
     require,
+    write_query,
 )
 from ibi.conformance.probe_archive import FILE, ProbeArchive
-from ibi.conformance.wire import Awaited, HeardRequest, Probe, ProbeResponse, encode_value, write_query
 
 _change = partial(check, role=ServiceRole.RESOLVER, changes=True)
 _change_full = partial(check, role=ServiceRole.RESOLVER, level=CheckLevel.FULL, changes=True)

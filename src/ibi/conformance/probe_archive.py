@@ -1,7 +1,7 @@
 """The Archive that the checker plays, so that a resolver can be seen at work: three items, and answers about them.
 
 Its answers are whole, not filtered: a resolver has to find what it needs in them (R 9.2). Sans-IO; a socket in front of
-it is `ibi.transport.probe_listener`.
+it is `ibi.transport.probe_http`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from ibi.conformance.checking import HeardRequest, encode_value
 from ibi.conformance.grammars import REPOSITORY, write_ibip_suffix
-from ibi.conformance.wire import HeardRequest, encode_value
 
 _MOMENT: Final = 823_320_000
 """1996-02-03T04:00:00Z: the labels of the items are of the minutes after it."""

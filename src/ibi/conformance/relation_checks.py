@@ -15,6 +15,8 @@ from ibi.conformance.checking import (
     CheckLevel,
     ClauseNotApplicable,
     KnownItem,
+    Probe,
+    ProbeResponse,
     Steps,
     advise,
     ask_query,
@@ -24,10 +26,9 @@ from ibi.conformance.checking import (
     qualified,
     require,
     url_request,
+    write_query,
 )
-from ibi.conformance.grammars import LANGUAGE_OF
-from ibi.conformance.strict_pairs import PairList
-from ibi.conformance.wire import Probe, ProbeResponse, write_query
+from ibi.conformance.grammars import LANGUAGE_OF, PairList
 
 _full = partial(check, level=CheckLevel.FULL)
 _MOST_EDITIONS: Final = 10

@@ -19,7 +19,9 @@ from ibi.federation.provenance import (
     check_chain,
     compare_chains,
 )
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.service import resolver_service
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 
@@ -35,6 +37,9 @@ class Here:
     manifest: str | None = None
     chain: Chain = NO_CHAIN
     transferable: bool = True
+    resolver_key: PublicKey | None = None
+    """The key by which the resolver of this Archive is known here: what it signs in the place of this Archive, which it
+    took for lost, counts as signed by it (E97)."""
     in_doubt: bool = False
     """Whether the directory may have been put back from a backup, and not all were heard who might know (`Doubt`)."""
 
@@ -66,8 +71,9 @@ class Here:
 def recall(here: Here, texts: Iterable[str]) -> Chain | None:
     """The chain, if it goes on from what is known here by a release of this Archive; None if it says nothing new.
 
-    It is believed because this Archive signed it itself: of what others signed, before and after, only the order is
-    checked. `InvalidProvenance` for what is no chain, and for one that contradicts that which is here.
+    It is believed because this Archive signed it itself, or its resolver in its place: of what others signed, before
+    and after, only the order is checked. `InvalidProvenance` for what is no chain, and for one that contradicts that
+    which is here.
     """
     texts = tuple(texts)
     order = compare_chains(here.chain.texts, texts)
@@ -82,12 +88,21 @@ def recall(here: Here, texts: Iterable[str]) -> Chain | None:
 
 def _is_release_of(here: Here, chain: Chain, index: int) -> bool:
     link = chain.links[index]
-    return isinstance(link.said, Release) and link.said.giver in here.service.labels and link.signer in here.keys
+    if not isinstance(link.said, Release) or link.said.giver not in here.service.labels:
+        return False
+    return link.signer in here.keys if link.said.by is None else link.signer == here.resolver_key
 
 
 def _ours_or_former(here: Here) -> IsKeyOf:
-    """Of this Archive the own keys; of those before it and after it, whatever they sign with."""
-    return lambda who, key: who not in here.service.labels or key in here.keys
+    """Of this Archive the own keys, of the resolver the one that is known; of those before this Archive and after it,
+    whatever they sign with."""
+
+    def is_key_of(who: Label, key: PublicKey) -> bool:
+        if who == resolver_service():
+            return key == here.resolver_key
+        return who not in here.service.labels or key in here.keys
+
+    return is_key_of
 
 
 @dataclass(frozen=True, slots=True)

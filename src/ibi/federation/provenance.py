@@ -29,6 +29,7 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.service import resolver_service
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import name_one_item
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
@@ -72,6 +73,14 @@ class Release:
     to_key: PublicKey
     manifest: str
     at: Instant
+    by: Label | None = None
+    """Who signed it in the place of the giver, which is lost: the service of the resolver (E97). None if the giver
+    itself did."""
+
+    @property
+    def speaker(self) -> Label:
+        """The service whose key has to have signed it."""
+        return self.giver if self.by is None else self.by
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +194,11 @@ def sign_release(
     manifest: str,
     at: Instant,
     key: SigningKey,
+    *,
+    by: Label | None = None,
 ) -> Chain:
-    """The chain with one release more. Not for a chain that is under way: what was given away cannot be given again."""
+    """The chain with one release more. Not for a chain that is under way: what was given away cannot be given again.
+    `by` is the service that signs in the place of a giver that is lost."""
     assert not chain.is_under_way
     claims = {
         "labels": forms_document(labels),
@@ -197,6 +209,7 @@ def sign_release(
         "to_key": str(to_key),
         "manifest": manifest,
         "at": str(at),
+        **({} if by is None else {"by": by.spelling}),
     }
     return _extended(chain, sign_statement(RELEASE, claims, key))
 
@@ -276,11 +289,12 @@ def _check_place(link: ProvenanceLink, before: Sequence[ProvenanceLink], labels:
 
 def _check_signer(link: ProvenanceLink, before: Sequence[ProvenanceLink], is_key_of: IsKeyOf) -> None:
     named, said = _last_release(before), link.said
-    if named is not None and link.signer == named.to_key:
+    stands_in = isinstance(said, Release) and said.by is not None
+    if named is not None and link.signer == named.to_key and not stands_in:
         return
-    if before and link.signer == before[-1].signer and isinstance(before[-1].said, Countersignature):
+    if before and link.signer == before[-1].signer and isinstance(before[-1].said, Countersignature) and not stands_in:
         return
-    who = said.giver if isinstance(said, Release) else said.by
+    who = said.speaker if isinstance(said, Release) else said.by
     if not is_key_of(who, link.signer):
         raise _refusal(link, len(before) + 1, "{key} is not a key of {who}", key=str(link.signer), who=str(who))
 
@@ -327,7 +341,16 @@ def _read_release(fields: Fields) -> Release:
         fields.required("to_key", _read_key),
         fields.required("manifest", _read_digest),
         fields.required("at", read_instant),
+        _read_speaker(fields),
     )
+
+
+def _read_speaker(fields: Fields) -> Label | None:
+    """Only a resolver signs in the place of another."""
+    by = fields.nullable("by", read_label)
+    if by is not None and by != resolver_service():
+        raise InvalidDocument(str(by), 0, "it is not the service of a resolver")
+    return by
 
 
 def _read_countersignature(fields: Fields) -> Countersignature:

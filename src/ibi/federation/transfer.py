@@ -38,8 +38,10 @@ from ibi.federation.provenance import (
 )
 from ibi.federation.transfer_messages import Offer, Reply, TransferAcceptance, read_acceptance, sign_acceptance
 from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.service import resolver_service
 from ibi.model.item import name_one_item
-from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 
@@ -214,6 +216,8 @@ def sender_hears(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> 
         return kept.delayed(now, f"its answer is not understood: {error.reason.format(**error.details)}"), Rest()
     if here.is_original and reply.stage is ReceiverStage.DECLINED:
         return replace(kept, stage=SenderStage.DECLINED), Finish()
+    if here.is_original and reply.stage is ReceiverStage.ENDED:  # a withdrawal that was lost here, with a backup
+        return replace(kept, stage=SenderStage.WITHDRAWN), Finish()
     return kept.delayed(now, reply.reason), Rest()
 
 
@@ -293,7 +297,7 @@ def receiver_holds(kept: IncomingTransfer, here: Here, key: SigningKey, now: int
     if here.state is not State.COPY or here.manifest is None:
         return kept.delayed(now, "there is no Copy here")
     if here.manifest != kept.manifest:
-        return _miss_manifest(kept, now)
+        return _miss(kept, now, _NOT_OFFERED)
     said = TransferAcceptance(kept.labels, kept.number, kept.giver_key, here.service.labels[0], here.manifest)
     return replace(
         kept,
@@ -305,15 +309,52 @@ def receiver_holds(kept: IncomingTransfer, here: Here, key: SigningKey, now: int
     )
 
 
-def _miss_manifest(kept: IncomingTransfer, now: int) -> IncomingTransfer:
-    """The Copy is not what was offered. A sender whose item has changed meanwhile offers it anew, as it is then; one
-    that does not will not."""
-    missed = kept.delayed(now, _NOT_OFFERED) if kept.reason == _NOT_OFFERED else _first_missed(kept, now)
+def _miss(kept: IncomingTransfer, now: int, reason: str) -> IncomingTransfer:
+    """The Copy is not what was offered, or the release not one that can be believed. A sender whose item has changed
+    meanwhile offers it anew, as it is then; one that has released it says so, and it is taken up again; any other will
+    not mend it."""
+    missed = (kept if kept.reason == reason else replace(kept, attempts=0)).delayed(now, reason)
     return missed if missed.attempts < _MOST_MISSED else replace(missed, stage=ReceiverStage.ENDED)
 
 
-def _first_missed(kept: IncomingTransfer, now: int) -> IncomingTransfer:
-    return replace(kept, attempts=0).delayed(now, _NOT_OFFERED)
+# --- of an Archive that is lost (E97) --------------------------------------------------------------------------------
+
+
+def accept_lost(here: Here, labels: LabelForms, key: SigningKey) -> str:
+    """What an Archive says to the resolver that has a Copy and wants the Original of it, whose Archive is lost."""
+    name = str(labels.labels[0])
+    if here.resolver_key is None:
+        reason = (
+            "the key of the resolver is not known here: the Archive has to be included first (`ibi archive status`)"
+        )
+        raise TransferRefused(label=name, reason=reason)
+    if here.state is not State.COPY or here.manifest is None:
+        raise TransferRefused(label=name, reason="there is no Copy of it here")
+    if here.in_doubt:
+        raise TransferRefused(label=name, reason="this Archive may have been put back from a backup")
+    number, to = here.chain.next_number, here.service.labels[0]
+    return sign_acceptance(TransferAcceptance(labels, number, here.resolver_key, to, here.manifest), key)
+
+
+def hear_lost(here: Here, texts: Iterable[str], labels: LabelForms) -> TakeOver | None:
+    """The take-over of what the resolver released in the place of a lost Archive; None if it was taken over before.
+    `InvalidProvenance` and `TransferRefused` for what is no such release, or not of the Copy here."""
+    chain = check_chain(texts, lambda who, key: who != resolver_service() or key == here.resolver_key, labels)
+    release = chain.last_release
+    if (
+        release is None
+        or release.by is None
+        or release.to not in here.service.labels
+        or release.to_key not in here.keys
+    ):
+        raise TransferRefused(label=str(labels.labels[0]), reason="the resolver gives nothing to this Archive")
+    taken = Chain(chain.links[: release.number])
+    if compare_chains(here.chain.texts, taken.texts) is ChainOrder.OLDER and here.has_signed:
+        return None
+    if here.manifest != release.manifest:
+        reason = "the Copy here is another than the one that the resolver released"
+        raise TransferRefused(label=str(labels.labels[0]), reason=reason)
+    return TakeOver(taken, release.manifest)
 
 
 def receiver_hears_chain(
@@ -329,7 +370,7 @@ def receiver_hears_chain(
     try:
         chain = check_chain(texts, lambda who, key: _is_signer(kept, is_key_of, who, key), kept.labels)
     except InvalidProvenance as error:
-        return kept.delayed(now, f"the release is not believed: {error.reason.format(**error.details)}"), Rest()
+        return _miss(kept, now, f"the release is not believed: {error.reason.format(**error.details)}"), Rest()
     return _judge_chain(kept, here, chain, now)
 
 
@@ -341,7 +382,7 @@ def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> 
     link = chain.links[kept.number - 1]
     said = link.said
     if not isinstance(said, Release) or said.giver != kept.giver or link.signer != kept.giver_key:
-        return kept.delayed(now, "the release is not believed: it is signed by another Archive"), Rest()
+        return _miss(kept, now, "the release is not believed: it is signed by another Archive"), Rest()
     if said.to not in here.service.labels or said.to_key not in here.keys:
         return replace(kept, stage=ReceiverStage.ENDED, reason="the Original was given to another Archive"), Finish()
     known = compare_chains(here.chain.texts[: kept.number], chain.texts[: kept.number])
@@ -353,7 +394,7 @@ def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> 
     chain = Chain(chain.links[: kept.number])  # what comes after is the countersignature of this Archive itself
     order = compare_chains(here.chain.texts[: kept.number], chain.texts)
     if order is not ChainOrder.NEWER and not (order is ChainOrder.SAME and here.is_owed):
-        return kept.delayed(now, "the release does not go on from what is known of the item here"), Rest()
+        return _miss(kept, now, "the release does not go on from what is known of the item here"), Rest()
     if here.in_doubt:
         return kept.delayed(now, "this Archive may have been put back from a backup"), Rest()
     if here.state is not State.COPY or here.manifest != said.manifest:

@@ -8,9 +8,10 @@ sender keeps it, and shows it to a receiver that does not remember.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from ibi.errors import InvalidInput
 from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
@@ -18,9 +19,11 @@ from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item_json import forms_document, read_forms, read_label
 from ibi.model.json_fields import Fields, boolean, integer, many, member, of_string, string
-from ibi.model.transfer_record import ReceiverStage
+from ibi.model.transfer import ReceiverStage
 from ibi.origin import Origin, authority_of
 from ibi.signing import InvalidStatement, PublicKey, SigningKey, read_statement, sign_statement
+
+T = TypeVar("T")
 
 OFFER: Final = "offer"
 ACCEPTANCE: Final = "acceptance"
@@ -75,29 +78,38 @@ def sign_offer(offer: Offer, key: SigningKey) -> str:
 
 def read_offer(text: str) -> tuple[Offer, PublicKey]:
     """The offer and its signer; `InvalidStatement`."""
-    statement = read_statement(text, OFFER)
-    try:
-        fields = Fields(statement.claims, "offer")
-        offer = Offer(
-            fields.required("labels", read_forms),
-            fields.required("number", integer),
-            fields.required("from", read_label),
-            fields.required("url", string),
-            fields.required("to", string),
-            fields.required("manifest", string),
-            fields.required("begun", integer),
-            fields.optional("released", boolean, False),
-            fields.optional("withdrawn", boolean, False),
-            fields.nullable("token", string),
-            fields.nullable("acceptance", string),
-        )
-        _check_address(offer.url)
-    except InvalidInput as error:
-        raise InvalidStatement(text, 0, "{cause}", cause=error.reason.format(**error.details)) from error
+    offer, signer = _read_said(text, OFFER, _read_offer)
     if offer.labels.rep is None:
         raise InvalidStatement(text, 0, "it names no item")
     _check_bounds(offer, text)
-    return replace(offer, url=offer.url.rstrip("/")), statement.signer
+    return replace(offer, url=offer.url.rstrip("/")), signer
+
+
+def _read_said(text: str, kind: str, read: Callable[[Fields], T]) -> tuple[T, PublicKey]:
+    """What a statement of this kind says, and its signer; `InvalidStatement`."""
+    statement = read_statement(text, kind)
+    try:
+        return read(Fields(statement.claims, kind)), statement.signer
+    except InvalidInput as error:
+        raise InvalidStatement(text, 0, "{cause}", cause=error.reason.format(**error.details)) from error
+
+
+def _read_offer(fields: Fields) -> Offer:
+    offer = Offer(
+        fields.required("labels", read_forms),
+        fields.required("number", integer),
+        fields.required("from", read_label),
+        fields.required("url", string),
+        fields.required("to", string),
+        fields.required("manifest", string),
+        fields.required("begun", integer),
+        fields.optional("released", boolean, False),
+        fields.optional("withdrawn", boolean, False),
+        fields.nullable("token", string),
+        fields.nullable("acceptance", string),
+    )
+    _check_address(offer.url)
+    return offer
 
 
 def _check_address(url: str) -> None:
@@ -149,19 +161,17 @@ def sign_acceptance(said: TransferAcceptance, key: SigningKey) -> str:
 @lru_cache(maxsize=1024)
 def read_acceptance(text: str) -> tuple[TransferAcceptance, PublicKey]:
     """The acceptance and its signer; `InvalidStatement`."""
-    statement = read_statement(text, ACCEPTANCE)
-    try:
-        fields = Fields(statement.claims, "acceptance")
-        said = TransferAcceptance(
-            fields.required("labels", read_forms),
-            fields.required("number", integer),
-            fields.required("from_key", of_string(PublicKey.parse)),
-            fields.required("to", read_label),
-            fields.required("manifest", string),
-        )
-    except InvalidInput as error:
-        raise InvalidStatement(text, 0, "{cause}", cause=error.reason.format(**error.details)) from error
-    return said, statement.signer
+    return _read_said(text, ACCEPTANCE, _read_acceptance)
+
+
+def _read_acceptance(fields: Fields) -> TransferAcceptance:
+    return TransferAcceptance(
+        fields.required("labels", read_forms),
+        fields.required("number", integer),
+        fields.required("from_key", of_string(PublicKey.parse)),
+        fields.required("to", read_label),
+        fields.required("manifest", string),
+    )
 
 
 @dataclass(frozen=True, slots=True)

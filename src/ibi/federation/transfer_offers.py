@@ -6,13 +6,14 @@ one key, from one address.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ibi.federation.doubt import Here
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer, read_acceptance
 from ibi.model.item import name_one_item
-from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
+from ibi.model.transfer import IncomingTransfer, ReceiverStage
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 
@@ -26,9 +27,10 @@ def receive_offer(
     *,
     agreed: bool,
     network: str = "",
+    is_home: Callable[[Offer, PublicKey], bool] = lambda _offer, _signer: False,
 ) -> IncomingTransfer:
     """What the receiver keeps of an offer. `agreed` is whether it came with a token of this Archive; `network` is where
-    it came from.
+    it came from; `is_home` knows whether its signer is the home of the label, as the register of the resolver has it.
 
     `TransferRefused` for what cannot be taken over.
     """
@@ -38,7 +40,8 @@ def receive_offer(
     has_token, agreed = agreed, agreed or was_accepted(offer, signer, here)
     if kept is None or is_another(kept, offer, signer):
         if kept is not None and kept.giver_key != signer:
-            _check_free(kept, offer, signer, here, agreed=agreed)
+            goes_first = agreed or is_home(offer, signer)
+            _check_free(kept, offer, signer, here, goes_first=goes_first)
         stage = ReceiverStage.ACCEPTED if agreed else ReceiverStage.WAITING
         return IncomingTransfer(
             offer.labels,
@@ -56,10 +59,13 @@ def receive_offer(
     if kept.stage.is_final:
         return kept
     if offer.withdrawn:
+        if offer.begun < kept.begun:
+            return kept  # that of an earlier transfer, which came late or was sent again by another
         return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
     # Once it is accepted, it is brought from where the librarian has seen.
     source = offer.url if has_token or kept.stage is ReceiverStage.WAITING else kept.source
-    kept = replace(kept, source=source, token=offer.token or kept.token, due=now)
+    begun = max(kept.begun, offer.begun)
+    kept = replace(kept, source=source, token=offer.token or kept.token, begun=begun, due=now)
     if kept.stage is ReceiverStage.WAITING:
         return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED if agreed else kept.stage)
     if offer.manifest != kept.manifest:
@@ -67,11 +73,12 @@ def receive_offer(
     return kept
 
 
-def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: Here, *, agreed: bool) -> None:
-    """What one Archive offers, no stranger replaces; and once it is accepted, it is the transfer of that one key."""
+def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: Here, *, goes_first: bool) -> None:
+    """What one Archive offers, no stranger replaces, but the home of the label does what only waits; and once it is
+    accepted, it is the transfer of that one key."""
     if kept.stage is ReceiverStage.HELD:
         raise _refused(offer, f"a transfer from {kept.source} is under way")
-    if kept.stage is ReceiverStage.ACCEPTED or (kept.stage is ReceiverStage.WAITING and not agreed):
+    if kept.stage is ReceiverStage.ACCEPTED or (kept.stage is ReceiverStage.WAITING and not goes_first):
         raise _refused(offer, "another Archive offers it: decline that offer first")
     links = here.chain.links
     if (

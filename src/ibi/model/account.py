@@ -1,11 +1,16 @@
-"""Accounts: people with their roles, and tokens with their scopes."""
+"""Accounts: people with their roles, and tokens with their scopes; and the log of what they changed."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import total_ordering
+from hashlib import sha256
+from typing import Final, NamedTuple
 
+from ibi.errors import IbiError
 from ibi.instant import Instant
 
 
@@ -33,10 +38,19 @@ class Person:
     """A person with an account. Without a password only a link signs them in; once `disabled`, nothing does."""
 
     name: str
+    """By which they sign in and own items (`person:<name>`): it never changes."""
     role: Role
     created: Instant
     password_hash: str | None = field(default=None, repr=False)
     disabled: Instant | None = None
+    shown: str = ""
+    """What pages call them, if that is not their `name`; it may change, and two people may have the same."""
+    mail: str | None = None
+    """Their e-mail address, by which they can sign in too. No two people have the same."""
+
+    @property
+    def full_name(self) -> str:
+        return self.shown or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,24 @@ class Session:
     person: str
     created: Instant
     expires: Instant
+    network: str = ""
+    """From where it was begun; empty if that is not known, as of sessions of earlier versions."""
+    browser: str = ""
+    """The family of the browser, as in `Firefox, Linux`."""
+
+    @property
+    def id(self) -> str:
+        """Public: names the session in lists and forms, and does not tell the cookie."""
+        return sha256(b"session\0" + self.digest).hexdigest()[:16]
+
+
+class LinkUse(Enum):
+    """What a link, sent or handed over, is good for."""
+
+    SIGN_IN = "sign-in"
+    PASSWORD = "password"  # noqa: S105 - a new one may be chosen
+    SECOND_FACTOR = "second-factor"
+    """No link, but what a form carries from the right password to the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +88,51 @@ class SignInLink:
     digest: bytes = field(repr=False)
     person: str
     expires: Instant
+    use: LinkUse = LinkUse.SIGN_IN
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A link with which a person makes their own account, once; found by the SHA-256 of its secret."""
+
+    digest: bytes = field(repr=False)
+    mail: str
+    role: Role
+    created: Instant
+    expires: Instant
+    invited_by: str | None = None
+    """The account that invites; None is a command on the data directory."""
+    shown: str = ""
+    """How the person who invites calls them."""
+
+    @property
+    def id(self) -> str:
+        """Public: names the invitation in lists and forms."""
+        return sha256(b"invitation\0" + self.digest).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderClaims:
+    """What a provider says of a person who has signed in there."""
+
+    issuer: str
+    subject: str
+    name: str = ""
+    mail: str | None = None
+    """None unless the provider has verified it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactor:
+    """The time-based codes of a person (RFC 6238), and what stands in for them when the device is lost."""
+
+    secret: bytes = field(repr=False)
+    confirmed: Instant | None = None
+    """Since when a code is asked for; None until the first right one has shown that the device has the secret."""
+    last_step: int = 0
+    """The period of the last code that was taken: none is taken twice."""
+    recovery: frozenset[bytes] = field(default=frozenset(), repr=False)
+    """SHA-256 of the recovery codes that are left."""
 
 
 class Scope(Enum):
@@ -88,6 +165,14 @@ ROLE_SCOPES = {
     Role.ADMIN: frozenset(Scope),
 }
 """The scopes that a person's tokens may use: what a token allows is never more than what its person may do."""
+
+ROLE_SCOPE = {
+    Role.READER: Scope.READ,
+    Role.DEPOSITOR: Scope.DEPOSIT,
+    Role.LIBRARIAN: Scope.EDIT,
+    Role.ADMIN: Scope.ADMIN,
+}
+"""The scope with which a person who is signed in acts."""
 
 
 _PERSON = "person:"
@@ -158,3 +243,178 @@ class Actor:
 
 COMMAND = Actor(None, Scope.ADMIN)
 """A command on the data directory: a user who may write its files may do everything."""
+
+
+# --- the audit log ----------------------------------------------------------------------------------------------------
+
+# The audit log: one line for every change of an item, a token or a person, bound to the line before it by its hash.
+#
+# A line is a JSON object in ASCII: who (account and token), what, of which item, token or person, when, and from where;
+# and the SHA-256 of the line before it, so that no line can be changed, dropped or put in between without breaking the
+# chain. It never holds a secret: of tokens it has the public ids.
+
+GENESIS: Final = "0" * 64
+"""What the first line says of the line before it."""
+LOG_BROKEN: Final = "log-broken"
+"""The act of a line that says that the log before it was not as it had been left: lines were lost or replaced."""
+_MOST_LINES: Final = 10**18
+_MOST_DETAIL: Final = 1000
+_WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+class AuditBroken(IbiError):
+    """Line {line} of the audit log is not what was written there: {reason}. Compare it with a backup: the file is
+    damaged, or another program has changed it."""
+
+    code = "audit-broken"
+
+
+class AuditIncomplete(IbiError):
+    """The audit log is not whole: {reason}. Compare it with a backup: lines were removed or replaced by another
+    program, or lost when the machine lost its power."""
+
+    code = "audit-incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change. `account` is None for the Archive itself and for commands on the data directory."""
+
+    at: Instant
+    act: str
+    subject: str
+    """The repository name of an item, or `token:`, `person:` or `key:` with what names it."""
+    account: str | None = None
+    token: str | None = None
+    address: str = "command"
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPosition:
+    """Up to where the log is known: how many lines, and the hash of the last."""
+
+    number: int = 0
+    head: str = GENESIS
+
+    def after(self, line: bytes) -> AuditPosition:
+        return AuditPosition(self.number + 1, sha256(line).hexdigest())
+
+
+def encode_entry(entry: AuditEntry, position: AuditPosition) -> bytes:
+    """The line after that position, without its end."""
+    fields = {
+        "number": position.number + 1,
+        "at": str(entry.at),
+        "account": entry.account,
+        "token": entry.token,
+        "from": entry.address,
+        "act": entry.act,
+        "subject": entry.subject,
+        "detail": entry.detail[:_MOST_DETAIL],
+        "previous": position.head,
+    }
+    return _WRITTEN(fields).encode("ascii")
+
+
+def decode_entry(line: bytes, number: int) -> tuple[AuditEntry, AuditPosition]:
+    """The entry in a line, and the position before it; `AuditBroken` names line `number` if there is none."""
+    try:
+        found = json.loads(line)
+        if type(found["number"]) is not int or not 0 < found["number"] <= _MOST_LINES:
+            raise ValueError("number")
+        before = AuditPosition(found["number"] - 1, str(found["previous"]))
+        entry = AuditEntry(
+            Instant.parse(found["at"]),
+            str(found["act"]),
+            str(found["subject"]),
+            None if found["account"] is None else str(found["account"]),
+            None if found["token"] is None else str(found["token"]),
+            str(found["from"]),
+            str(found["detail"]),
+        )
+    # Whatever a line may hold: numbers too large, brackets too deep, dates that are none.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IbiError) as error:
+        raise AuditBroken(line=number, reason=f"it cannot be read ({type(error).__name__})") from None
+    return entry, before
+
+
+def verify_chain(lines: Iterable[bytes], known: AuditPosition | None = None) -> Iterator[AuditEntry]:
+    """Every entry in turn, each checked against the line before it; `AuditBroken` otherwise.
+
+    No line vouches for the last one: give as `known` up to where the log went, if that is known.
+    """
+    position = AuditPosition()
+    if known is not None and not known.number and known != position:
+        raise AuditBroken(line=1, reason="what says where the log ends was changed")
+    for line in lines:
+        number = position.number + 1
+        entry, before = decode_entry(line, number)
+        if before != position:
+            raise AuditBroken(line=number, reason="the line before it was changed or is missing")
+        position = position.after(line)
+        if known is not None and known.number == number and known.head != position.head:
+            raise AuditBroken(line=number, reason="it was changed, or lines before it are others")
+        yield entry
+    if known is not None and known.number > position.number:
+        raise AuditBroken(line=known.number, reason=f"the log ends after line {position.number}")
+
+
+# --- reading it -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which lines of the audit log are wanted: those for which everything that is given holds."""
+
+    who: str | None = None
+    """An account (`person:ana`, or `ana` for short), the id of a token, or an address."""
+    act: str | None = None
+    subject: str | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+    """The last second, itself included."""
+
+    def is_met_by(self, entry: AuditEntry) -> bool:
+        account = entry.account or ""
+        return (
+            self.who in (None, account, account.partition(":")[2] or None, entry.token, entry.address)
+            and self.act in (None, entry.act)
+            and self.subject in (None, entry.subject)
+            and (self.since is None or entry.at.seconds >= self.since.seconds)
+            and (self.until is None or entry.at.seconds <= self.until.seconds)
+        )
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """Texts of which each stands in every line that is wanted, as lines have them; the longest first. Most lines
+        are passed over by them without being read."""
+        given = (text for text in (self.who, self.act, self.subject) if text)
+        return tuple(sorted((_WRITTEN(text)[1:-1].encode("ascii") for text in given), key=len, reverse=True))
+
+
+class AuditLine(NamedTuple):
+    """A line of the log as it is shown; without an `entry` it cannot be read."""
+
+    number: int
+    """0 if it is not known."""
+    entry: AuditEntry | None
+
+
+class AuditPage(NamedTuple):
+    """Lines, the newest first. `older` is the place from which to go on; None if there is nothing before."""
+
+    lines: tuple[AuditLine, ...]
+    older: int | None
+    reached: Instant | None
+    """When the oldest line was written that was looked at; None if none was."""
+
+
+class AuditCheck(NamedTuple):
+    """The outcome of a verification of the whole log."""
+
+    at: Instant
+    """When it ended."""
+    lines: int
+    problem: str | None
+    """What is not as it was written; None if the log is whole."""

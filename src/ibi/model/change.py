@@ -74,11 +74,12 @@ class ChangePage(NamedTuple):
 
 
 class FollowedChange(NamedTuple):
-    """An entry of another Archive's feed, as far as a resolver needs it: the repository name of the item, and whether
-    it has relations to others."""
+    """An entry of another Archive's feed, as far as a resolver needs it: the repository name of the item, whether it
+    has relations to others, and whether it was deleted."""
 
     label: str
     related: bool
+    deleted: bool = False
 
 
 class AnnouncedCopies(NamedTuple):

@@ -24,17 +24,16 @@ from ibi.model.item_json import (
     alternate_document,
     file_document,
     forms_document,
-    metadata_document,
     read_alternates,
     read_file,
     read_forms,
     read_instant,
-    read_metadata,
     read_visibility,
     visibility_document,
 )
 from ibi.model.json_fields import Fields, decode_document, integer, many, of_object, of_string, string
 from ibi.model.metadata import DescriptiveMetadata
+from ibi.model.metadata_json import metadata_document, read_metadata
 from ibi.model.visibility import Visibility
 
 DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
@@ -119,7 +118,8 @@ class DraftRecord:
     kept: tuple[File, ...] = ()
     """The files that it has from there."""
     reserved: LabelForms | None = None
-    """The labels of the new item, from the moment on in which its publication began: it gets no others."""
+    """The labels of the new item, from the moment on in which they were told, or its publication began: it gets no
+    others."""
     publication: Publication | None = None
 
 

@@ -19,10 +19,11 @@ from ibi.languages import LanguageTag
 from ibi.messages import values as wire
 from ibi.messages.label_forms import LabelForms
 from ibi.model.alternate import Alternate, checked_alternates
+from ibi.model.description_values import checked_text
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, RecordedFiles, comparable_path
-from ibi.model.later_members import LaterMembers
-from ibi.model.metadata import DescriptiveMetadata, checked_text
+from ibi.model.json_fields import LaterMembers
+from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.notification import RelatedLink
 from ibi.model.visibility import Visibility
 from ibi.vocabulary import ArchiveProtocol, State

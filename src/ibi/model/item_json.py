@@ -27,30 +27,33 @@ from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.json_fields import (
     Fields,
+    LaterMembers,
+    Shape,
     boolean,
     decode_document,
     integer,
+    join_later,
     many,
     member,
     of_object,
     of_string,
     require_type,
+    split_later,
     string,
 )
-from ibi.model.later_members import LaterMembers, Shape, join_later, split_later
-from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.metadata import DescriptiveMetadata
+from ibi.model.metadata_json import METADATA_SHAPE, is_of_schema_3, metadata_document, read_metadata
 from ibi.model.notification import ClaimRelation, RelatedLink
 from ibi.model.visibility import Visibility, network
 from ibi.vocabulary import ArchiveProtocol, State
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """The latest version of both documents. What is written has the number of the first version that has all its members:
 so an Archive with an older version reads what it can, and refuses the rest."""
 _SINCE_2: Final = frozenset({"alternates", "owner", "declined", "related", "source_protocol", "original_tombstone"})
 
 Document = dict[str, Any]
 
-_AGENTS: Final = ("contributor", "creator")
 _LINKS: Final = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
 
 
@@ -100,6 +103,8 @@ def item_document(item: Item) -> Document:
             "related": [_related_document(link) for link in item.related],
         }
     )
+    if is_of_schema_3(item.metadata):
+        return document | {"schema": 3}
     is_recent = item.visibility.embargo_reason is not None or any("crc32" in file for file in document.get("files", ()))
     return document | {"schema": 2} if is_recent or not _SINCE_2.isdisjoint(document) else document
 
@@ -147,20 +152,6 @@ def alternate_document(alternate: Alternate) -> Document:
 
 def _related_document(link: RelatedLink) -> Document:
     return _without_absent({"kind": link.kind.value, "url": link.url, "name": link.name, "relation": link.relation})
-
-
-def metadata_document(metadata: DescriptiveMetadata) -> Document:
-    elements: Document = {
-        element: [_value(value) for value in values] for element in DC_ELEMENTS if (values := metadata.values(element))
-    }
-    others = {"licence": _text(metadata.licence), "resource_type": _text(metadata.resource_type)}
-    return elements | _without_absent(others)
-
-
-def _value(value: Text | Agent) -> Document:
-    if isinstance(value, Agent):
-        return _without_absent({"name": value.name, "orcid": _text(value.orcid), "language": _text(value.language)})
-    return _without_absent({"value": value.value, "language": _text(value.language)})
 
 
 def visibility_document(visibility: Visibility) -> Document:
@@ -252,35 +243,6 @@ def _read_related(fields: Fields) -> RelatedLink:
     return RelatedLink(kind, url, fields.nullable("name", string), fields.nullable("relation", string))
 
 
-@of_object
-def _read_text(fields: Fields) -> Text:
-    return Text(fields.required("value", string), fields.nullable("language", _read_tag))
-
-
-_read_orcid = of_string(Orcid)
-
-
-@of_object
-def _read_agent(fields: Fields) -> Agent:
-    orcid = fields.nullable("orcid", _read_orcid)
-    return Agent(fields.required("name", string), orcid, fields.nullable("language", _read_tag))
-
-
-_read_elements = {element: many(_read_agent if element in _AGENTS else _read_text) for element in DC_ELEMENTS}
-_read_licence = of_string(Licence)
-_read_resource_type = of_string(member(ResourceType))
-
-
-@of_object
-def read_metadata(fields: Fields) -> DescriptiveMetadata:
-    values: Document = {
-        element: fields.required(element, read) for element, read in _read_elements.items() if element in fields
-    }
-    licence = fields.nullable("licence", _read_licence)
-    resource_type = fields.nullable("resource_type", _read_resource_type)
-    return DescriptiveMetadata(**values, licence=licence, resource_type=resource_type)
-
-
 _read_networks = many(of_string(network))
 
 
@@ -356,14 +318,8 @@ def _read_local(fields: Fields) -> Document:
 # --- what is known ---------------------------------------------------------------------------------------------------
 
 _FORMS_SHAPE: Final = Shape(frozenset({"rep", "ibip"}))
-_TEXT_SHAPE: Final = Shape(frozenset({"value", "language"}))
-_AGENT_SHAPE: Final = Shape(frozenset({"name", "orcid", "language"}))
 _FILE_SHAPE: Final = Shape(
     frozenset({"path", "size", "sha512", "media_type", "crc32"}), identity=frozenset({"path", "sha512"})
-)
-_METADATA_SHAPE: Final = Shape(
-    frozenset({*DC_ELEMENTS, "licence", "resource_type"}),
-    lists={element: _AGENT_SHAPE if element in _AGENTS else _TEXT_SHAPE for element in DC_ELEMENTS},
 )
 _ITEM_SHAPE: Final = Shape(
     frozenset(
@@ -374,7 +330,7 @@ _ITEM_SHAPE: Final = Shape(
     ),
     objects={
         "labels": _FORMS_SHAPE,
-        "metadata": _METADATA_SHAPE,
+        "metadata": METADATA_SHAPE,
         "visibility": Shape(frozenset({"networks", "embargo", "listing", "embargo_reason"})),
     },
     links=dict.fromkeys(_LINKS, _FORMS_SHAPE),

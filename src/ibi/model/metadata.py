@@ -1,4 +1,5 @@
-"""Descriptive metadata: the fifteen elements of Dublin Core (ISO 15836-1), each as often as is needed.
+"""Descriptive metadata: the fifteen elements of Dublin Core (ISO 15836-1), each as often as is needed, and what they
+have no place for: affiliations, funders, identifiers of related works, places on the map.
 
 Nothing here has a meaning for resolution. What an item is to others, its editions and translations, is in `item`.
 """
@@ -6,11 +7,23 @@ Nothing here has a meaning for resolution. What an item is to others, its editio
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final
 
+from ibi.errors import InvalidInstant
+from ibi.instant import Instant, days_in_month
 from ibi.languages import LanguageTag
+from ibi.model.description_values import (
+    MOST_AFFILIATIONS,
+    Affiliation,
+    Funding,
+    GeoPlace,
+    RelatedIdentifier,
+    check_count,
+    checked_text,
+)
 from ibi.model.errors import InvalidMetadata
 
 DC_ELEMENTS: Final = (
@@ -30,24 +43,6 @@ DC_ELEMENTS: Final = (
     "title",
     "type",
 )
-
-MAX_TEXT: Final = 100_000
-"""Characters of one value; an abstract has some thousands."""
-
-# XML 1.0 has no way to write these, and every harvester reads XML; tabs and line ends are the only controls it has.
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-
-
-def checked_text(text: str, element: str) -> str:
-    """`text`, if it says something and can be written anywhere."""
-    if not text.strip():
-        raise InvalidMetadata(text, 0, "{field} is empty", field=element)
-    if len(text) > MAX_TEXT:
-        raise InvalidMetadata(text, MAX_TEXT, "{field} has more than {most} characters", field=element, most=MAX_TEXT)
-    strange = _UNWRITABLE.search(text)
-    if strange is not None:
-        raise InvalidMetadata(text, strange.start(), "{field} holds a character that cannot be shown", field=element)
-    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +105,11 @@ class Agent:
     name: str
     orcid: Orcid | None = None
     language: LanguageTag | None = None
+    affiliations: tuple[Affiliation, ...] = ()
 
     def __post_init__(self) -> None:
         checked_text(self.name, "name")
+        check_count(self.affiliations, MOST_AFFILIATIONS, "affiliations")
 
     def __str__(self) -> str:
         return self.name
@@ -141,6 +138,11 @@ class Licence:
 
     def __str__(self) -> str:
         return self.text
+
+
+MOST_RELATED: Final = 1000
+MOST_FUNDINGS: Final = 100
+MOST_PLACES: Final = 100
 
 
 class ResourceType(StrEnum):
@@ -184,6 +186,14 @@ class DescriptiveMetadata:
     type: tuple[Text, ...] = ()
     licence: Licence | None = None
     resource_type: ResourceType | None = None
+    related_identifiers: tuple[RelatedIdentifier, ...] = ()
+    funding: tuple[Funding, ...] = ()
+    places: tuple[GeoPlace, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_count(self.related_identifiers, MOST_RELATED, "related_identifiers")
+        check_count(self.funding, MOST_FUNDINGS, "funding")
+        check_count(self.places, MOST_PLACES, "places")
 
     def values(self, element: str) -> tuple[Text, ...] | tuple[Agent, ...]:
         """The values of one of `DC_ELEMENTS`."""
@@ -205,3 +215,61 @@ class DescriptiveMetadata:
 
 
 assert tuple(field.name for field in fields(DescriptiveMetadata))[:15] == DC_ELEMENTS
+
+
+# --- dates of a description -------------------------------------------------------------------------------------------
+
+# Dates of a description: a year, a month, a day, a moment, or an interval of dates (EDTF level 0, ISO 8601-1).
+#
+# What is deposited is checked; what is recorded already is read as it is, and may stay through updates.
+
+_DATE: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})")
+_FORMS: Final = "a date looks like 2027, 2027-01 or 2027-01-31, and an interval like 2026/2027-01"
+_LONGEST: Final = 64
+
+
+def checked_date(text: str) -> str:
+    """`text`, if the calendar has it; `InvalidMetadata` says what is wrong with it."""
+    if len(text) > _LONGEST:
+        raise _refusal(text, 0, _FORMS)
+    if "T" in text and _MOMENT.fullmatch(text):
+        return _checked_moment(text)
+    first, slash, last = text.partition("/")
+    begin = _parts(text, first, 0)
+    if slash:
+        end = _parts(text, last, len(first) + 1)
+        if begin[: len(end)] > end[: len(begin)]:
+            raise _refusal(text, len(first) + 1, "the interval ends before it begins")
+    return text
+
+
+def check_dates(metadata: DescriptiveMetadata, known: Collection[str] = ()) -> None:
+    """Refuse a description with a date that is none; `known` are those of the item already, whatever they are."""
+    for date in metadata.date:
+        if date.value not in known:
+            checked_date(date.value)
+
+
+def _parts(whole: str, text: str, offset: int) -> tuple[int, ...]:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise _refusal(whole, offset, _FORMS)
+    year, *rest = (int(part) for part in match.groups() if part is not None)
+    if rest and not 1 <= rest[0] <= 12:
+        raise _refusal(whole, offset + 5, "there is no month {number}", number=rest[0])
+    if len(rest) > 1 and not 1 <= rest[1] <= days_in_month(year, rest[0]):
+        raise _refusal(whole, offset + 8, "that month has no day {number}", number=rest[1])
+    return year, *rest
+
+
+def _checked_moment(text: str) -> str:
+    try:
+        Instant.parse(text)
+    except InvalidInstant as error:
+        raise _refusal(text, error.offset, error.reason, **error.details) from error
+    return text
+
+
+def _refusal(text: str, offset: int, reason: str, **details: object) -> InvalidMetadata:
+    return InvalidMetadata(text, offset, reason, **{**details, "field": "date"})

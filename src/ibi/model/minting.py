@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ibi.clock import Granularity, TickRun, next_ticks
 from ibi.instant import Instant
+from ibi.label import Ibip, RepositoryName
 from ibi.label.generate import (
     mount_fraction,
     mount_heads,
@@ -21,6 +22,7 @@ from ibi.label.generate import (
     mount_suffix_of_repository_name,
 )
 from ibi.label.reach import address_is_global, host_is_global
+from ibi.messages.label_forms import LabelForms
 
 SANDBOX_HOST = "ibi.localhost"
 SANDBOX_IP = "127.0.0.1"
@@ -215,3 +217,8 @@ class BatchShare(NamedTuple):
 
     def labels(self) -> Iterator[MintedLabel]:
         return self.batch.labels(self.start, self.count)
+
+    def forms(self) -> LabelForms:
+        """The one label of this part, in its forms."""
+        (minted,) = self.labels()
+        return LabelForms(RepositoryName.parse(minted.rep), None if minted.ibip is None else Ibip.parse(minted.ibip))

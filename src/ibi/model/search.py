@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from ibi.label import RepositoryName
 from ibi.model.item import Item
@@ -14,14 +15,17 @@ MOST: Final = 20_000
 The others follow them, each page after a place in the list."""
 ENOUGH: Final = 1_000
 """If the last word as it stands finds more than that, it counts as finished: longer words are not looked for."""
+SAMPLED: Final = 5_000
+"""Of how many of the newest matches creators and subjects are counted: an item may have several of them, and tens of
+thousands of names are too many to count for a page."""
 PAGE_SIZE: Final = 20
 LARGEST_PAGE: Final = 100
 _LONGEST_TEXT: Final = 1_000
 
 
 class Facet(Enum):
-    """By what a list of items is narrowed down. An item may have several creators, and lack any of them but a year
-    and a prefix."""
+    """By what a list of items is narrowed down. An item may have several creators, subjects and types of files, and
+    lack any of them but a year, a prefix and an access."""
 
     YEAR = "year"
     CREATOR = "creator"
@@ -29,6 +33,69 @@ class Facet(Enum):
     LANGUAGE = "language"
     PREFIX = "prefix"
     """The prefix of the repository name: which subsystem named the item."""
+    SUBJECT = "subject"
+    LICENCE = "licence"
+    ACCESS = "access"
+    """Who gets its files today: one of `Access`."""
+    FILE = "file"
+    """What kinds of files it has: some of `FileKind`."""
+
+
+SAMPLED_FACETS: Final = frozenset({Facet.CREATOR, Facet.SUBJECT})
+
+
+class Access(Enum):
+    OPEN = "open"
+    EMBARGO = "embargo"
+    """No reader gets them before a day that is told."""
+    RESTRICTED = "restricted"
+    """Readers of certain networks get them."""
+
+
+class FileKind(Enum):
+    """Kinds of files as readers tell them apart."""
+
+    PDF = "pdf"
+    DOCUMENT = "document"
+    SPREADSHEET = "spreadsheet"
+    PRESENTATION = "presentation"
+    WEB = "web"
+    TEXT = "text"
+    IMAGE = "image"
+    AUDIO = "audio"
+    VIDEO = "video"
+    DATA = "data"
+    PACKAGE = "package"
+    OTHER = "other"
+
+
+class YearSpan(NamedTuple):
+    """The years from the first to the last, both included."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> YearSpan | None:
+        """Read `2009`, `2001..2010`, `2001..` or `..2010`; None for anything else. A span that is written backwards is
+        meant the other way round."""
+        match = _SPAN.fullmatch(text.strip()) if len(text) < _LONGEST_SPAN else None
+        if match is None or not (match["first"] or match["last"]):
+            return None
+        first = int(match["first"] or FIRST_YEAR)
+        last = first if match["to"] is None else int(match["last"] or LAST_YEAR)
+        return cls(min(first, last), max(first, last))
+
+    def __str__(self) -> str:
+        if self.first == self.last:
+            return f"{self.first:04}"
+        first = "" if self.first == FIRST_YEAR else f"{self.first:04}"
+        return f"{first}..{'' if self.last == LAST_YEAR else f'{self.last:04}'}"
+
+
+FIRST_YEAR, LAST_YEAR = 0, 9999
+_SPAN: Final = re.compile("(?P<first>[0-9]{1,4})?(?P<to> ?(?:\\.\\.\\.?|…|-|–) ?(?P<last>[0-9]{1,4})?)?")
+_LONGEST_SPAN: Final = 20
 
 
 class Order(Enum):
@@ -117,6 +184,13 @@ class SearchPage:
     """Where the next page begins; None if there is none, or if it has to be asked for by its number."""
 
 
+class ExtractedText(NamedTuple):
+    """The text of a file, as far as it was read; and why it ends there, if that is not its end."""
+
+    text: str
+    ends_because: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FacetCount:
     value: str
@@ -125,13 +199,20 @@ class FacetCount:
 
 @dataclass(frozen=True, slots=True)
 class FacetCounts:
-    """The values that are most frequent among the items found, of each facet; of many, the newest were counted."""
+    """The values that are most frequent among the items found, of each facet; of many, the newest were counted, and of
+    creators and subjects the newest `SAMPLED`."""
 
     year: tuple[FacetCount, ...] = ()
     creator: tuple[FacetCount, ...] = ()
     type: tuple[FacetCount, ...] = ()
     language: tuple[FacetCount, ...] = ()
     prefix: tuple[FacetCount, ...] = ()
+    subject: tuple[FacetCount, ...] = ()
+    licence: tuple[FacetCount, ...] = ()
+    access: tuple[FacetCount, ...] = ()
+    file: tuple[FacetCount, ...] = ()
+    all_years: tuple[FacetCount, ...] = ()
+    """Every year that one of them has, in the order of years."""
 
     def of(self, facet: Facet) -> tuple[FacetCount, ...]:
         counts: tuple[FacetCount, ...] = getattr(self, facet.value)

@@ -1,8 +1,10 @@
-"""What is left of an Original that was given to another Archive: where it went (R §5.2)."""
+"""Transfers of Originals between Archives: what is left of an Original that was given away (R §5.2), and the ledger of
+both sides."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +15,8 @@ from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidDocument, InvalidItem
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
-from ibi.model.json_fields import Fields, decode_document
+from ibi.model.json_fields import Fields, decode_document, integer, member, of_string, string
+from ibi.signing import PublicKey
 
 _SCHEMA: Final = 1
 
@@ -59,3 +62,181 @@ def decode_transfer(body: bytes) -> Transfer:
         return Transfer(labels, to, when)
     except InvalidInput as error:
         raise InvalidDocument("transferred.json", 0, "{cause}", cause=str(error)) from error
+
+
+# --- as the ledgers of both sides keep them ---------------------------------------------------------------------------
+
+# Transfers of Originals between Archives as the ledgers of both sides keep them: how far each is, and what was said.
+#
+# Nothing here proves anything: who has the Original is said by the item's own object (`ibi.federation.provenance`).
+
+LONGEST_WAIT: Final = 300
+"""Seconds between two attempts, once many have failed."""
+
+
+def wait_after(attempts: int) -> int:
+    """Seconds: 1, 2, 4 and so on."""
+    return min(1 << min(attempts, 16), LONGEST_WAIT)
+
+
+class SenderStage(StrEnum):
+    """How far a transfer to another Archive is, for the Archive that has the Original."""
+
+    OFFERED = "offered"
+    RELEASED = "released"
+    DONE = "done"
+    DECLINED = "declined"
+    WITHDRAWN = "withdrawn"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (SenderStage.DONE, SenderStage.DECLINED, SenderStage.WITHDRAWN)
+
+
+class ReceiverStage(StrEnum):
+    """How far a transfer to this Archive is."""
+
+    WAITING = "waiting"
+    """For a librarian."""
+    ACCEPTED = "accepted"
+    HELD = "held"
+    """A complete Copy is here, and that was said."""
+    TAKEN = "taken"
+    DECLINED = "declined"
+    ENDED = "ended"
+    """The sender gave the Original elsewhere, or has withdrawn it."""
+
+    @property
+    def is_final(self) -> bool:
+        return self in (ReceiverStage.TAKEN, ReceiverStage.DECLINED, ReceiverStage.ENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingTransfer:
+    """A transfer to another Archive, as the ledger of the sender keeps it."""
+
+    labels: LabelForms
+    receiver: str
+    """Its address."""
+    url: str
+    """The address of the sender, as the receiver reaches it."""
+    stage: SenderStage = SenderStage.OFFERED
+    remote: ReceiverStage | None = None
+    """How far the receiver was when it was last heard."""
+    to: Label | None = None
+    """The service of the receiver, once it has said that it holds the Copy."""
+    token: str | None = field(default=None, repr=False)
+    """A token of the sender for files that are not for all."""
+    acceptance: str | None = None
+    attempts: int = 0
+    due: int = 0
+    """POSIX seconds before which nothing needs to be tried again."""
+    since: int = 0
+    reason: str = ""
+
+    @property
+    def rep(self) -> RepositoryName:
+        assert self.labels.rep is not None  # every item of an Archive has one
+        return self.labels.rep
+
+    def delayed(self, now: int, reason: str = "") -> OutgoingTransfer:
+        return replace(self, attempts=self.attempts + 1, due=now + wait_after(self.attempts), reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingTransfer:
+    """A transfer to this Archive, as the ledger of the receiver keeps it."""
+
+    labels: LabelForms
+    giver: Label
+    giver_key: PublicKey
+    source: str
+    """The address of the sender."""
+    number: int
+    manifest: str
+    stage: ReceiverStage = ReceiverStage.WAITING
+    begun: int = 0
+    """When the sender began it, by its clock."""
+    token: str | None = field(default=None, repr=False)
+    """A token of the sender for files that are not for all."""
+    acceptance: str | None = None
+    attempts: int = 0
+    due: int = 0
+    since: int = 0
+    reason: str = ""
+    network: str = ""
+    """Where the offer came from, as far as is known."""
+
+    @property
+    def rep(self) -> RepositoryName:
+        assert self.labels.rep is not None  # an offer without one is refused
+        return self.labels.rep
+
+    def delayed(self, now: int, reason: str = "") -> IncomingTransfer:
+        return replace(self, attempts=self.attempts + 1, due=now + wait_after(self.attempts), reason=reason)
+
+
+# --- as documents ----------------------------------------------------------------------------------------------------
+
+
+def encode_record(record: OutgoingTransfer | IncomingTransfer) -> bytes:
+    """Either record; which it is, the reader has to know."""
+    document: dict[str, Any] = {
+        "labels": forms_document(record.labels),
+        "stage": record.stage.value,
+        "token": record.token,
+        "acceptance": record.acceptance,
+        "attempts": record.attempts,
+        "due": record.due,
+        "since": record.since,
+        "reason": record.reason,
+    }
+    if isinstance(record, OutgoingTransfer):
+        remote = None if record.remote is None else record.remote.value
+        to = None if record.to is None else record.to.spelling
+        document |= {"receiver": record.receiver, "url": record.url, "remote": remote, "to": to}
+    else:
+        document |= {"from": record.giver.spelling, "from_key": str(record.giver_key), "source": record.source}
+        document |= {"number": record.number, "manifest": record.manifest, "begun": record.begun}
+        document |= {"network": record.network or None}
+    return msgspec.json.encode({name: value for name, value in document.items() if value is not None})
+
+
+def decode_outgoing(body: bytes) -> OutgoingTransfer:
+    fields = Fields(decode_document(body), "transfer")
+    return OutgoingTransfer(
+        fields.required("labels", read_forms),
+        fields.required("receiver", string),
+        fields.required("url", string),
+        fields.required("stage", of_string(member(SenderStage))),
+        fields.nullable("remote", of_string(member(ReceiverStage))),
+        fields.nullable("to", read_label),
+        **_shared(fields),
+    )
+
+
+def decode_incoming(body: bytes) -> IncomingTransfer:
+    fields = Fields(decode_document(body), "transfer")
+    return IncomingTransfer(
+        fields.required("labels", read_forms),
+        fields.required("from", read_label),
+        fields.required("from_key", of_string(PublicKey.parse)),
+        fields.required("source", string),
+        fields.required("number", integer),
+        fields.required("manifest", string),
+        fields.required("stage", of_string(member(ReceiverStage))),
+        fields.required("begun", integer),
+        network=fields.optional("network", string, ""),  # older records have none
+        **_shared(fields),
+    )
+
+
+def _shared(fields: Fields) -> dict[str, Any]:
+    return {
+        "token": fields.nullable("token", string),
+        "acceptance": fields.nullable("acceptance", string),
+        "attempts": fields.required("attempts", integer),
+        "due": fields.required("due", integer),
+        "since": fields.required("since", integer),
+        "reason": fields.required("reason", string),
+    }

@@ -1,10 +1,10 @@
-"""How often an item was asked for and fetched on one day."""
+"""How often an item was asked for and fetched: on one day, and from where in one month."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import Final
+from enum import Enum, StrEnum
+from typing import Final, NamedTuple
 
 from ibi.instant import Instant, civil
 from ibi.label import RepositoryName
@@ -59,3 +59,38 @@ _ONE: Final = {kind: Usage(**{kind.value: 1}) for kind in UsageKind}
 
 def day_of(instant: Instant) -> int:
     return instant.seconds // 86_400
+
+
+def month_of(day: int) -> int:
+    """The month of a day, counted from the year 0: months of any years are a difference apart."""
+    year, month, _ = civil(day)
+    return year * 12 + month - 1
+
+
+class ReferrerClass(StrEnum):
+    """From what kind of place a reader came. Which place it was is not kept."""
+
+    DIRECT = "direct"
+    """A bookmark, a mail, a document, or a browser that does not say."""
+    HERE = "here"
+    """A page of this site."""
+    RESOLVER = "resolver"
+    """A persistent link, of which the resolver told."""
+    SEARCH = "search"
+    SCHOLARLY = "scholarly"
+    """An index, a repository or a network of researchers."""
+    SOCIAL = "social"
+    WEB = "web"
+    """Any other site."""
+    UNKNOWN = "unknown"
+    """Counted before this was recorded."""
+
+
+class UsageOrigin(NamedTuple):
+    """What use of one month is kept by, beside the items: no item, no day and no reader."""
+
+    month: int
+    """As `month_of` counts them."""
+    archive: str
+    """The Archive that made the labels of the items: the prefix of their repository names."""
+    referrer: ReferrerClass

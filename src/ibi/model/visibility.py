@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ibi.instant import Instant
 from ibi.messages.values import IpAddress
+from ibi.model.description_values import checked_text
 from ibi.model.errors import InvalidNetwork
-from ibi.model.metadata import checked_text
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network

@@ -1,12 +1,24 @@
-"""Where accounts are kept: people with their sessions, and tokens."""
+"""Where accounts are kept: people with their sessions, and tokens; and the log of who changed what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from ibi.instant import Instant
-from ibi.model.account import Person, Session, SignInLink, Token
+from ibi.model.account import (
+    AuditCheck,
+    AuditEntry,
+    AuditPage,
+    AuditQuery,
+    Invitation,
+    Person,
+    ProviderClaims,
+    SecondFactor,
+    Session,
+    SignInLink,
+    Token,
+)
 
 
 class People(Protocol):
@@ -16,17 +28,21 @@ class People(Protocol):
     """Whether an event loop may make these calls: a look-up takes tens of microseconds, a change some milliseconds."""
 
     def add(self, person: Person) -> None:
-        """Keep a new person, durably. `ibi.accounts.errors.PersonExists` if the name is taken, in any case of its
-        letters."""
+        """Keep a new person, durably. `ibi.accounts.errors.PersonExists` if the name is taken, in any spelling
+        (`ibi.accounts.names.fold_name`), also as an e-mail address; `MailTaken` if the address is."""
 
     def change(self, name: str, make: Callable[[Person], Person]) -> Person:
         """Replace a person by what `make` makes of them; no other change comes in between.
 
-        `ibi.accounts.errors.UnknownPerson` if the name is unknown; what `make` raises changes nothing.
+        Their name and the date of the account stay. `ibi.accounts.errors.UnknownPerson` if the name is unknown,
+        `MailTaken` if another person has the address; what `make` raises changes nothing.
         """
 
     def find(self, name: str) -> Person | None:
-        """The person of this name, in any case of its letters."""
+        """The person of this name, in any spelling."""
+
+    def find_by_mail(self, mail: str) -> Person | None:
+        """The person of this e-mail address, in any case of its letters."""
 
     def list(self) -> tuple[Person, ...]:
         """All people, by name."""
@@ -35,6 +51,9 @@ class People(Protocol):
 
     def find_session(self, digest: bytes) -> Session | None:
         """The session with this digest, over or not. Quick: it is asked at every page of a person who is signed in."""
+
+    def sessions_of(self, name: str) -> tuple[Session, ...]:
+        """The sessions of a person, over or not, the latest first."""
 
     def end_session(self, digest: bytes) -> None: ...
 
@@ -49,10 +68,73 @@ class People(Protocol):
     def take_link(self, digest: bytes) -> SignInLink | None:
         """The link with this digest, which is gone then: of two who open it at once, one gets it."""
 
+    def invite(self, invitation: Invitation) -> None:
+        """Keep an invitation; an earlier one to the same address is void then."""
+
+    def find_invitation(self, digest: bytes) -> Invitation | None:
+        """The invitation with this digest, over or not."""
+
+    def invitations(self) -> tuple[Invitation, ...]:
+        """All invitations, the oldest first."""
+
+    def accept(self, digest: bytes, person: Person) -> bool:
+        """Add the person in exchange for the invitation, which is gone then: of two who accept it at once, one gets
+        the account. False if there is no such invitation; otherwise as `add`."""
+
+    def withdraw(self, digest: bytes) -> bool:
+        """Forget an invitation; whether there was one."""
+
     def sweep(self, now: Instant) -> None:
-        """Forget sessions and links that are over."""
+        """Forget sessions, links and invitations that are over."""
 
     def close(self) -> None: ...
+
+
+class SignInMeans(Protocol):
+    """What people sign in with besides passwords: accounts at a provider, and second factors. Beside `People`, in the
+    same data directory."""
+
+    prompt: bool
+
+    def find_identity(self, issuer: str, subject: str) -> str | None:
+        """The name of the person to whom an account at a provider belongs."""
+
+    def identities_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Issuer and subject of each account of a person at a provider."""
+
+    def add_identity(self, issuer: str, subject: str, name: str) -> bool:
+        """Note whose account that is; False if it is another person's."""
+
+    def drop_identity(self, issuer: str, subject: str, name: str) -> None: ...
+
+    def find_factor(self, name: str) -> SecondFactor | None: ...
+
+    def change_factor(self, name: str, make: Callable[[SecondFactor | None], SecondFactor | None]) -> None:
+        """Replace a person's second factor by what `make` makes of it, None for none; no other change comes in
+        between, and what `make` raises changes nothing."""
+
+
+class IdentityProvider(Protocol):
+    """Who vouches for people who sign in elsewhere (OpenID Connect). Calls wait for the network.
+
+    `ibi.accounts.errors.ProviderAway` if it cannot be reached, `ProviderRefused` for what it refuses or says wrongly.
+    """
+
+    name: str
+
+    @property
+    def issuer(self) -> str:
+        """How it names itself."""
+
+    @property
+    def names_itself(self) -> bool:
+        """Whether its answers to browsers always say whose they are (RFC 9207)."""
+
+    def authorization_url(self, redirect_uri: str, state: str, nonce: str, challenge: str) -> str:
+        """Where a browser goes to sign in."""
+
+    def redeem(self, code: str, redirect_uri: str, verifier: str, nonce: str, now: int) -> ProviderClaims:
+        """Who has signed in, for the code that the browser came back with."""
 
 
 class Tokens(Protocol):
@@ -80,3 +162,53 @@ class Tokens(Protocol):
         """
 
     def close(self) -> None: ...
+
+
+# --- the audit log ----------------------------------------------------------------------------------------------------
+
+# Where it is written down who changed what.
+
+
+class AuditLog(Protocol):
+    """The audit log of one data directory. Calls come from any thread; several processes may write.
+
+    Never called on an event loop.
+    """
+
+    def append(self, entries: Sequence[AuditEntry]) -> None:
+        """Add lines, in this order and side by side. They survive the death of this process at once, and that of the
+        machine moments later: callers do not wait for the disk. A `StorageError` if nothing was added.
+
+        If the log is not as it was left (lines at its end are missing or others), a line of the act
+        `ibi.model.account.LOG_BROKEN` that says so comes before them."""
+
+    def entries(self) -> Iterator[AuditEntry]:
+        """Every entry, the oldest first; where the chain is broken, `AuditBroken`; after the last one,
+        `AuditIncomplete` if it cannot be told where the log ended, or a log that was begun is gone.
+
+        Entries of the act `LOG_BROKEN` are among them: a log that has one is not whole."""
+
+    def was_begun(self) -> bool:
+        """Whether there is known to have been a log once. One of an earlier version is not, before it is added to."""
+
+    def close(self) -> None:
+        """Wait until all is on the disk. To close again does nothing."""
+
+
+class AuditTrail(Protocol):
+    """The audit log of one data directory, to be read. Calls block, from any thread; nothing here changes a line."""
+
+    def page(self, query: AuditQuery, most: int, before: int | None = None) -> AuditPage:
+        """At most so many lines that are wanted, the newest first, from the place `before` on, which an earlier page
+        told. What is read is bounded: a page may be short, or empty, though there are older lines that are wanted."""
+
+    def export(self, query: AuditQuery) -> Iterator[bytes]:
+        """All lines that are wanted, as they are in the log, the oldest first: some whole lines at a time."""
+
+    def verify(self, now: Callable[[], Instant]) -> AuditCheck | None:
+        """Read the log from its first line, and keep the outcome; None if another does so at the moment."""
+
+    def is_being_verified(self) -> bool: ...
+
+    def last_check(self) -> AuditCheck | None:
+        """The last outcome, of any process; None if the log was never verified this way."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ibi.label import RepositoryName
+from ibi.model.data_files import BackupNote, DataFile, DiskSpace
 from ibi.model.item import Item
 from ibi.model.membership import ArchiveRecord, Membership
-from ibi.model.usage import Usage, UsageDay, UsageKind
+from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin
 from ibi.signing import PublicKey, SigningKey
 
 
@@ -108,7 +109,7 @@ class UsageLog(Protocol):
     number to day number, both included; None is before or after everything.
     """
 
-    def count(self, day: UsageDay, kind: UsageKind) -> None:
+    def count(self, day: UsageDay, kind: UsageKind, referrer: ReferrerClass = ReferrerClass.UNKNOWN) -> None:
         """One more. Quick: counts are written together, a second later or so. A crash may lose those that were not."""
 
     def days(
@@ -119,11 +120,36 @@ class UsageLog(Protocol):
     def totals(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[RepositoryName, Usage]]:
         """Every item that was used in that period, and how much, in the order of repository names."""
 
+    def origins(self, first: int, last: int) -> tuple[tuple[UsageOrigin, Usage], ...]:
+        """The use of these months and those between them, by Archive and class of referrer. Quick, however many items
+        there are."""
+
+    def walk(self, first: int, last: int) -> Iterator[tuple[UsageDay, Usage]]:
+        """Every item and day of a period of days, in the order of items and then of days; not loaded at once. What is
+        counted meanwhile may be among it."""
+
+    def most_used(self, month: int, most: int) -> tuple[tuple[RepositoryName, Usage], ...]:
+        """The items that people used most in a month, the most used first."""
+
     def flush(self) -> None:
         """Have everything counted so far on the disk. What could not be written is kept, and counts the next time."""
 
     def close(self) -> None:
         """After a last `flush`. To close again does nothing."""
+
+
+class DataFiles(Protocol):
+    """What takes room in a data directory beside the items. Calls block, from any thread."""
+
+    def files(self) -> tuple[DataFile, ...]:
+        """Its databases, logs and dumps, the largest first."""
+
+    def disk(self) -> DiskSpace: ...
+
+    def last_backup(self) -> BackupNote | None:
+        """The last backup that was made; None if none is known of, or the note of it cannot be read."""
+
+    def note_backup(self, note: BackupNote) -> None: ...
 
 
 class DumpFiles(Protocol):
@@ -146,8 +172,18 @@ class UrlBuilder(Protocol):
     def file(self, item: Item, path: str) -> str:
         """The bytes of the file of that path."""
 
+    def target(self, item: Item) -> str:
+        """Where readers are sent on to the page of the item, or to its main file."""
+
     def metadata(self, item: Item, own: Item | None, metadata_format: str | None) -> str:
         """The metadata of `item`, which is the item `own` if it has an IBI; in any form if no format is named."""
 
     def file_list(self, item: Item) -> str:
         """The page that lists the files, or says that this is not permitted (R §9.2, note 2)."""
+
+
+class SiteFiles(Protocol):
+    """What the owner of a site put beside it: pages in Markdown, the logo, pictures. Calls block, one at a time."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """Name and content of each, the same mapping as before if nothing has changed."""

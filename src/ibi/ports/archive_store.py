@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.content import Problem
 from ibi.model.transfer import Transfer
-from ibi.ports.catalog import Catalog, Search
-from ibi.ports.changes import ChangeFeed
+from ibi.ports.catalog import Catalog, ChangeFeed, Search
 from ibi.ports.content import Content
 
 
@@ -25,6 +24,9 @@ class ContentStore(Content, Protocol):
 
     def holds(self, name: str) -> bool:
         """Whether there is an object of that name, whole or damaged. Quick."""
+
+    def stamp(self, name: str) -> tuple[int, ...] | None:
+        """Another one after every change of the object; None if there is none that can be read. Quick."""
 
     def strays(self) -> Iterator[Problem]:
         """What lies in the store and belongs to no object."""
@@ -51,6 +53,10 @@ class StoreCatalog(Catalog, Search, Protocol):
 
     def forget_transfer(self, label: RepositoryName) -> None:
         """The store does not say so any more."""
+
+    def put_prepared(self, rows: Iterable[Any]) -> int:
+        """`put_all` of items that were prepared for it, in another process perhaps; how that is done is the adapter's
+        own."""
 
     def check_search(self) -> None:
         """`CatalogDamaged` if what `Search` relies on is damaged. Takes seconds for a million items."""
@@ -87,6 +93,19 @@ class StoreCatalog(Catalog, Search, Protocol):
     def renew_feed(self) -> None:
         """Begin another epoch of the feed, with the last entry of each item."""
 
+
+class ReadItem(NamedTuple):
+    """The name of an object that is to be listed, and the item as it was read ahead, if it could be."""
+
+    name: str
+    stamp: tuple[int, ...] | None = None
+    """That of the content, before it was read."""
+    prepared: Any = None
+    """For `put_prepared`; None if it has to be read by the caller, because it is damaged or elsewhere perhaps."""
+
+
+ReadAhead = Callable[[Iterable[str]], Iterator[Sequence[ReadItem]]]
+"""Reads objects beside the caller, some hundred at a time, and gives all of them in the order of their names."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

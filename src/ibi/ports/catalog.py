@@ -1,4 +1,4 @@
-"""Where an Archive looks up what it keeps, and where it searches.
+"""Where an Archive looks up what it keeps, where it searches, and what it tells of its changes.
 
 The search is a port of its own: resolution and deposits need none, and a catalogue need not have one. An adapter of it
 belongs to a catalogue, and finds what that has at the moment.
@@ -14,17 +14,61 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.alternate import Alternate
-from ibi.model.change import Revision
+from ibi.model.change import ChangePage, FeedPosition, ItemChange, Revision
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
+from ibi.model.metadata import ResourceType
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.vocabulary import State
 
+# --- the feed of changes ----------------------------------------------------------------------------------------------
+
+# The feed of changes of an Archive: what caches, harvesters, followers and other processes read.
+
+
+class ChangeFeed(Protocol):
+    """The changes of one catalogue in their order, one entry for each.
+
+    An entry is written in the transaction of its change: it is there exactly if the change is, and is never written
+    again. Numbers have no gaps. To put an item that is listed in the same version already is no change. A rebuild of
+    the catalogue begins another epoch, in which each item has one entry.
+    """
+
+    prompt: bool
+    """Whether `since` of a few entries takes tens of microseconds, so that an event loop may ask."""
+
+    def since(self, number: int, most: int) -> ChangePage:
+        """The entries after that number, at most so many."""
+
+    def current(self, number: int, most: int, prefix: str | None = None) -> ChangePage:
+        """The same, of which those are left out whose item has a later entry; with a `prefix`, spelled as labels have
+        it, only those of its labels, for which a slow adapter may look at every entry."""
+
+    def prefixes(self, after: str, most: int) -> tuple[str, ...]:
+        """The prefixes of all labels in the feed, in the order of their text, from the first one after `after`."""
+
+    def types(self, changes: Sequence[ItemChange]) -> list[ResourceType | None]:
+        """The type of the item of each of these entries as it is now; None if it has none or is not there. In much less
+        time than to find the items."""
+
+    def last_of(self, label: Label) -> ItemChange | None:
+        """The last entry of the item of that repository name."""
+
+    def before(self, second: int) -> int:
+        """The number of the last entry that was listed before that second; 0 if there is none."""
+
+    def position(self) -> FeedPosition:
+        """Where the feed stands, after every change that is under way. May wait for the disk: not for an event loop."""
+
+
+# --- the catalogue ----------------------------------------------------------------------------------------------------
+
 
 class Search(Protocol):
-    """Finds items by the words of `ibi.archive.search`. What was deleted is found by its labels alone; drafts are not
-    in a catalogue. Any query is answered; only the store itself may fail. Takes milliseconds: not for an event loop.
+    """Finds items by the words of `ibi.archive.search`, asked for as `ibi.archive.search_terms` reads them. What was
+    deleted is found by its labels alone; drafts are not in a catalogue. Any query is answered; only the store itself
+    may fail. Takes milliseconds: not for an event loop.
     """
 
     def search(self, query: SearchQuery) -> SearchPage:
@@ -39,6 +83,10 @@ class Search(Protocol):
 
     def facets(self, query: SearchQuery) -> FacetCounts:
         """What the items found have, most frequent first, and of equals in the order of the values."""
+
+    def suggest(self, query: SearchQuery) -> str | None:
+        """A text that finds something: that of the query, in which words that no item has are replaced by such that are
+        nearly the same. None if there is none."""
 
 
 class Link(Enum):
@@ -70,7 +118,7 @@ class Catalog(Protocol):
     def put(self, item: Item, revision: Revision | None = None) -> None:
         """Keep `item` in the place of the one with its repository name, durably.
 
-        `revision` is that of its object, for the feed of changes (`ibi.ports.changes`); without one, it is taken from
+        `revision` is that of its object, for the feed of changes (`ibi.ports.catalog`); without one, it is taken from
         the item's last publication.
 
         `ibi.archive.errors.LabelTaken` if one of its labels is another item's: then nothing has changed.
@@ -100,12 +148,23 @@ class Catalog(Protocol):
     def holdings(self) -> Mapping[State, HeldTotal]:
         """What there is of each state; a state without items may be missing. Quick, however many items there are."""
 
+    def holdings_by_type(self) -> Mapping[ResourceType | None, HeldTotal]:
+        """What there is of each type of item, those without one under None. Quick, however many items there are."""
+
+    def largest(self, most: int) -> tuple[tuple[RepositoryName, HeldTotal], ...]:
+        """The items whose files take most, the largest first; those without files are not among them. Not for an event
+        loop: it may look at a number for every item."""
+
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         """The items here that name `label` by that relation, in the order of their repository names."""
 
     def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
         """The items here that have that other name, in whichever spelling of it, in the order of their repository
         names; deleted ones among them. Other names need not be unique: readers choose."""
+
+    def owned_by(self, owner: str, before: RepositoryName | None = None, most: int = 100) -> tuple[Item, ...]:
+        """At most so many of the items that belong to that account, the newest labels first, from the first that is
+        older than `before`; deleted ones among them. Takes no longer the more items others have."""
 
     def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """The items that say `edition_of`, `translation_of` or `describes` of another, in the order of `items`."""

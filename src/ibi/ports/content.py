@@ -153,6 +153,9 @@ class Verifications(Protocol):
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
         """Record the problems that a verification at that second found; without any, the item is whole again."""
 
+    def record_all(self, results: Iterable[tuple[str, Sequence[Problem]]], at: int) -> None:
+        """The same of several, in less time than one after the other."""
+
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
         """Record damage found without a verification; return whether it is new."""
 
@@ -165,9 +168,23 @@ class Verifications(Protocol):
     def damaged_items(self) -> Mapping[str, Verification]:
         """Every damaged item by its name. From memory; a change by another process is seen within a second."""
 
+    def due(self, before: int | None = None) -> list[str]:
+        """Every item that there is: the damaged ones first, then those never verified, then those that were, the least
+        recently verified first; with `before`, of the last only those that were verified before that second."""
+
     def next_due(self, before: int, damaged_before: int) -> str | None:
         """The item that was verified longest ago, never being longest, if that was before the second `before`; a
         damaged one is due if it was looked at before `damaged_before`."""
+
+    def latest(self, most: int) -> tuple[Verification, ...]:
+        """The items that were verified last, the latest first, with what was found."""
+
+    def want(self, name: str, at: int) -> None:
+        """Have an item verified before it is due. It is wanted until a verification of it is recorded, whichever
+        process makes it; to want it twice changes nothing."""
+
+    def wanted(self) -> tuple[tuple[str, int], ...]:
+        """The items that are wanted, and since when; the first one first."""
 
     def summary(self) -> IntegritySummary: ...
 

@@ -10,9 +10,8 @@ from typing import NamedTuple, Protocol
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.model.content import Move
-from ibi.model.copy_job import CopyJob, JobItem
+from ibi.model.copies import CopyJob, ItemObjectRecord, JobItem
 from ibi.model.file import File
-from ibi.model.item_object_record import ItemObjectRecord
 from ibi.ports.content import OnBytes
 
 

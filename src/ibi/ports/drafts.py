@@ -21,6 +21,17 @@ class Uploaded:
     """None if an earlier version has received it."""
 
 
+@dataclass(frozen=True, slots=True)
+class PartialUpload:
+    """A file that is sent in several requests: what was announced of it."""
+
+    id: str
+    """By which the sender knows it, and `DraftStore.sizes`."""
+    path: str
+    length: int
+    media_type: str | None = None
+
+
 class IncomingFile(Protocol):
     """The bytes of one file on their way into a draft: written by one thread at a time; who gives it up may be another.
 
@@ -46,6 +57,9 @@ class IncomingFile(Protocol):
 
     def finish(self) -> None:
         """Have all of it on the disk."""
+
+    def cut(self, size: int) -> None:
+        """Have no more than so many bytes, which were written before."""
 
     def abandon(self) -> None:
         """As if nothing had come; also after `finish`."""
@@ -124,6 +138,26 @@ class DraftStore(Protocol):
 
     def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
         """Have the finished bytes be that file, in the place of what it was. For who is alone on the draft."""
+
+    def begin_partial(self, draft: str, path: str, length: int, media_type: str | None) -> PartialUpload:
+        """A file that is to come in several requests, of which no byte has come. What has come is kept until it is
+        dropped or the draft goes, over the death of the process too."""
+
+    def find_partial(self, draft: str, upload: str) -> PartialUpload | None:
+        """None also if its bytes are gone: the file that it became was replaced or removed."""
+
+    def partials(self, draft: str) -> tuple[PartialUpload, ...]:
+        """Those that have not become files, by their paths."""
+
+    def partial_size(self, draft: str, upload: str) -> int:
+        """Bytes that have come."""
+
+    def go_on(self, draft: str, partial: PartialUpload) -> IncomingFile:
+        """Write what follows. `ibi.archive.drafts.UploadBusy` if another does. `keep` makes it a file, once; to keep it
+        again changes nothing. Digests are computed from the bytes again where this process has not seen them all."""
+
+    def drop_partial(self, draft: str, upload: str) -> None:
+        """Forget it, and its bytes unless they are those of a file."""
 
     def drop(self, draft: str, path: str) -> bool:
         """Whether there was such a file. For who is alone on the draft."""

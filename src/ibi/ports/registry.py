@@ -7,8 +7,17 @@ from typing import Final, Protocol
 
 from ibi.label import Label
 from ibi.messages.copy_holders import CopiesStatement
-from ibi.model.belief import ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Succession
-from ibi.model.registration import Registration
+from ibi.model.registration import (
+    ClaimKind,
+    Dispute,
+    FalseClaim,
+    KnownDeletion,
+    LabelBeliefs,
+    NamedCopies,
+    Registration,
+    Ruling,
+    Succession,
+)
 
 
 class Registry(Protocol):
@@ -105,6 +114,15 @@ class Beliefs(Protocol):
 
     def record_signed_copies(self, home: Label, said: CopiesStatement, statement: str, at: int) -> None:
         """Keep what the home signed. It stands until the home signs something else."""
+
+    def deletion(self, label: Label) -> KnownDeletion | None:
+        """What is known of the deletion of an item. Asked by every resolution."""
+
+    def record_deletion(self, label: Label, known: KnownDeletion, at: int) -> None:
+        """Keep it. Of one home prefix at most `MOST_SUCCESSIONS` are kept, those recorded last."""
+
+    def forget_deletion(self, label: Label) -> None:
+        """It is there again, says the Archive that decides: put back from a backup."""
 
     def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
         """Count a false claim; whether it is the first of its kind by this Archive about this label."""

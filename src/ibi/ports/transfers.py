@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 
 
 class PeerSilent(IbiError):
@@ -99,6 +99,13 @@ class TransferPeers(Protocol):
 
     def tell(self, url: str, chain: tuple[str, ...]) -> None:
         """Tell a resolver a chain."""
+
+    def ask_for_lost(self, url: str, acceptance: str, chain: tuple[str, ...]) -> tuple[str, ...]:
+        """Ask a resolver for the release of an Original whose Archive is lost (E97), with what this Archive holds of it
+        and the chain that it has; the chain with the release, unchecked."""
+
+    def settled_holders(self, url: str, label: Label) -> frozenset[Label]:
+        """The Archives that hold the Original of an item by the settled disputes over it, as a resolver says."""
 
     def archives(self, url: str) -> tuple[str, ...]:
         """The addresses of the Archives that a resolver knows; none if it does not say."""

@@ -11,6 +11,8 @@ from ibi.resolver.authority import ArchiveRef, Word
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Trace
 
+HOMELESS: Final = "homeless"
+
 
 class Basis(NamedTuple):
     """What an outcome rests on: if one of it changes, the outcome may be another."""
@@ -73,9 +75,6 @@ def _basis(
             labels.update(outcome.entry.ibi.labels)
         related = not outcome.entry.relation.is_itself or len(labels) > len(of_item)
     return Basis(frozenset(labels), frozenset(archives), asked, homeless, related)
-
-
-HOMELESS: Final = "homeless"
 
 
 def prefix_tag(label: Label) -> Hashable:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
-from ibi.language_range import Preference
+from ibi.languages import Preference
 from ibi.lru_cache import LruCache, TaggedLruCache, Tags
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
@@ -218,6 +218,10 @@ class Cache:
     def forget_archive(self, archive: ArchiveRef, now: float) -> None:
         """Forget what rests on that Archive's word."""
         self._forget_tags((archive,), now)
+
+    def rests_on(self, archive: ArchiveRef, now: float) -> bool:
+        """Whether something that is kept still rests on that Archive's word."""
+        return any(now < each.until for kept in self._all for each in kept.find_tagged(archive))
 
     def forget_all(self, now: float) -> None:
         for kept in self._all:

@@ -1,11 +1,13 @@
-"""Letters to the administrators of Archives: about registrations (R §7.1) and about changed addresses (E64)."""
+"""Letters to the administrators of Archives: about registrations (R §7.1), addresses (E64) and disputes (E93)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from ibi.model.letter import Letter
-from ibi.model.registration import Inclusion, Registration
+from ibi.instant import Instant
+from ibi.model.registration import ClaimKind, Dispute, Inclusion, Registration
+from ibi.ports.mailer import Letter
 from ibi.resolver.membership import SILENCE
 
 _PENDING_SUBJECT: Final = "Novo endereço de Arquivo não confirmado / New address of an Archive not confirmed"
@@ -189,3 +191,84 @@ def confirmation_letter(registration: Registration, recipient: str, resolver: st
     return Letter(
         recipient, _SUBJECT, _TEXT.format(labels=labels, resolver=resolver, registered=registered, mail=recipient)
     )
+
+
+# --- disputes ---------------------------------------------------------------------------------------------------------
+
+# The letter about disputes: to the administrators of both Archives, each item once a day at most (E93).
+
+MOST_LISTED: Final = 50
+"""Items in one letter; the page has all of them."""
+
+_DISPUTE_SUBJECT: Final = "Original em disputa / Original in dispute"
+
+_DISPUTE_TEXT: Final = """\
+(English below)
+
+Dois Arquivos dizem ter o Original do mesmo item. O resolvedor
+
+  {resolver}
+
+acredita em
+
+  {holder}
+
+e as ligações levam para lá. O outro Arquivo é
+
+  {claimant}
+
+Itens:
+
+{items}
+
+O que fazer: se um dos Arquivos foi restaurado de uma cópia antiga, ou tem um
+item que já entregou, corrija-o. Se o Original foi entregue, o Arquivo que o
+entregou diz a quem, e a disputa termina. De outro modo, peça ao administrador
+do resolvedor que decida. Todas as disputas estão em {page}
+
+----------------------------------------------------------------------
+
+Two Archives say that they have the Original of one item. The resolver
+
+  {resolver}
+
+believes
+
+  {holder}
+
+and links lead there. The other Archive is
+
+  {claimant}
+
+Items:
+
+{items}
+
+What to do: if one of the Archives was restored from an old backup, or has an
+item that it gave away, put that right. If the Original was given away, the
+Archive that gave it says to whom, and the dispute ends. Otherwise ask the
+administrator of the resolver to settle it. All disputes are at {page}
+"""
+
+_CLAIMS: Final = {ClaimKind.ORIGINAL: "Original", ClaimKind.DELETED: "Deleted"}
+
+
+def dispute_letter(to: str, disputes: Sequence[Dispute], resolver: str) -> Letter:
+    """`disputes` are between the same two Archives, and not settled; `resolver` is its URL."""
+    first = disputes[0]
+    lines = [_line(dispute) for dispute in disputes[:MOST_LISTED]]
+    if len(disputes) > MOST_LISTED:
+        lines.append(f"  ... {len(disputes) - MOST_LISTED} more")
+    text = _DISPUTE_TEXT.format(
+        resolver=resolver,
+        holder=first.holder,
+        claimant=first.claim.claimant,
+        items="\n".join(lines),
+        page=f"{resolver}/disputes",
+    )
+    return Letter(to, _DISPUTE_SUBJECT, text)
+
+
+def _line(dispute: Dispute) -> str:
+    claim = dispute.claim
+    return f"  {claim.label}  ({_CLAIMS.get(claim.kind, claim.kind.value)}, {Instant(claim.last_seen)})"

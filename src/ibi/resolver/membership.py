@@ -96,7 +96,7 @@ def after_inclusion(registration: Registration, request: InclusionRequest, now: 
     the Archive is known to answer: that is for the next call. An address that has answered before is not given up for a
     new one until that one answers: the new one is pending (E60)."""
     registration = _with_hosts(with_claimed_forms(registration, request.labels), request.hosts)
-    registration = replace(registration, feed=request.feed)
+    registration = replace(registration, feed=request.feed, lost=None)
     wanted = _inclusion(request, now)
     before, pending = registration.inclusion, registration.pending
     if before is None or before.place == wanted.place:
@@ -372,6 +372,7 @@ class RegistrationChange:
     key: PublicKey | None = None
     """With which the Archive signs from now on."""
     forget_key: bool = False
+    lost: bool | None = None
 
     @classmethod
     def of_words(
@@ -391,6 +392,7 @@ class RegistrationChange:
         admin_mail: str | None = None,
         archive_key: str | None = None,
         forget_archive_key: bool = False,
+        lost: bool | None = None,
     ) -> RegistrationChange:
         """Read from texts; an `InvalidInput` names the one that is wrong. `allow` and `disallow` are networks."""
         if successor is not None and no_successor:
@@ -412,17 +414,16 @@ class RegistrationChange:
             admin_mail=admin_mail,
             key=None if archive_key is None else PublicKey.parse(archive_key),
             forget_key=forget_archive_key,
+            lost=lost,
         )
 
-    def apply(self, found: Registration, successor: LabelForms | None = None) -> Registration:
-        """The registration as it is afterwards; `successor` are the forms of the Archive that `self.successor` names.
-
-        Its registration key, its date and its inclusion stay. `InvalidInput` if the result cannot be put on record.
-        """
+    def apply(self, found: Registration, successor: LabelForms | None, now: Instant) -> Registration:
+        """The registration afterwards; `successor` are the forms of the Archive that `self.successor` names. Its key
+        and date stay, its inclusion unless it is lost. `InvalidInput` if the result cannot be put on record."""
         found = found.with_key(None if self.forget_key else self.key or found.key)
         service = found.service if self.label is None else _with_form(found.service, self.label)
         known = frozenset(label.form for label in service.labels)
-        return replace(
+        after = replace(
             found,
             service=service,
             waiting=None if found.waiting is None or found.waiting.form in known else found.waiting,
@@ -434,13 +435,15 @@ class RegistrationChange:
             networks=tuple({*found.networks, *self.add_networks} - self.remove_networks),
             admin_mail=self.admin_mail or found.admin_mail,
         )
+        if self.lost:
+            return after.as_lost(now)
+        return replace(after, lost=None) if self.lost is False or after.successor is None else after
 
 
 def _with_form(service: LabelForms, label: Label) -> LabelForms:
     """The form that is missing, or another one in the place of that which is known; one label always stays."""
     rest = [each for each in service.labels if each.form != label.form]
     if not rest and label not in service.labels:
-        raise InvalidMessage(
-            str(label), 0, "the Archive is registered by {label}; give its other form", label=str(service.labels[0])
-        )
+        known = str(service.labels[0])
+        raise InvalidMessage(str(label), 0, "the Archive is registered by {label}; give its other form", label=known)
     return LabelForms.of(*rest, label)

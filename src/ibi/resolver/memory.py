@@ -1,4 +1,5 @@
-"""What a resolver knows before it asks: routing that learns from every resolution (E20, E31, E32, E65, E66).
+"""What a resolver knows before it asks: routing that learns from every resolution (E20, E31, E32, E65, E66); and what
+an outcome rests on, by which it is forgotten.
 
 What decides about an item is durable, and kept in `Beliefs`: the successors that homes named, the holders of items
 without a home, the Copies that homes named, and claims that homes contradict. Who answered lately is a hint that only
@@ -13,17 +14,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.lru_cache import LruCache
 from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
-from ibi.model.belief import ClaimKind
 from ibi.model.item import name_one_item
+from ibi.model.registration import ClaimKind, KnownDeletion
 from ibi.ports.registry import Beliefs
 from ibi.resolver.authority import ArchiveRef, Home, Homes, LabelAuthority, Word, chain_after
-from ibi.resolver.outcome import Outcome, Redirect
+from ibi.resolver.outcome import (
+    Deleted,
+    NoArchiveAnswered,
+    OriginalNotFound,
+    Outcome,
+    Redirect,
+    UnprovenClaims,
+    Unsettled,
+)
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
 
@@ -104,11 +114,14 @@ class Memory:
             absent = None if service is None or holder is not None else LabelForms.of(service)
             return LabelAuthority(holder=holder, absent_holder=absent)
         copy_holders, known = self._copy_holders(homes, label), self._beliefs.succession(label)
+        trusted = self._trusted_archives(homes, copy_holders)
+        if self._beliefs.deletion(label) is not None:  # E99: no Copy stands in for what was deleted
+            copy_holders = trusted = _NO_ARCHIVES
         return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),
             known.chain,
-            self._trusted_archives(homes, copy_holders),
+            trusted,
             copy_holders=copy_holders,
             is_signed=known.is_signed,
         )
@@ -179,6 +192,38 @@ class Memory:
                 self._learn_copies(report)
         if chain != before:
             self._beliefs.record_successors(hop.label, chain, self.today)
+        self._learn_deletion(hop)
+
+    def _learn_deletion(self, hop: Hop) -> None:
+        """What those who decide deleted stays deleted while they are silent (E99)."""
+        known = self._beliefs.deletion(hop.label)
+        if hop.word is Word.GIVEN and known is not None:
+            self._beliefs.forget_deletion(hop.label)
+        told = (each for each in hop.reports if each.archive in hop.deciders and isinstance(each.said, Deletion))
+        said = next(filter(_has_said, told), None)
+        if hop.word is Word.DELETED and said is not None and (known is None or known.when is None):
+            when = said.said.timestamp if isinstance(said.said, Deletion) else None
+            deletion = KnownDeletion(said.archive.service.labels[0], None if when is None else when.seconds)
+            if deletion != known:
+                self._beliefs.record_deletion(hop.label, deletion, self.today)
+
+    def recall(self, outcome: Outcome) -> Outcome:
+        """What is said instead if the Archive that decides is silent, and has deleted the item as is known (E99), or
+        has ended, and the item is that of its service (E91)."""
+        if not isinstance(outcome, UnprovenClaims | NoArchiveAnswered | OriginalNotFound):
+            return outcome
+        if isinstance(outcome, UnprovenClaims) and outcome.why is not Unsettled.HOME_SILENT:
+            return outcome
+        label = outcome.label
+        ended = next((home for home in self._homes.of(label) if label in home.service.labels), None)
+        if ended is not None and ended.successor is not None:
+            successor = ended.successor.labels[0]
+            return NoArchiveAnswered(label, outcome.silence, outcome.home, timed_out=False, successor=successor)
+        known = self._beliefs.deletion(label)
+        if known is None:
+            return outcome
+        when = None if known.when is None else Instant(known.when)
+        return Deleted(outcome.label, self._by_service.get(known.by), when, (), outcome.silence, known.by)
 
     def _canonical(self, service: Label) -> Label:
         archive = self._by_service.get(service)

@@ -71,13 +71,22 @@ class NotFound:
 @dataclass(frozen=True, slots=True)
 class Deleted:
     """The Original was deleted, says the Archive `by` that held it (E20). `copies` are those who still have one; where
-    it is not known who the holder was, `silence` tells who might contradict."""
+    it is not known who the holder was, `silence` tells who might contradict.
+
+    That Archive may be silent by now, or switched off, and have said so before: then `service` is its label (E99), and
+    `by` is None while it is switched off."""
 
     label: Label
-    by: ArchiveRef
+    by: ArchiveRef | None
     when: Instant | None
     copies: tuple[ArchiveRef, ...]
     silence: Silence = _COMPLETE
+    service: Label | None = None
+
+    @property
+    def told_by(self) -> str:
+        """The address of the Archive that said so, or else the label of its service."""
+        return str(self.service) if self.by is None else self.by.address
 
 
 class Missing(StrEnum):
@@ -162,6 +171,8 @@ class NoArchiveAnswered:
     away: LabelForms | None = None
     unreadable: tuple[ArchiveRef, ...] = ()
     """The Archives that have said something which could not be read: what they say may be where it is (E47)."""
+    successor: Label | None = None
+    """Of the service of an Archive that has ended: that of the one which was named in its place (E91)."""
 
 
 class UnprovenClaim(NamedTuple):

@@ -151,6 +151,8 @@ class Policy:
     """How long likely Archives are ahead of all others, and better answers may still outrank the first (R §8.2)."""
     patience: float = 1.0
     """How long one question waits for Archives that stay silent before the resolution goes on without them."""
+    copy_patience: float = 0.5
+    """How long the home of an item may be silent before a Copy is taken that one has whom the home named for it."""
     budget: float = 5.0
     """When the resolution ends with what it has."""
     most_hops: int = 16
@@ -236,6 +238,8 @@ class WaitPolicy:
         word = question.word
         if word is Word.GIVEN:
             return self.is_home_heard(question, now)
+        if word is Word.AWAITED and self._stands_in(question, lead, now):
+            return True
         if word is Word.AWAITED and not self.is_home_given_up(question, now):
             return False
         if word is Word.NOT_HERE or not question.label.is_dated:
@@ -247,6 +251,14 @@ class WaitPolicy:
                 return question.holder_heard is not None
             return self.all_had_a_moment(question, now)
         return self._is_best(question, lead) or self.all_had_a_moment(question, now)
+
+    def _stands_in(self, question: Question, lead: Match | Referral, now: float) -> bool:
+        """Whether it is a Copy that the home has named the holder of, and the home has not spoken for a while. Of
+        editions, which only the home knows, a Copy does not tell as soon."""
+        is_copy = isinstance(lead, Match) and lead.entry.state is State.COPY and not question.wanted.needs_holder
+        if not is_copy or lead.heard is None or lead.heard.archive not in question.authority.copy_holders:
+            return False
+        return now >= question.deciders_asked + self.policy.copy_patience
 
     def is_home_heard(self, question: Question, now: float) -> bool:
         """Whether those who decide may be taken at their word: a home beside them has a moment to contradict."""
@@ -267,6 +279,7 @@ class WaitPolicy:
         yield question.began + self.policy.hedge_delay
         yield question.began + self.policy.patience
         yield question.deciders_asked + self.policy.patience
+        yield question.deciders_asked + self.policy.copy_patience
         if question.all_asked is not None:
             yield question.all_asked + self.policy.hedge_delay
             yield question.all_asked + self.policy.patience

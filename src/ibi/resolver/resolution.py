@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from ibi.label import Label
-from ibi.language_range import Preference
+from ibi.languages import Preference
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.addressing import Addressing
+from ibi.resolver.addressing import Addressing, answers_that_count, claims_to_show, trusted_elsewhere
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral, is_unreadable
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
@@ -27,7 +27,6 @@ from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_
 from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
 from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.trace import Failure, Trace, Verdict
-from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
 from ibi.vocabulary import State
 
 _POLICY: Final = Policy()

@@ -1,4 +1,5 @@
 """The answers of an Archive to resolvers (R §9), over HTTP or in the same process: made once, and cached while valid.
+And resolutions that ask this Archive alone.
 
 An answer, once made, costs a look-up and a signature. There is one instance for each Archive of a process, so that all
 callers share one cache, over HTTP and in the process.
@@ -6,28 +7,37 @@ callers share one cache, over HTTP and in the process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from itertools import count
 from secrets import randbelow
 from typing import Final, NamedTuple, cast
 
 from ibi.archive.answer import StaticAnswer, answer, static_answer
-from ibi.archive.counting import Recent, counted_acknowledgment
-from ibi.archive.profile import ArchiveProfile
-from ibi.archive.url_key import RANDOM_LIMIT, UrlKeys
+from ibi.archive.counting import RANDOM_LIMIT, Recent, UrlKeys, counted_acknowledgment
+from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.languages import Preference
 from ibi.lru_cache import TaggedLruCache, Tags
 from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request
+from ibi.messages.url_list import UrlList
+from ibi.messages.values import IpAddress, ip_address
+from ibi.model.usage import ReferrerClass
 from ibi.model.visibility import IpNetwork
+from ibi.persistent_url import PersistentUrl
 from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks, GivenOut
+from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.outcome import Outcome
+from ibi.resolver.policy import Policy, is_on_a_declared_host
+from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Answered
 from ibi.services.change_watch import ChangeWatch, RecordingCatalog, Touched
 from ibi.services.promptness import beside
@@ -200,7 +210,7 @@ class ArchiveAnswers:
         now = Instant(self._seconds())  # of a day and of half a minute
         counted = counted_acknowledgment(acknowledgment, rep_of, self._keys, self._recent, now)
         if counted is not None and self._usage is not None:
-            self._usage.count(*counted)
+            self._usage.count(*counted, ReferrerClass.RESOLVER)
 
     def _rep_of(self, label: Label) -> RepositoryName | None:
         self._forget_what_has_changed()
@@ -353,3 +363,49 @@ def _words(query: str) -> str | None:
 def _key(request: UrlRequest) -> UrlRequest | None:
     """By what the answer is kept; None if that is too long."""
     return request if len(request.file_path or "") <= _LONGEST_KEY else None
+
+
+# --- resolutions within one Archive -----------------------------------------------------------------------------------
+
+# Resolutions within one Archive: for a server that keeps items and runs no resolver.
+#
+# The rules are those of every resolution (`ibi.resolver.resolution`). Only the own Archive is asked, so that there is
+# an outcome at once; links that lead out of it are left to a resolver.
+
+# An Archive need not declare to itself on which hosts its items are.
+_POLICY: Final = replace(Policy(), rules=tuple(rule for rule in Policy().rules if rule is not is_on_a_declared_host))
+# A request has at least one address. This one is inside no network to which items are restricted.
+_UNKNOWN_READER: Final = ip_address("0.0.0.0")  # noqa: S104
+
+
+class LocalOutcome(NamedTuple):
+    """The outcome of a resolution, and the next edition that an answer named because the line of editions does not end
+    in this Archive."""
+
+    outcome: Outcome
+    next_edition: LabelForms | None
+
+
+class LocalResolver:
+    """Asks the Archive of `profile` with all relations, whatever it offers to resolvers elsewhere: no other Archive
+    could complete its answers here."""
+
+    def __init__(self, profile: ArchiveProfile, catalog: Catalog, keys: UrlKeys, clocks: Clocks) -> None:
+        whole = replace(profile, relations=ALL_RELATIONS, follow_editions=True, filtered=True)
+        self._answers = ArchiveAnswers(whole, catalog, keys, clocks)
+        self._own = ArchiveRef(profile.service, profile.address)
+
+    def resolve(self, url: PersistentUrl, reader: IpAddress | None, preferences: Sequence[Preference]) -> LocalOutcome:
+        """`preferences` are the languages that the reader wants, best first. Errors of the Archive, such as a damaged
+        record, are raised."""
+        clients = (_UNKNOWN_READER if reader is None else reader,)
+        run = Resolution(url, (self._own,), clients, preferences, now=0.0, policy=_POLICY)
+        next_edition: LabelForms | None = None
+        while askings := run.requests():
+            for asking in askings:
+                told = self._answers.answer(asking.request)
+                run.answer(asking, told.answer, 0.0, transferred_to=told.transferred_to)
+                if isinstance(told.answer, UrlList):
+                    next_edition = next_edition or told.answer.next_edition
+        assert run.outcome is not None  # all that was asked has answered
+        return LocalOutcome(run.outcome, next_edition)

@@ -7,16 +7,17 @@ depend on more than labels are told whether any of the items has relations.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
 from ibi.model.alternate import Alternate
-from ibi.model.change import ItemChange
+from ibi.model.change import ChangePage, ItemChange
 from ibi.model.item import Item
-from ibi.ports.catalog import Catalog, Link
-from ibi.ports.changes import ChangeFeed
+from ibi.ports.catalog import Catalog, ChangeFeed, Link
 from ibi.ports.content import ContentDamaged
+from ibi.services.promptness import beside
 
 MOST_TOLD: Final = 500
 """Changes that are told one by one; each costs a look-up. After more than these, nothing that was cached is of use."""
@@ -125,3 +126,65 @@ class RecordingCatalog:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._catalog, name)
+
+
+# --- readers that wait for changes ------------------------------------------------------------------------------------
+
+# Waits for changes of an Archive on behalf of readers that follow its feed, beside the event loop's other work.
+
+LONGEST_WAIT: Final = 30
+"""Seconds for which a reader may wait for the next change."""
+MOST_WAITING: Final = 256
+"""Readers that wait at a time; others are answered at once."""
+_INTERVAL: Final = 0.1
+"""Seconds between two looks at the version of the catalogue, which cost a microsecond each."""
+
+
+class FeedReaders:
+    """All readers of one feed in this process."""
+
+    def __init__(self, feed: ChangeFeed, version: Callable[[], Hashable]) -> None:
+        """`version` is another value after each change by any process, and never waits."""
+        self._feed, self._version = feed, version
+        self._waiting = 0
+        self._ended: asyncio.Event | None = None
+
+    async def page(self, after: int, most: int, wait: float = 0) -> ChangePage:
+        """The entries after a number. While there is none, wait for one, for at most that many seconds."""
+        seen = self._version()
+        page = await beside(lambda: self._feed.since(after, most))
+        if page.changes or page.end < after or wait <= 0 or self._waiting >= MOST_WAITING:
+            return page
+        self._waiting += 1
+        try:
+            return await self._next_page(page, after, most, seen, wait)
+        finally:
+            self._waiting -= 1
+
+    async def _next_page(self, page: ChangePage, after: int, most: int, seen: Hashable, wait: float) -> ChangePage:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(wait, LONGEST_WAIT)
+        while (left := until - loop.time()) > 0 and not await self._is_ended(min(left, _INTERVAL)):
+            version = self._version()
+            if version == seen:
+                continue
+            seen = version
+            found = await beside(lambda: self._feed.since(after, most))
+            if found.changes or found.epoch != page.epoch:
+                return found
+        return page
+
+    def end(self) -> None:
+        """Answer all that wait: the server is stopping."""
+        if self._ended is not None:
+            self._ended.set()
+
+    async def _is_ended(self, seconds: float) -> bool:
+        """Whether the server stops within so many seconds."""
+        if self._ended is None:  # belongs to the loop that waits for it
+            self._ended = asyncio.Event()
+        try:
+            await asyncio.wait_for(self._ended.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True

@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from ibi.errors import IbiError
-from ibi.lru_cache import LruCache
 from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 
@@ -96,12 +95,69 @@ class ConcurrencyLimiter:
         return self._under_way.total()
 
 
-def trace_limiter(most: int = _TRACES, most_of_one: int = _TRACES_OF_ONE) -> ConcurrencyLimiter:
-    return ConcurrencyLimiter(most, most_of_one, TooManyTraces)
+def _whole(bound: int) -> int:
+    """Default: one process has all of a bound."""
+    return bound
 
 
-def link_limiter(most: int = _LINKS, most_of_one: int = _LINKS_OF_ONE) -> ConcurrencyLimiter:
-    return ConcurrencyLimiter(most, most_of_one, TooManyLinks)
+def trace_limiter(
+    most: int = _TRACES, most_of_one: int = _TRACES_OF_ONE, *, part: Callable[[int], int] = _whole
+) -> ConcurrencyLimiter:
+    """`part` is that of a bound that this process has."""
+    return ConcurrencyLimiter(part(most), part(most_of_one), TooManyTraces)
+
+
+def link_limiter(
+    most: int = _LINKS, most_of_one: int = _LINKS_OF_ONE, *, part: Callable[[int], int] = _whole
+) -> ConcurrencyLimiter:
+    return ConcurrencyLimiter(part(most), part(most_of_one), TooManyLinks)
+
+
+def hold_alone() -> bool:
+    """Whether this process does what one of several processes does. Default: there are no others."""
+    return True
+
+
+class LimitRows(Protocol):
+    """A few numbers for each subject: in this process, or those of all workers (`ibi.storage.worker_state`)."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """No other process reads or changes them within the `with`, which may be taken again inside."""
+
+    def get(self, subject: Hashable) -> tuple[float, ...] | None: ...
+
+    def put(self, subject: Hashable, values: tuple[float, ...]) -> None:
+        """At most four numbers. When there are too many subjects, one that was not written lately is dropped."""
+
+    def drop(self, subject: Hashable) -> None: ...
+
+    def __len__(self) -> int: ...
+
+
+class MemoryRows:
+    """Rows of one process, of at most so many subjects. For one thread at a time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rows: dict[Hashable, tuple[float, ...]] = {}
+
+    def alone(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def get(self, subject: Hashable) -> tuple[float, ...] | None:
+        return self._rows.get(subject)
+
+    def put(self, subject: Hashable, values: tuple[float, ...]) -> None:
+        self._rows.pop(subject, None)
+        if len(self._rows) >= self._most:
+            del self._rows[next(iter(self._rows))]
+        self._rows[subject] = values
+
+    def drop(self, subject: Hashable) -> None:
+        self._rows.pop(subject, None)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 _MOST_NETWORKS: Final = 4096
@@ -117,23 +173,25 @@ class RateLimiter:
         most_of_one: int,
         refusal: type[LimitExceeded],
         monotonic: Callable[[], float] = time.monotonic,
+        rows: LimitRows | None = None,
     ) -> None:
         self._most, self._most_of_one, self._refusal, self._monotonic = most, most_of_one, refusal, monotonic
-        self._left: LruCache[str, tuple[float, float]] = LruCache(_MOST_NETWORKS)
+        self._left = MemoryRows(_MOST_NETWORKS) if rows is None else rows
 
     def count(self, network: str) -> None:
         """One more; the refusal if it is too many."""
-        now = self._monotonic()
-        left, all_left = self._now_left(network, self._most_of_one, now), self._now_left("", self._most, now)
-        if left < 1:
-            raise self._refusal(bound=LimitScope.NETWORK, retry_after=_wait(left, self._most_of_one))
-        if all_left < 1:
-            raise self._refusal(bound=LimitScope.SERVER, retry_after=_wait(all_left, self._most))
-        self._left.keep(network, (left - 1, now))
-        self._left.keep("", (all_left - 1, now))
+        with self._left.alone():
+            now = self._monotonic()
+            left, all_left = self._now_left(network, self._most_of_one, now), self._now_left("", self._most, now)
+            if left < 1:
+                raise self._refusal(bound=LimitScope.NETWORK, retry_after=_wait(left, self._most_of_one))
+            if all_left < 1:
+                raise self._refusal(bound=LimitScope.SERVER, retry_after=_wait(all_left, self._most))
+            self._left.put(network, (left - 1, now))
+            self._left.put("", (all_left - 1, now))
 
     def _now_left(self, key: str, most: int, now: float) -> float:
-        left, then = self._left.find(key) or (float(most), now)
+        left, then = (self._left.get(key) or (float(most), now))[:2]
         return min(float(most), left + (now - then) * most / 60)
 
 
@@ -152,9 +210,8 @@ _FORGOTTEN_AFTER: Final = 3600.0
 _MOST: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    failures: int
+class _Tried(NamedTuple):
+    failures: float
     last: float
     free_at: float
     free_before: float
@@ -162,52 +219,70 @@ class _Tried:
 
 
 class Attempts:
-    """Attempts by subject: the label that was tried, or the network that tried. When there are too many, the least
-    recently tried is dropped. An attempt counts as wrong from its beginning, so that a thousand at once are not one."""
+    """Attempts by subject: the label that was tried, or the network that tried. When there are too many, one that was
+    not tried lately is dropped. An attempt counts as wrong from its beginning, so that a thousand at once are not one.
+    """
 
-    def __init__(self, most: int = _MOST, *, free: int = FREE, longest_wait: float = LONGEST_WAIT) -> None:
-        self._most, self._free, self._longest = most, free, longest_wait
-        self._tried: dict[Hashable, _Tried] = {}
+    def __init__(
+        self,
+        most: int = _MOST,
+        *,
+        free: int = FREE,
+        longest_wait: float = LONGEST_WAIT,
+        rows: LimitRows | None = None,
+    ) -> None:
+        """Without `rows` the attempts are those of this process, of `most` subjects."""
+        self._free, self._longest = free, longest_wait
+        self._rows = MemoryRows(most) if rows is None else rows
+
+    def alone(self) -> AbstractContextManager[None]:
+        """No other process makes attempts within the `with`: between a look and a beginning there may be none."""
+        return self._rows.alone()
 
     def wait(self, subject: Hashable, now: float) -> float:
         """Seconds to wait before the next attempt; 0 if there may be one now."""
-        tried = self._tried.get(subject)
+        tried = self._tried(subject)
         return 0.0 if tried is None else max(0.0, tried.free_at - now)
 
     def begin(self, subject: Hashable, now: float) -> None:
-        before = self._tried.pop(subject, None)
-        stale = before is None or now - before.last > _FORGOTTEN_AFTER
-        failures = 1 if before is None or stale else before.failures + 1
-        free_before = now if before is None or stale else before.free_at
-        if len(self._tried) >= self._most:
-            del self._tried[next(iter(self._tried))]
-        self._tried[subject] = _Tried(failures, now, now + self._pause(failures), free_before)
+        with self._rows.alone():
+            before = self._tried(subject)
+            stale = before is None or now - before.last > _FORGOTTEN_AFTER
+            failures = 1 if before is None or stale else int(before.failures) + 1
+            free_before = now if before is None or stale else before.free_at
+            self._rows.put(subject, _Tried(failures, now, now + self._pause(failures), free_before))
 
     def note_success(self, subject: Hashable) -> None:
         """The attempt was right: it no longer counts, and causes no wait. The others still count, or one right key
         would allow any number of wrong ones."""
-        tried = self._tried.get(subject)
-        if tried is None:
-            return
-        if tried.failures <= 1:
-            del self._tried[subject]
-        else:
-            self._tried[subject] = replace(tried, failures=tried.failures - 1, free_at=tried.free_before)
+        with self._rows.alone():
+            tried = self._tried(subject)
+            if tried is None:
+                return
+            if tried.failures <= 1:
+                self._rows.drop(subject)
+            else:
+                self._rows.put(subject, tried._replace(failures=tried.failures - 1, free_at=tried.free_before))
 
     def take_back(self, subject: Hashable, times: int) -> None:
         """So many of the attempts were none: they no longer count, and cause no wait."""
-        tried = self._tried.get(subject)
-        if tried is None:
-            return
-        failures = tried.failures - times
-        if failures <= 0:
-            del self._tried[subject]
-            return
-        free_at = min(tried.free_at, tried.last + self._pause(failures))
-        self._tried[subject] = replace(tried, failures=failures, free_at=free_at)
+        with self._rows.alone():
+            tried = self._tried(subject)
+            if tried is None:
+                return
+            failures = int(tried.failures) - times
+            if failures <= 0:
+                self._rows.drop(subject)
+                return
+            free_at = min(tried.free_at, tried.last + self._pause(failures))
+            self._rows.put(subject, tried._replace(failures=failures, free_at=free_at))
 
     def __len__(self) -> int:
-        return len(self._tried)
+        return len(self._rows)
+
+    def _tried(self, subject: Hashable) -> _Tried | None:
+        row = self._rows.get(subject)
+        return None if row is None else _Tried(*row)
 
     def _pause(self, failures: int) -> float:
         beyond = failures - self._free

@@ -1,5 +1,5 @@
-"""Calls of stores from an event loop: made there if the adapter is prompt, in a thread if it is not. Short: what is
-asked, and when, is up to each service."""
+"""Calls of stores from an event loop: made there if the adapter is prompt, in a thread if it is not. And tasks of the
+event loop, ended with the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -35,6 +35,14 @@ async def beside(call: Callable[[], T]) -> T:
     store.
     """
     return await asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, call)
+
+
+async def end_tasks(*tasks: asyncio.Task[Any] | None) -> None:
+    """End tasks that go on while a server runs, those that were begun; what they raise at their end is left aside."""
+    begun = [task for task in tasks if task is not None]
+    for task in begun:
+        task.cancel()
+    await asyncio.gather(*begun, return_exceptions=True)
 
 
 class OneThread:

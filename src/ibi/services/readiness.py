@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -36,8 +37,8 @@ class Readiness:
 
     def __init__(
         self,
-        queue: MintQueue,
-        ticks: Ticks,
+        queue: MintQueue | None,
+        ticks: Ticks | None,
         clocks: Clocks,
         *,
         checks: Sequence[Callable[[], None]] = (),
@@ -45,8 +46,9 @@ class Readiness:
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Each of the `checks` raises an `IbiError` if its file cannot be relied on. `now` counts seconds, for the age
-        of an answer. Without `is_prompt` what is checked is slow, and reports do not wait for it."""
+        """Without a `queue` nothing is minted here, and nothing tried. Each of the `checks` raises an
+        `IbiError` if its file cannot be relied on. `now` counts seconds, for the age of an answer. Without
+        `is_prompt` what is checked is slow, and reports do not wait for it."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
         self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
         self._logged: frozenset[str] = frozenset()
@@ -56,7 +58,8 @@ class Readiness:
         self._failed: float | None = None
         self.epoch = ""
         """Which instance mints here, as of the last answer."""
-        queue.watch(self._note)
+        if queue is not None:
+            queue.watch(self._note)
 
     async def reasons(self) -> tuple[IbiError, ...]:
         """Why the server is not ready; empty if it is. Concurrent callers share one answer."""
@@ -102,12 +105,15 @@ class Readiness:
         return tuple(failed)
 
     def _try_minting(self) -> tuple[IbiError, ...]:
+        queue, ticks = self._queue, self._ticks
+        if queue is None or ticks is None:
+            return ()
         try:
-            refusals = self._ticks.advance(self._rehearsal).outcomes
-            self.epoch = self._ticks.epoch()
+            refusals = ticks.advance(partial(self._rehearsal, queue)).outcomes
+            self.epoch = ticks.epoch()
         except Exception:  # noqa: BLE001  whatever it is, the store does not serve; the log of a real request says why
             return (StoreUnwritable(),)
-        refusal = self._queue.refusal()
+        refusal = queue.refusal()
         refusals = refusals if refusal is None else (refusal, *refusals)
         reasons = tuple(refusal for refusal in refusals if isinstance(refusal, IbiError))
         failed = self._failed
@@ -115,9 +121,9 @@ class Readiness:
             return (*reasons, StoreUnwritable())
         return reasons
 
-    def _rehearsal(self, state: TickState, _: Remembered) -> Decision:
+    def _rehearsal(self, queue: MintQueue, state: TickState, _: Remembered) -> Decision:
         """The decision of the minter, without its writes."""
-        identity, rules = self._queue.identity, self._queue.rules
+        identity, rules = queue.identity, queue.rules
         request = MintRequest(1, "readiness")
         decision = decide(identity, rules, state, [request], self._clocks.read(), lambda who, key: None)
         return Decision(state, None, decision.outcomes, ())

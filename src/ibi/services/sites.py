@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from ibi.archive.counting import Recent
+from ibi.archive.counting import Recent, UrlKeys, classify_referrer
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.related_items import find_labelled
-from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
@@ -18,10 +17,9 @@ from ibi.model.account import Actor
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
-from ibi.origin import Origin, is_same_place, served_origin
+from ibi.origin import Origin, authority_of, is_same_place, served_origin
 from ibi.ports.archive_state import DumpFiles, UsageLog
-from ibi.ports.catalog import Catalog
-from ibi.ports.changes import ChangeFeed
+from ibi.ports.catalog import Catalog, ChangeFeed
 from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.registry import Beliefs
@@ -29,16 +27,18 @@ from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
 from ibi.services.change_watch import ChangeWatch
 from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.jobs import CopyWork
+from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
-from ibi.services.items.claims import ItemClaims
+from ibi.services.items.collections import Collections
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.full_text import FullTextSearch
 from ibi.services.items.item_repository import ItemRepository
-from ibi.services.items.relating import Relating
+from ibi.services.items.relating import ItemClaims, Relating
 from ibi.services.items.searching import Searching
 from ibi.services.items.versions import Restoring, Versions
-from ibi.services.membership.named_copies import NamedCopyHolders
+from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, confirm
 from ibi.services.notifications.answering import RemoteClaims
@@ -47,12 +47,10 @@ from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
-from ibi.services.resolving.claim_proofs import ClaimProofs
 from ibi.services.resolving.claim_watch import ClaimWatch
-from ibi.services.resolving.disputes import DisputeMail, Disputes
-from ibi.services.resolving.register_publication import RegisterPublication
+from ibi.services.resolving.disputes import ClaimProofs, DisputeMail, Disputes
 from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.resolving.standby import KeptRegister, ResolverPresence
+from ibi.services.resolving.standby import KeptRegister, RegisterPublication, ResolverPresence
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
@@ -84,6 +82,8 @@ class ItemServices:
     """Jobs that make Copies."""
     exchange: ClaimContext | None = None
     """What is exchanged with other Archives about claims; None if nothing is."""
+    requests: ReaderRequests | None = None
+    """What readers ask for; None if they cannot."""
 
     def deposits_of(self, actor: Actor) -> Deposits:
         """Changes of published items, as far as the actor may make them."""
@@ -172,6 +172,7 @@ class ArchiveSite:
     recent: Recent = field(default_factory=Recent)
     item_services: ItemServices | None = None
     search: Searching | None = None
+    texts: FullTextSearch | None = None
     is_switched_on: Callable[[], bool] = _always_on
     """Whether its items are shown to readers; asked once a second at most."""
     warn_of_url: Callable[[str], str | None] = _no_warning
@@ -194,10 +195,14 @@ class ArchiveSite:
     """Who holds Copies of its items, as it tells resolvers."""
     inbox: NotificationInbox | None = None
     """Takes notifications of other Archives and services, if it wants any."""
+    collections: Collections | None = None
+    """Named sets of its items."""
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""
     answers: ArchiveAnswers = field(init=False)
     """The answers to resolvers, over HTTP and in this process."""
+    own_authorities: frozenset[str] = field(init=False)
+    """Hosts of its pages, its files and its resolver, with their ports: readers who come from there come from here."""
     giving: ObjectGiving = field(init=False)
     """What other Archives make Copies of."""
 
@@ -210,6 +215,8 @@ class ArchiveSite:
             object.__setattr__(self, "watch", ChangeWatch(self.catalog, self.changes, self.feed))
         is_own = not resolver or is_same_place(resolver, self.public_url)
         object.__setattr__(self, "resolver", None if is_own else resolver)
+        places = filter(None, (self.public_url, self.content_url, self.resolver))
+        object.__setattr__(self, "own_authorities", frozenset(authority_of(each).lower() for each in places))
         answers = ArchiveAnswers(
             self.profile,
             self.catalog,
@@ -305,9 +312,10 @@ class ArchiveSite:
         assert label is not None  # forms have one or the other
         return f"{self.resolver or self.public_url}/{label.spelling}"
 
-    def count(self, counted: tuple[UsageDay, UsageKind] | None) -> None:
+    def count(self, counted: tuple[UsageDay, UsageKind] | None, referrer: str = "") -> None:
+        """Count a use; of the `referrer`, the header Referer, its class alone is kept."""
         if counted is not None and self.usage is not None:
-            self.usage.count(*counted)
+            self.usage.count(*counted, classify_referrer(referrer, self.own_authorities))
 
 
 async def _nothing_to_close() -> None:
@@ -337,6 +345,8 @@ class ResolverSite:
     """None without a mail server."""
     claim_watch: ClaimWatch | None = None
     claim_proofs: ClaimProofs | None = None
+    register: KeptRegister | None = None
+    """That of another resolver, which this one reads."""
     publication: RegisterPublication | None = None
     """The register, signed, for Archives that keep it."""
     proxies: tuple[IpNetwork, ...] = ()
@@ -357,14 +367,14 @@ class ResolverSite:
         """Start the background work; on the event loop."""
         if self.registrations is not None:
             self.registrations.start()
-        for each in (self.dispute_mail, self.claim_watch, self.claim_proofs):
+        for each in (self.register, self.dispute_mail, self.claim_watch, self.claim_proofs):
             if each is not None:
                 each.start()
 
     async def stop(self) -> None:
         """Send the acknowledgments that are due, and close the connections."""
         await self.acknowledgments.drain()
-        for each in (self.dispute_mail, self.claim_watch, self.claim_proofs):
+        for each in (self.register, self.dispute_mail, self.claim_watch, self.claim_proofs):
             if each is not None:
                 await each.stop()
         if self.registrations is not None:

@@ -5,7 +5,8 @@ It holds the labels of the Archive's own service, and the secret that its URL ke
 `off` is there while the Archive is switched off. `state.json` tells what the resolver last said. `lock` is held by the
 process that speaks to the resolver.
 
-`served-address` is locked by the server that the Archive's own item leads to, and holds its URL.
+`served-address` is locked by the server that the Archive's own item leads to, and holds its URL; `served-address.other`
+by one that runs beside it with another URL.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.membership import SECRET_BYTES, ArchiveRecord, Membership, Phase
 from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused, StoreNewer
+from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, sync_directory, sync_file, write_durably
+from ibi.storage.sqlite.connection import note_begun, was_begun
 
 FILE_NAME: Final = "archive.json"
 _SCHEMA: Final = 1
@@ -36,8 +39,16 @@ class ArchiveRecordDamaged(StorageError):
     code = "archive-record-damaged"
 
 
+class ArchiveRecordLost(StorageError):
+    """{path} is gone: it says which Archive this is, and to start without it would begin another one. Put it back from
+    a backup; without one, `ibi archive init --recover` writes it anew from the Archive's own item in the store."""
+
+    code = "archive-record-lost"
+
+
 class ArchiveRecordFile:
-    """The port `ArchiveRecords` of one data directory."""
+    """The port `ArchiveRecords` of one data directory. That there was a record is noted beside the databases, so that a
+    lost one is not taken for an Archive that was not begun yet."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FILE_NAME
@@ -47,6 +58,8 @@ class ArchiveRecordFile:
         try:
             with refusals(ArchiveRecordDamaged, path):
                 document = json.loads(path.read_bytes()) if path.exists() else None
+                if document is None and was_begun(path):
+                    raise ArchiveRecordLost(path=path)
             return None if document is None else _decode_record(path, document)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidMessage) as error:
             raise ArchiveRecordDamaged(path=path, reason=str(error) or type(error).__name__) from error
@@ -60,7 +73,13 @@ class ArchiveRecordFile:
         }
         with refusals(DiskRefused, self._path):
             make_directory(self._path.parent)
-            return _write_new(self._path, json.dumps(document, indent=1).encode("ascii") + b"\n")
+            written = _write_new(self._path, json.dumps(document, indent=1).encode("ascii") + b"\n")
+        self.note()
+        return written
+
+    def note(self) -> None:
+        """Have the loss of the record, which is there, noticed from now on."""
+        note_begun(self._path)
 
 
 def _decode_record(path: Path, document: dict[str, object]) -> ArchiveRecord:
@@ -92,6 +111,7 @@ def _write_new(path: Path, content: bytes) -> bool:
 
 
 _ADDRESS: Final = "served-address"
+_OTHER_ADDRESS: Final = "served-address.other"
 _LONGEST_URL: Final = 4096
 _MOMENT: Final = 1.0
 """Seconds within which a server that has taken the lock has written its URL."""
@@ -101,7 +121,7 @@ class ServedAddress:
     """The address of the Archive of one data directory, which is that of one server at a time."""
 
     def __init__(self, data: Path) -> None:
-        self._path = data / _ADDRESS
+        self._path, self._other_path = data / _ADDRESS, data / _OTHER_ADDRESS
         self._descriptor: int | None = None
 
     def claim(self, url: str) -> str:
@@ -114,28 +134,41 @@ class ServedAddress:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 try:
-                    return _read_url(descriptor)
+                    address = _read_url(descriptor)
                 finally:
                     os.close(descriptor)
+                if address != url:
+                    self._note_other(url)
+                return address
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, url.encode(), 0)
         self._descriptor = descriptor
         return url
 
+    def _note_other(self, url: str) -> None:
+        """Have it known that a server with another address runs here; of several, one."""
+        descriptor = os.open(self._other_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, url.encode(), 0)
+        self._descriptor = descriptor
+
     @property
     def is_claimed(self) -> bool:
         """Whether a server has it at the moment."""
-        with refusals(DiskRefused, self._path):
-            if not self._path.exists():
-                return False
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            finally:
-                os.close(descriptor)
-        return False
+        return _held_url(self._path) is not None
+
+    def read_url(self) -> str | None:
+        """The address; None if no server has it at the moment."""
+        return _held_url(self._path)
+
+    def read_other(self) -> str | None:
+        """The address of a server that runs beside the one that has it, and has another; None if there is none."""
+        return _held_url(self._other_path)
 
     def release(self) -> None:
         """Let another server have it. Without effect if this one has not."""
@@ -143,6 +176,21 @@ class ServedAddress:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _held_url(path: Path) -> str | None:
+    """The URL in a file that a server has locked."""
+    with refusals(DiskRefused, path):
+        if not path.exists():
+            return None
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read_url(descriptor)
+        finally:
+            os.close(descriptor)
+    return None
 
 
 def _read_url(descriptor: int) -> str:
@@ -163,13 +211,9 @@ class MembershipFiles:
 
     def __init__(self, data: Path) -> None:
         folder = data / _FOLDER
-        self._folder, self._off, self._state, self._lock = (
-            folder,
-            folder / "off",
-            folder / "state.json",
-            folder / "lock",
-        )
-        self._descriptor: int | None = None
+        self._folder, self._off, self._state = folder, folder / "off", folder / "state.json"
+        lock = WorkerLock(folder / "lock")
+        self.hold, self.release = lock.hold, lock.release
 
     @property
     def switched_on(self) -> bool:
@@ -199,25 +243,6 @@ class MembershipFiles:
         with refusals(DiskRefused, self._folder):
             make_directory(self._folder)
         write_durably(self._state, json.dumps(asdict(membership)).encode("ascii") + b"\n")
-
-    def hold(self) -> bool:
-        if self._descriptor is not None:
-            return True
-        with refusals(DiskRefused, self._lock):
-            make_directory(self._folder)
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                return False
-        self._descriptor = descriptor
-        return True
-
-    def release(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 def _reason(found: dict[str, object]) -> str | None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
 
-from ibi.model.audit import (
+from ibi.model.account import (
     LOG_BROKEN,
     AuditBroken,
     AuditEntry,
@@ -41,7 +41,7 @@ from ibi.storage.machine import make_directory, refusals, sync_directory, sync_f
 from ibi.storage.sqlite.connection import note_begun, was_begun
 
 DIRECTORY: Final = "audit"
-_FILE: Final = "audit.log"
+FILE: Final = "audit.log"
 _HEAD: Final = "head"
 _CHUNK: Final = 1 << 12
 _PAUSE: Final = 0.2
@@ -57,7 +57,7 @@ class FileAuditLog:
     def __init__(self, data: Path) -> None:
         """`data` is the data directory. Nothing is made before the first line."""
         self._directory = data / DIRECTORY
-        self._path = self._directory / _FILE
+        self._path = self._directory / FILE
         self._head_path = self._directory / _HEAD
         self._lock, self._descriptor, self._head = Lock(), -1, -1
         # Looked at before each line: as a `Path`, that takes three times as long.

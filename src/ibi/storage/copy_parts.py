@@ -11,7 +11,6 @@ is gone on with, or goes when it was left alone for days. Names that come from a
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -29,7 +28,7 @@ from ibi.model.file import File
 from ibi.ports.content import OnBytes
 from ibi.ports.copies import CopyUnderWay, Pieces, SourceCut, WrongDigest
 from ibi.storage.errors import DiskRefused
-from ibi.storage.locks import alone, open_lock
+from ibi.storage.locks import alone, open_lock, try_lock
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.ocfl.durability import start_writing
 from ibi.storage.ocfl.intake import write_all
@@ -148,13 +147,7 @@ class CopyParts:
 
 def _hold(path: Path) -> int | None:
     """The lock in this file; None if another has it."""
-    descriptor = open_lock(path)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    return try_lock(open_lock(path))
 
 
 def _room(room: Path) -> int:

@@ -1,22 +1,28 @@
-"""The bytes of drafts: a file on its way into one, locked until it has come, and the sizes of those that are there."""
+"""The bytes of drafts: a file on its way into one, locked until it has come, and the sizes of those that are there. And
+which drafts were changed."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from ibi.errors import InvalidInput
 from ibi.model.content import BlockHasher
-from ibi.ports.errors import DiskFull, refused_for_room
+from ibi.model.draft_record import DRAFT_ID
+from ibi.model.item_json import read_file
+from ibi.model.json_fields import decode_document, require_type, string
+from ibi.ports.drafts import PartialUpload, Uploaded
+from ibi.ports.errors import DiskFull, DraftDamaged, refused_for_room
+from ibi.storage.batching import SharedLruCache
 from ibi.storage.errors import DiskRefused
-from ibi.storage.machine import refusals, sync_directory, sync_file
-from ibi.storage.shared_cache import SharedLruCache
+from ibi.storage.machine import raise_if_exhausted, refusals, sync_directory, sync_file
 
 
 @contextmanager
@@ -31,6 +37,7 @@ def room_refusals(path: Path) -> Iterator[None]:
 
 
 _MUCH: Final = 16 * 1024 * 1024
+_READ: Final = 1024 * 1024
 
 
 def _tell_none() -> None:
@@ -48,7 +55,8 @@ class Incoming:
         self.path = folder / secrets.token_hex(16)
         self.size = 0
         self._on_growth = on_growth
-        self._hasher, self._sha256 = BlockHasher(), sha256() if with_sha256 else None
+        self._hasher: BlockHasher | None = BlockHasher()
+        self._sha256 = sha256() if with_sha256 else None
         self._lock = Lock()
         with room_refusals(self.path):
             self._descriptor = _create_locked(self.path)
@@ -58,7 +66,8 @@ class Incoming:
         return self.path.name
 
     def write(self, piece: bytes) -> None:
-        self._hasher.update(piece)
+        if self._hasher is not None:
+            self._hasher.update(piece)
         if self._sha256 is not None:
             self._sha256.update(piece)
         with self._lock, room_refusals(self.path):
@@ -70,11 +79,29 @@ class Incoming:
             self._on_growth()
 
     def digests(self) -> dict[str, bytes]:
-        found = {"sha-512": bytes.fromhex(self._hasher.digest())}
+        found = {"sha-512": bytes.fromhex(self._hashed().digest())}
         return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
 
     def seal(self) -> str:
-        return self._hasher.seal()
+        return self._hashed().seal()
+
+    def _hashed(self) -> BlockHasher:
+        """Of all that was written, read again where this process has not written it."""
+        if self._hasher is None:
+            hasher, offset = BlockHasher(), 0
+            with self._lock, room_refusals(self.path):
+                while piece := os.pread(self._descriptor, _READ, offset):
+                    hasher.update(piece)
+                    offset += len(piece)
+            self._hasher = hasher
+        return self._hasher
+
+    def cut(self, size: int) -> None:
+        """What was hashed is hashed again, from the disk, when it is asked for."""
+        with self._lock, room_refusals(self.path):
+            os.ftruncate(self._descriptor, size)
+            os.lseek(self._descriptor, size, os.SEEK_SET)
+        self.size, self._hasher = size, None
 
     def finish(self) -> None:
         with self._lock, room_refusals(self.path):
@@ -93,6 +120,51 @@ class Incoming:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
             self._descriptor = -1
+
+
+class Resumed(Incoming):
+    """A file of which a part came before, perhaps to another process. `hasher` has seen that part, if it is known.
+    What this one has hashed is told to `on_close`, with the number of bytes, for who goes on after it."""
+
+    def __init__(
+        self,
+        path: Path,
+        descriptor: int,
+        hasher: BlockHasher | None,
+        *,
+        on_growth: Callable[[], None],
+        on_close: Callable[[int, BlockHasher], None],
+    ) -> None:
+        self.path, self._descriptor, self._hasher, self._sha256 = path, descriptor, hasher, None
+        self.size = os.lseek(descriptor, 0, os.SEEK_END)
+        self._on_growth, self._on_close, self._lock = on_growth, on_close, Lock()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        hasher: Callable[[int], BlockHasher | None],
+        *,
+        on_growth: Callable[[], None],
+        on_close: Callable[[int, BlockHasher], None],
+    ) -> Resumed | None:
+        """None if it is being sent already; `FileNotFoundError` if it is gone. `hasher` gives what has seen so many
+        bytes of it."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            if not _try_lock(descriptor):
+                os.close(descriptor)
+                return None
+            known = hasher(os.fstat(descriptor).st_size)
+            return cls(path, descriptor, known, on_growth=on_growth, on_close=on_close)
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def close(self) -> None:
+        if self._descriptor >= 0 and self._hasher is not None:
+            self._on_close(self.size, self._hasher)
+        super().close()
 
 
 @contextmanager
@@ -131,6 +203,51 @@ def _create_locked(path: Path) -> int:
         os.close(descriptor)
 
 
+RecordStamp = tuple[int, int, int]
+"""Of a file: a record is never written over, so that another one has another."""
+
+
+def record_stamp(entry: os.DirEntry[str]) -> RecordStamp | None:
+    """None if it has gone."""
+    try:
+        found = entry.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns, found.st_size
+
+
+def read_upload(record: Path, folder: Path) -> Uploaded | None:
+    """A file that was sent, by its record; its bytes are in `folder`. None if there is none."""
+    try:
+        document = require_type(dict, decode_document(record.read_bytes()), record.name)
+        name = string(document.pop("bytes", None), "bytes")
+        seal = string(document.pop("seal"), "seal") if "seal" in document else None
+        return Uploaded(read_file(document, record.name), str(folder / Path(name).name), seal)
+    except FileNotFoundError:
+        return None
+    except InvalidInput as error:
+        raise DraftDamaged(path=record, reason=str(error)) from error
+    except OSError as error:
+        raise_if_exhausted(error)
+        raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
+
+
+def read_partial(path: Path) -> PartialUpload | None:
+    """The record of a file that comes in several requests; its name is the id. None if there is none."""
+    try:
+        document = require_type(dict, decode_document(path.read_bytes()), path.name)
+        media_type, length = document.get("media_type"), require_type(int, document.get("length"), "length")
+        told = None if media_type is None else string(media_type, "media_type")
+        return PartialUpload(path.stem, string(document.get("path"), "path"), length, told)
+    except FileNotFoundError:
+        return None
+    except InvalidInput as error:
+        raise DraftDamaged(path=path, reason=str(error)) from error
+    except OSError as error:
+        raise_if_exhausted(error)
+        raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
+
+
 _MOST_DRAFTS: Final = 256
 _MOST_NAMES: Final = 1_000_000
 
@@ -167,3 +284,108 @@ class DraftSizes:
                 with suppress(FileNotFoundError):  # it has gone while the others were looked at
                     sizes[name] = os.stat(f"{folder}/{name}").st_size  # noqa: PTH116 - no path is made for each
         return sizes
+
+
+# --- which drafts were changed ----------------------------------------------------------------------------------------
+
+# Which drafts were changed: told among the processes that share a data directory, so that none has to look at all.
+#
+# Each process appends the id of a draft that it has changed to one file, in records of equal length, and reads what
+# others have appended since it last looked. The drafts themselves are the truth; this says where to look. It need not
+# survive a crash, nor be complete after one: a process that starts looks at all drafts, and each does so now and then.
+
+_RECORD: Final = 32
+"""Bytes: who, a space, the id of a draft, a line feed."""
+_MOST: Final = _RECORD * 32_768
+"""Bytes after which the file is begun anew. Readers then look at all drafts once."""
+_ATTEMPTS: Final = 3
+
+
+class _Opened:
+    """A file that stays open; what is open cannot have its number taken by another file."""
+
+    __slots__ = ("descriptor", "number")
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self.descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self.number = os.fstat(self.descriptor).st_ino
+
+    def __del__(self) -> None:
+        with suppress(OSError, AttributeError):
+            os.close(self.descriptor)
+
+
+class DraftChanges:
+    """The changes of one data directory. From any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._who, self._lock = path, secrets.token_hex(4), Lock()
+        self._writer: _Opened | None = None
+        self._reader: _Opened | None = None
+        self._position, self._is_first = 0, True
+
+    def note(self, draft: str) -> None:
+        """Say that the draft has changed. What cannot be said, on a full disk, is seen by others later."""
+        record = f"{self._who} {draft}\n".encode("ascii")
+        with self._lock, suppress(OSError):
+            for _ in range(_ATTEMPTS):
+                if self._append(record):
+                    break
+                self._writer = None  # another process has begun the file anew
+
+    def read_others(self) -> Collection[str] | None:
+        """The drafts that others have changed since the last call; None if that is not known, as the first time."""
+        with self._lock:
+            found = None
+            with suppress(OSError):
+                found = self._path.stat()
+            before, number = None if self._reader is None else self._reader.number, found and found.st_ino
+            # Shorter than before it is if it was emptied by hand.
+            if self._is_first or number != before or (found is not None and found.st_size < self._position):
+                self._open_reader()
+                return None
+            return () if found is None or found.st_size == self._position else self._read_on(found.st_size)
+
+    def _open_reader(self) -> None:
+        """What is there by now is not read, for the caller looks at all drafts."""
+        self._is_first, self._reader, self._position = False, None, 0
+        with suppress(OSError):
+            self._reader = _Opened(self._path, os.O_RDONLY)
+            self._position = os.fstat(self._reader.descriptor).st_size
+
+    def _read_on(self, end: int) -> Collection[str] | None:
+        assert self._reader is not None
+        whole = (end - self._position) // _RECORD * _RECORD
+        try:
+            read = os.pread(self._reader.descriptor, whole, self._position)
+        except OSError:
+            return None
+        self._position += len(read)
+        drafts = set()
+        for start in range(0, len(read), _RECORD):
+            who, _, draft = read[start : start + _RECORD].decode("latin-1").removesuffix("\n").partition(" ")
+            if DRAFT_ID.fullmatch(draft) is None:  # a full disk took half a record: all later ones are displaced
+                self._begin_anew()
+                return None
+            if who != self._who:
+                drafts.add(draft)
+        return drafts
+
+    def _append(self, record: bytes) -> bool:
+        """Whether the record is where others read."""
+        if self._writer is None:
+            self._writer = _Opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(self._writer.descriptor, record)
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return False
+        if found.st_size > _MOST:
+            self._begin_anew()
+        return found.st_ino == self._writer.number
+
+    def _begin_anew(self) -> None:
+        empty = self._path.with_name(f"{self._path.name}-{secrets.token_hex(4)}")
+        with suppress(OSError):
+            empty.touch(0o600)
+            empty.replace(self._path)

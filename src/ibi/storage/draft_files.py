@@ -2,7 +2,8 @@
 
 `draft.json` is the draft. Each file that was sent has its bytes in `bytes/`, under a name of chance, and a record in
 `files/`, which is written when the bytes are durable: without a record, bytes are what a crash or a broken connection
-has left. No name that a client sent is ever the name of a file here.
+has left. No name that a client sent is ever the name of a file here. A file that comes in several requests has a
+record in `partial/` until its draft goes, and keeps the bytes that have come over a crash.
 
 The bytes of a file that was taken in lie under a name of chance and never change. To look at ten thousand of them for
 each that comes would take longer than it takes to receive it.
@@ -26,25 +27,38 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft
-from ibi.archive.file_names import collision_key
-from ibi.errors import IbiError, InvalidInput
+from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft, UnknownUpload, UploadBusy
+from ibi.errors import IbiError
+from ibi.model.content import BlockHasher
 from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument
-from ibi.model.file import File
-from ibi.model.item_json import file_document, read_file
-from ibi.model.json_fields import decode_document, require_type, string
+from ibi.model.file import File, collision_key
+from ibi.model.item_json import file_document
 from ibi.ports.clocks import Clocks
-from ibi.ports.drafts import IncomingFile, Uploaded
+from ibi.ports.drafts import IncomingFile, PartialUpload, Uploaded
 from ibi.ports.errors import DraftDamaged, StorageError
-from ibi.storage.draft_bytes import DraftSizes, Incoming, room_refusals, unless_incoming
-from ibi.storage.draft_changes import DraftChanges
+from ibi.storage.batching import SharedLruCache
+from ibi.storage.draft_bytes import (
+    DraftChanges,
+    DraftSizes,
+    Incoming,
+    RecordStamp,
+    Resumed,
+    read_partial,
+    read_upload,
+    record_stamp,
+    room_refusals,
+    unless_incoming,
+)
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import make_directory, raise_if_exhausted, sync_directory, write_durably
 
 FOLDER: Final = "drafts"
-_RECORD, _FILES, _BYTES, _LOCK = "draft.json", "files", "bytes", "lock"
+_RECORD, _FILES, _BYTES, _LOCK, _PARTIAL = "draft.json", "files", "bytes", "lock", "partial"
 _PUBLISHED, _CHANGES = "published", ".changes"
+_UPLOAD_ID: Final = re.compile("[0-9a-f]{32}")
+_MOST_HASHERS: Final = 256
+"""Uploads of which this process remembers what it has hashed, so that it need not be read again."""
 _GONE: Final = re.compile(r"\.gone-.*")
 _PATIENCE: Final = 5.0
 """Seconds to wait for another change of a draft; a publication may take longer, and is not waited for."""
@@ -59,6 +73,8 @@ class DraftFiles:
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks
         self._sizes, self._changes = DraftSizes(), DraftChanges(self._folder / _CHANGES)
+        self._uploaded: SharedLruCache[str, dict[str, tuple[RecordStamp, Uploaded]]] = SharedLruCache(256, 100_000)
+        self._hashers: SharedLruCache[str, tuple[int, BlockHasher]] = SharedLruCache(_MOST_HASHERS, 0)
 
     # --- drafts ---
 
@@ -189,15 +205,17 @@ class DraftFiles:
     # --- their files ---
 
     def uploads(self, draft: str) -> dict[str, Uploaded]:
-        """The files that were sent, by their paths."""
-        folder = self._place(draft) / _FILES
-        found: dict[str, Uploaded] = {}
+        """The files that were sent, by their paths. A record is read once: another one has another stamp."""
+        known, found = self._uploaded.find(draft) or {}, dict[str, tuple[RecordStamp, Uploaded]]()
         with suppress(FileNotFoundError):
-            for entry in os.scandir(folder):
-                uploaded = self._read_upload(draft, Path(entry.path)) if not entry.name.startswith(".") else None
-                if uploaded is not None:
-                    found[uploaded.file.path] = uploaded
-        return found
+            for entry in (each for each in os.scandir(self._place(draft) / _FILES) if not each.name.startswith(".")):
+                stamp, before = record_stamp(entry), known.get(entry.name)
+                if before is not None and before[0] == stamp:
+                    found[entry.name] = before
+                elif stamp is not None and (uploaded := self._read_upload(draft, Path(entry.path))) is not None:
+                    found[entry.name] = stamp, uploaded
+        self._uploaded.keep(draft, found, len(found))
+        return {uploaded.file.path: uploaded for _, uploaded in found.values()}
 
     def find_upload(self, draft: str, path: str) -> Uploaded | None:
         """The file that was sent under this name, or under one that some systems take for the same."""
@@ -235,10 +253,95 @@ class DraftFiles:
         incoming.close()
         self._sizes.add(draft, incoming.name, file.size)
         self._touch(draft)
-        if before is not None:
+        if before is not None and Path(before.place).name != incoming.name:
             with suppress(OSError):
                 Path(before.place).unlink(missing_ok=True)
         self._changes.note(draft)
+
+    # --- files that come in several requests ---
+
+    def begin_partial(self, draft: str, path: str, length: int, media_type: str | None) -> PartialUpload:
+        """Its bytes have its id for their name, from the beginning."""
+        incoming = self.receive(draft)
+        partial = PartialUpload(incoming.name, path, length, media_type)
+        record = self._partial_of(draft, partial.id)
+        try:
+            with room_refusals(record):
+                make_directory(record.parent)
+                told = {"path": path, "length": length, "media_type": media_type}
+                write_durably(record, json.dumps(told).encode("ascii"))
+            incoming.finish()
+        except BaseException:
+            incoming.abandon()
+            raise
+        incoming.close()
+        self._touch(draft)
+        return partial
+
+    def find_partial(self, draft: str, upload: str) -> PartialUpload | None:
+        if DRAFT_ID.fullmatch(draft) is None or _UPLOAD_ID.fullmatch(upload) is None:
+            return None
+        partial = read_partial(self._partial_of(draft, upload))
+        return partial if partial is not None and (self._place(draft) / _BYTES / upload).exists() else None
+
+    def partials(self, draft: str) -> tuple[PartialUpload, ...]:
+        kept = self._recorded_names(draft) if self._partial_names(draft) else set()
+        found = (self.find_partial(draft, name) for name in self._partial_names(draft) - kept)
+        return tuple(sorted((each for each in found if each is not None), key=lambda each: each.path))
+
+    def partial_size(self, draft: str, upload: str) -> int:
+        try:
+            return (self._place(draft) / _BYTES / upload).stat().st_size
+        except OSError:
+            return 0
+
+    def go_on(self, draft: str, partial: PartialUpload) -> IncomingFile:
+        path = self._place(draft) / _BYTES / partial.id
+        try:
+            resumed = Resumed.open(
+                path,
+                lambda size: self._take_hasher(partial.id, size),
+                on_growth=lambda: self._changes.note(draft),
+                on_close=lambda size, hasher: self._hashers.keep(partial.id, (size, hasher)),
+            )
+        except FileNotFoundError:
+            raise UnknownUpload(upload=partial.id) from None
+        except OSError as error:
+            raise_if_exhausted(error)
+            raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
+        if resumed is None:
+            raise UploadBusy(path=repr(partial.path))
+        self._changes.note(draft)
+        return resumed
+
+    def _take_hasher(self, upload: str, size: int) -> BlockHasher | None:
+        """What this process has hashed of it, if that is all there is of it."""
+        known = self._hashers.find(upload)
+        self._hashers.forget(upload)
+        if known is not None and known[0] == size:
+            return known[1]
+        return BlockHasher() if size == 0 else None
+
+    def drop_partial(self, draft: str, upload: str) -> None:
+        record = self._partial_of(draft, upload)
+        is_file = upload in self._recorded_names(draft)
+        with room_refusals(record):
+            record.unlink(missing_ok=True)
+            if not is_file:
+                (self._place(draft) / _BYTES / upload).unlink(missing_ok=True)
+        self._hashers.forget(upload)
+        self._touch(draft)
+        self._changes.note(draft)
+
+    def _partial_of(self, draft: str, upload: str) -> Path:
+        return self._place(draft) / _PARTIAL / f"{upload}.json"
+
+    def _partial_names(self, draft: str) -> set[str]:
+        try:
+            names = os.listdir(self._place(draft) / _PARTIAL)  # noqa: PTH208 - names are all that is wanted
+        except FileNotFoundError:
+            return set()
+        return {name.removesuffix(".json") for name in names if not name.startswith(".")}
 
     def drop(self, draft: str, path: str) -> bool:
         """Remove a file; return whether there was one. To be called within `alone_on`."""
@@ -268,7 +371,7 @@ class DraftFiles:
                 return
         if self.is_done(draft) and self._sweep_published(draft):
             return
-        for name in self.sizes(draft).keys() - self._recorded_names(draft):
+        for name in self.sizes(draft).keys() - self._recorded_names(draft) - self._partial_names(draft):
             path = place / _BYTES / name
             with unless_incoming(path) as is_left:
                 # Looked up again: it may have been recorded since, which it is before it is unlocked.
@@ -305,18 +408,7 @@ class DraftFiles:
         return self._place(draft) / _FILES / f"{sha256(collision_key(path).encode()).hexdigest()}.json"
 
     def _read_upload(self, draft: str, record: Path) -> Uploaded | None:
-        try:
-            document = require_type(dict, decode_document(record.read_bytes()), record.name)
-            name = string(document.pop("bytes", None), "bytes")
-            seal = string(document.pop("seal"), "seal") if "seal" in document else None
-            return Uploaded(read_file(document, record.name), str(self._place(draft) / _BYTES / Path(name).name), seal)
-        except FileNotFoundError:
-            return None
-        except InvalidInput as error:
-            raise DraftDamaged(path=record, reason=str(error)) from error
-        except OSError as error:
-            raise_if_exhausted(error)
-            raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
+        return read_upload(record, self._place(draft) / _BYTES)
 
 
 def _read_record(path: Path) -> DraftRecord | None:

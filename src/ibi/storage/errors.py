@@ -64,6 +64,11 @@ class UsageDamaged(StoreDamaged):
     files beside it; otherwise the next start of the server sets it aside and counts anew."""
 
 
+class TextsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds the words of files alone, which are read again: the next start of the
+    server sets it aside."""
+
+
 class BeliefsDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. It holds what this resolver learned from Archives: put it back from a backup,
     without -wal and -shm files beside it; otherwise the next start of the server sets it aside and learns anew."""
@@ -81,6 +86,12 @@ class SubscriptionsDamaged(StoreDamaged):
     subscriptions`, and follow again: Copies that are here stay, and are not fetched twice."""
 
 
+class CollectionsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds the collections of this Archive, not their items: put it back from a
+    backup, without -wal and -shm files beside it. If there is none, begin anew with `ibi rebuild --empty
+    collections`."""
+
+
 class TransfersDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. It holds how far transfers to and from other Archives are: put it back from a
     backup, without -wal and -shm files beside it. Without a backup, move it away: items that were given away are known
@@ -96,6 +107,17 @@ class NotificationsDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. It holds what this Archive and others told each other of claims: put it back
     from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside. Claims
     of items here are sent again then, and claims of others that waited have to be sent anew by them."""
+
+
+class ReviewsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds which drafts wait for review, and what was said of them: put it back
+    from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside. Drafts
+    that waited have to be submitted anew then."""
+
+
+class RequestsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds what readers asked for, and the links that were given to them: put it
+    back from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside."""
 
 
 class TicksDamaged(StoreDamaged):

@@ -1,4 +1,5 @@
-"""Keys with which an Archive or a resolver signs, in files of its data directory.
+"""Keys with which an Archive or a resolver signs, and the register that an Archive keeps of its resolver, in files of
+its data directory.
 
 `<name>.pem` is the private key (PKCS #8, as other tools write it) for its owner alone. `<name>.former` has the public
 keys that were in use before, one a line, the latest last, each with the statement by which it named the next one.
@@ -19,9 +20,9 @@ from typing import Final
 
 from ibi.messages.signatures import sign_key_change
 from ibi.ports.errors import StorageError
-from ibi.signing import KEY_BYTES, InvalidKey, PublicKey, SigningKey
+from ibi.signing import KEY_BYTES, LONGEST_STATEMENT, InvalidKey, PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
-from ibi.storage.machine import make_directory, refusals, write_durably
+from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, write_durably
 
 FOLDER: Final = "keys"
 ARCHIVE: Final = "archive"
@@ -176,3 +177,44 @@ def _decode(path: Path, content: bytes) -> SigningKey:
     if not isinstance(key, Ed25519PrivateKey):
         raise KeyDamaged(path=path, reason="it is a key of another kind than Ed25519")
     return SigningKey(key.private_bytes_raw())
+
+
+# --- the register of the resolver -------------------------------------------------------------------------------------
+
+# The register that an Archive keeps of its resolver, in files of its data directory.
+#
+# `register.jws` is the statement as it came.
+
+REGISTER_FOLDER: Final = "membership"
+
+
+class RegisterFiles:
+    """The port `RegisterStore` of one data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self._folder = data / REGISTER_FOLDER
+        self._statement, self._keys = self._folder / "register.jws", ResolverKeyFile(data)
+
+    def read(self) -> str | None:
+        try:
+            with self._statement.open("rb") as file:
+                return file.read(LONGEST_STATEMENT + 1).decode("ascii").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise_if_exhausted(error)
+            return None
+
+    def write(self, statement: str) -> None:
+        self._write(self._statement, statement)
+
+    def resolver_key(self, resolver: str) -> PublicKey | None:
+        return self._keys.find(resolver.rstrip("/"))
+
+    def pin(self, resolver: str, key: PublicKey) -> None:
+        self._keys.keep(resolver.rstrip("/"), key)
+
+    def _write(self, path: Path, text: str) -> None:
+        with refusals(DiskRefused, self._folder):
+            make_directory(self._folder)
+        write_durably(path, text.encode("ascii") + b"\n")

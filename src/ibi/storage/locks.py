@@ -15,7 +15,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
@@ -56,6 +56,37 @@ def hold_lock(descriptor: int, path: Path, patience: float = PATIENCE, quiet: fl
     return other
 
 
+def try_lock(descriptor: int) -> int | None:
+    """The descriptor, with the lock of its file; None, and it is closed, if another process has the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+class WorkerLock:
+    """Which process of a data directory does a certain work: the one that has the lock of this file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def hold(self) -> bool:
+        """Whether the work is that of this process, from now on until it is released or the process ends."""
+        if self._descriptor is None:
+            with refusals(DiskRefused, self._path):
+                make_directory(self._path.parent)
+                self._descriptor = try_lock(open_lock(self._path))
+        return self._descriptor is not None
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
     """Alone on whatever the lock of that path stands for, within the `with`."""
@@ -65,6 +96,53 @@ def alone(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+class FairLock:
+    """Taken by one thread of one process at a time; of processes that want it all the time, each in its turn.
+
+    A process that lets go of a lock can have it again before the kernel has woken those who wait for it. So there are
+    two: who wants the second waits with the first in hand, at which the one that comes back has to wait.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._paths = _queue_of(path), path
+        self._threads = Lock()  # the kernel's lock is the process's: threads need one among themselves
+        self._descriptors: list[int] = []
+
+    def __enter__(self) -> None:
+        self._threads.acquire()
+        try:
+            with refusals(DiskRefused, self._paths[1]):
+                self._descriptors = self._descriptors or [open_lock(each) for each in self._paths]
+                _hold_in_turn(self._descriptors, self._paths)
+        except BaseException:
+            self._threads.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        fcntl.flock(self._descriptors[1], fcntl.LOCK_UN)
+        self._threads.release()
+
+    def close(self) -> None:
+        with self._threads:
+            for descriptor in self._descriptors:
+                os.close(descriptor)
+            self._descriptors = []
+
+
+def _queue_of(path: Path) -> Path:
+    """The first of the two locks of which the second has that path."""
+    return path.with_name(f"{path.name}.queue")
+
+
+def _hold_in_turn(descriptors: list[int], paths: tuple[Path, Path]) -> None:
+    """Hold the second lock, having waited for it with the first in hand; the descriptors may be others afterwards."""
+    descriptors[0] = hold_lock(descriptors[0], paths[0])
+    try:
+        descriptors[1] = hold_lock(descriptors[1], paths[1])
+    finally:
+        fcntl.flock(descriptors[0], fcntl.LOCK_UN)
 
 
 class _Queued:
@@ -122,7 +200,7 @@ _NAME = Path("mint", "lock")
 
 
 class DataLock:
-    """Taken by one thread of one process at a time; the kernel queues the others and wakes the next.
+    """Taken by one process at a time, of several that want it each in its turn, as a `FairLock` is.
 
     The file also tells which instance of a store lives in the directory, so that others can see it without opening the
     store.
@@ -130,27 +208,29 @@ class DataLock:
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / _NAME
+        self._paths = _queue_of(self.path), self.path
         with refusals(DiskRefused, self.path):
-            self._descriptor = open_lock(self.path)
+            self._descriptors = [open_lock(each) for each in self._paths]
 
     def acquire(self) -> None:
         with refusals(DiskRefused, self.path):
-            self._descriptor = hold_lock(self._descriptor, self.path)
+            _hold_in_turn(self._descriptors, self._paths)
 
     def release(self) -> None:
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        fcntl.flock(self._descriptors[1], fcntl.LOCK_UN)
 
     def write_instance(self, instance: str) -> None:
         """Under the lock."""
         with refusals(DiskRefused, self.path):
-            content = instance.encode()
-            if os.pread(self._descriptor, 1024, 0) != content:
-                os.ftruncate(self._descriptor, 0)
-                os.pwrite(self._descriptor, content, 0)
-                os.fsync(self._descriptor)
+            content, descriptor = instance.encode(), self._descriptors[1]
+            if os.pread(descriptor, 1024, 0) != content:
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, content, 0)
+                os.fsync(descriptor)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        for descriptor in self._descriptors:
+            os.close(descriptor)
 
 
 def is_data_directory_of(directory: Path, instance: str) -> bool:
@@ -245,31 +325,14 @@ _PATIENCE = 1800.0
 """Seconds: another process may be depositing an item, or removing an object, of many gigabytes."""
 
 
-class FileItemLocks:
-    """The port `ItemLocks`: a fixed number of locks in files of a directory, shared by the items."""
+class _SharedLocks:
+    """A fixed number of locks in files of a directory of their own; the files stay there, empty."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, number: int, digits: int) -> None:
+        self._directory, self._digits = directory, digits
         # The kernel's lock is the process's: threads need one among themselves.
-        self._threads = [Lock() for _ in range(_ITEM_LOCKS + _NAME_LOCKS)]
-        self._descriptors = [-1] * (_ITEM_LOCKS + _NAME_LOCKS)
-
-    @contextmanager
-    def hold(self, *names: str) -> Iterator[None]:
-        with self._hold_all({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
-            yield
-
-    @contextmanager
-    def hold_names(self, *names: str) -> Iterator[None]:
-        with self._hold_all({_ITEM_LOCKS + crc32(name.encode()) % _NAME_LOCKS for name in names}):
-            yield
-
-    @contextmanager
-    def _hold_all(self, numbers: set[int]) -> Iterator[None]:
-        with ExitStack() as held:
-            for number in sorted(numbers):
-                held.enter_context(self._one(number))
-            yield
+        self._threads = [Lock() for _ in range(number)]
+        self._descriptors = [-1] * number
 
     def close(self) -> None:
         for number, lock in enumerate(self._threads):
@@ -299,50 +362,41 @@ class FileItemLocks:
         return self._descriptors[number]
 
     def _path(self, number: int) -> Path:
-        return self._directory / f"{number:03}.lock"
+        return self._directory / f"{number:0{self._digits}}.lock"
+
+
+class FileItemLocks(_SharedLocks):
+    """The port `ItemLocks`: locks that the items share."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, _ITEM_LOCKS + _NAME_LOCKS, digits=3)
+
+    @contextmanager
+    def hold(self, *names: str) -> Iterator[None]:
+        with self._hold_all({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
+            yield
+
+    @contextmanager
+    def hold_names(self, *names: str) -> Iterator[None]:
+        with self._hold_all({_ITEM_LOCKS + crc32(name.encode()) % _NAME_LOCKS for name in names}):
+            yield
+
+    @contextmanager
+    def _hold_all(self, numbers: set[int]) -> Iterator[None]:
+        with ExitStack() as held:
+            for number in sorted(numbers):
+                held.enter_context(self._one(number))
+            yield
 
 
 _OBJECT_LOCKS = 64
 """Files of locks, which the objects share."""
 
 
-class ObjectLocks:
-    """Locks in a directory of their own; the files stay there, empty."""
-
+class ObjectLocks(_SharedLocks):
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        # The kernel's lock is the process's: threads need one among themselves.
-        self._threads = [Lock() for _ in range(_OBJECT_LOCKS)]
-        self._descriptors = [-1] * _OBJECT_LOCKS
+        super().__init__(directory, _OBJECT_LOCKS, digits=2)
 
-    @contextmanager
-    def hold(self, name: str) -> Iterator[None]:
+    def hold(self, name: str) -> AbstractContextManager[None]:
         """Alone on the object of that name, within the `with`."""
-        number = crc32(name.encode()) % _OBJECT_LOCKS
-        with self._threads[number]:
-            descriptor = self._descriptor(number)
-            with refusals(DiskRefused, self._directory):
-                descriptor = hold_lock(descriptor, self._path(number), _PATIENCE)
-            self._descriptors[number] = descriptor
-            try:
-                yield
-            finally:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-    def close(self) -> None:
-        for number, lock in enumerate(self._threads):
-            with lock:
-                if self._descriptors[number] >= 0:
-                    os.close(self._descriptors[number])
-                self._descriptors[number] = -1
-
-    def _descriptor(self, number: int) -> int:
-        if self._descriptors[number] < 0:
-            path = self._path(number)
-            with refusals(DiskRefused, path):
-                make_directory(self._directory)
-                self._descriptors[number] = open_lock(path)
-        return self._descriptors[number]
-
-    def _path(self, number: int) -> Path:
-        return self._directory / f"{number:02}.lock"
+        return self._one(crc32(name.encode()) % _OBJECT_LOCKS)

@@ -207,7 +207,7 @@ _EXHAUSTION: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _MOST_RESERVED: Final = 4096
 """Descriptors for databases, files of deposits, connections to Archives and mail servers, and connections that are
 accepted before they are counted; a quarter where there are fewer."""
-_OWN: Final = 96
+OWN_DESCRIPTORS: Final = 160
 """Descriptors that a server has open before anything is asked of it, and some more."""
 _MOST_CONNECTIONS: Final = 8192
 """Each takes some ten kilobytes of memory, whatever it does."""
@@ -237,11 +237,11 @@ def pending_connections(limit: int) -> int:
     """How many connections may wait to be accepted. All of them are in one go, and those that are refused are closed
     after it: a part of what other connections leave, unless there is plenty. With fewer, a client that meets a flood
     would have to knock again, which takes it a second."""
-    return max(16, min(_MOST_PENDING, 3 * (limit - most_connections(limit) - _OWN) // 4))
+    return max(16, min(_MOST_PENDING, 3 * (limit - most_connections(limit) - OWN_DESCRIPTORS) // 4))
 
 
 def _reserve(limit: int) -> int:
-    return min(_MOST_RESERVED, max(_OWN, limit // 4))
+    return min(_MOST_RESERVED, max(OWN_DESCRIPTORS, limit // 4))
 
 
 def is_exhaustion(error: BaseException | None) -> bool:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
+from ibi.minting.mint_log import GENESIS, LogBroken, check_links, decode, hash_of
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, sync_directory, sync_file
 
@@ -39,6 +39,37 @@ class WrittenLine(NamedTuple):
 
     line: bytes
     position: Position
+
+
+def take_over_lines(path: Path, other: Path) -> int:
+    """Add to the log at `path`, which is not in use, the lines that another one has more; how many those are.
+
+    None if the other does not begin with the same bytes; and none from the first line on that does not follow from the
+    one before it.
+    """
+    with refusals(DiskRefused, path), path.open("r+b") as own, other.open("rb") as more:
+        number, head = 0, GENESIS
+        for line in own:
+            if not line.endswith(b"\n") or more.readline() != line:
+                return 0
+            number, head = number + 1, hash_of(line[:-1])
+        taken = 0
+        for line in more:
+            if not line.endswith(b"\n") or not _follows(line[:-1], number + 1, head):
+                break
+            own.write(line)
+            number, head, taken = number + 1, hash_of(line[:-1]), taken + 1
+        own.flush()
+        sync_file(own.fileno())
+    return taken
+
+
+def _follows(line: bytes, number: int, head: str) -> bool:
+    try:
+        entry = decode(line, number)
+    except LogBroken:
+        return False
+    return (entry.number, entry.previous) == (number, head)
 
 
 class _Status(NamedTuple):

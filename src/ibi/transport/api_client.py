@@ -21,8 +21,9 @@ from ibi.transport.errors import (
     UnexpectedAnswer,
     UnusableKey,
     UnusableToken,
+    with_certificate_hint,
 )
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import ServerUrl
 
 _PROBLEM = "urn:ibi:problem:"
 _SHOWN = 500
@@ -89,7 +90,7 @@ _MOST_LINE = 16 * 1024
 _MOST_ANSWER = 16 * 1024 * 1024
 _FOR_ANSWER = 60.0
 """Seconds within which an answer has come, once it has begun."""
-_SUCCESS = frozenset({200, 201})
+_SUCCESS = frozenset({200, 201, 202})
 
 
 class ApiClient:
@@ -236,4 +237,4 @@ def _is_visible(text: str) -> bool:
 
 def _reason(error: Exception) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return one_line(str(text)).strip()
+    return with_certificate_hint(one_line(str(text)).strip(), error)

@@ -5,6 +5,13 @@ from __future__ import annotations
 from ibi.errors import IbiError
 
 
+def with_certificate_hint(text: str, error: BaseException) -> str:
+    """`text`, and what to do about a certificate that is not accepted: OpenSSL says what is wrong with it."""
+    if getattr(error, "verify_message", None) is None:
+        return text
+    return f"{text} (of an authority of your own, the variable SSL_CERT_FILE names a file with its certificate)"
+
+
 class InvalidServer(IbiError):
     """{server} is not the address of a server: {reason}."""
 

@@ -18,7 +18,7 @@ from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
 from ibi.label import Label
 from ibi.messages.copy_holders import LONGEST_STATEMENT
 from ibi.messages.membership import PATH_FORM
-from ibi.model.change import AnnouncedCopies, FollowedChange, FollowedPage
+from ibi.model.change import AnnouncedCopies, ChangeKind, FollowedChange, FollowedPage
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard
@@ -39,6 +39,7 @@ _Short = Annotated[str, msgspec.Meta(max_length=512)]
 class _Entry(msgspec.Struct):
     label: _Short
     related: bool = True
+    kind: _Short = ""
 
 
 class _Copies(msgspec.Struct):
@@ -120,12 +121,16 @@ class ArchiveFeeds:
         return await get(connection, archive.address, target, "application/json")
 
 
+def _read_entry(entry: _Entry) -> FollowedChange:
+    return FollowedChange(entry.label, entry.related, entry.kind == ChangeKind.DELETED)
+
+
 def _read_page(body: bytes) -> FollowedPage | None:
     try:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    changes = tuple(FollowedChange(entry.label, entry.related) for entry in page.changes)
+    changes = tuple(_read_entry(entry) for entry in page.changes)
     copies = page.copies
     if copies is None or not PATH_FORM.fullmatch(copies.path):
         return FollowedPage(page.epoch, page.after, page.end, changes)

@@ -21,9 +21,9 @@ import msgspec
 
 from ibi.errors import IbiError
 from ibi.label import Label
+from ibi.model.copies import ItemObjectRecord, read_object
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
-from ibi.model.item_object_record import ItemObjectRecord, read_object
 from ibi.model.visibility import IpNetwork
 from ibi.ports.copies import FoundObject, SourceCut, SourceGone, UnsafeSource
 from ibi.resolver.trace import Failure
@@ -37,9 +37,9 @@ from ibi.transport.errors import (
     ServerUnreachable,
     UnexpectedAnswer,
     UnusableToken,
+    with_certificate_hint,
 )
-from ibi.transport.server_url import ServerUrl
-from ibi.transport.single_request import default_tls
+from ibi.transport.single_request import ServerUrl, default_tls
 
 MOST_RECORD: Final = 48 << 20
 """Bytes of the record of one item: a hundred thousand files have some thirty million."""
@@ -334,4 +334,4 @@ def _is_loopback(address: str) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    return one_line(str(error.strerror or error) or type(error).__name__)
+    return with_certificate_hint(one_line(str(error.strerror or error) or type(error).__name__), error)

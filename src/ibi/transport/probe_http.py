@@ -1,4 +1,5 @@
-"""Sends the requests of `ibi.conformance` over HTTP: bounded in size and time, each alone and all together.
+"""Sends the requests of `ibi.conformance` over HTTP, bounded in size and time, each alone and all together; and listens
+for what a resolver asks of the Archive that the checker plays.
 
 The server under test is the one that the administrator named, wherever it is. What its answers lead to is a stranger's
 word: it is fetched from the same addresses, or from what the address guard lets pass, after a few redirects at most.
@@ -10,25 +11,133 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
-from ssl import SSLError
+from ssl import SSLError, SSLSocket, cert_time_to_seconds
 from typing import Final
 from urllib.parse import urljoin
 
 from ibi import __version__
+from ibi.conformance.checking import Awaited, HeardRequest, Probe, ProbeResponse
 from ibi.conformance.examination import TimeIsOver
-from ibi.conformance.wire import Probe, ProbeResponse
+from ibi.conformance.probe_archive import ProbeArchive
 from ibi.errors import IbiError
 from ibi.model.visibility import IpNetwork
 from ibi.origin import authority_of
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked, addresses_of
-from ibi.transport.probe_listener import ProbeInbox
-from ibi.transport.server_url import ServerUrl
-from ibi.transport.single_request import default_tls
+from ibi.transport.single_request import ServerUrl, default_tls
+
+# --- the Archive that the checker plays -------------------------------------------------------------------------------
+
+# A socket in front of the Archive that the checker plays: it answers a resolver, and writes down what it asked.
+
+_FOR_A_REQUEST: Final = 5.0
+_FOR_AWAITED: Final = 2.0
+"""Seconds in which an acknowledgment has to come."""
+_QUIET: Final = 0.3
+"""Seconds without a request that count as "nothing more comes"."""
+_MOST_HEARD: Final = 1_000
+_MOST_AT_ONCE: Final = 32
+
+
+class ProbeInbox:
+    """What was asked, in its order."""
+
+    def __init__(self) -> None:
+        self._heard: list[HeardRequest] = []
+        self._changed = threading.Condition()
+
+    def add(self, request: HeardRequest) -> None:
+        with self._changed:
+            if len(self._heard) < _MOST_HEARD:
+                self._heard.append(request)
+            self._changed.notify_all()
+
+    def heard(self) -> list[HeardRequest]:
+        with self._changed:
+            return list(self._heard)
+
+    def wait(self, begin: int, awaited: Awaited) -> None:
+        """Wait until what is awaited has come after the first `begin` requests, or for as long as that may take."""
+        with self._changed:
+            if awaited is Awaited.ACKNOWLEDGMENT:
+                self._changed.wait_for(lambda: self._is_thanked(begin), _FOR_AWAITED)
+            if awaited is Awaited.QUIET:
+                end = time.monotonic() + _FOR_AWAITED
+                while self._changed.wait(_QUIET) and time.monotonic() < end:
+                    pass
+
+    def _is_thanked(self, begin: int) -> bool:
+        return any(each.subject == "acknowledgment" for each in self._heard[begin:])
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, inbox: ProbeInbox) -> None:
+        super().__init__((host, port), _Handler)
+        self.inbox = inbox
+        self.archive: ProbeArchive | None = None
+        self.turns = threading.BoundedSemaphore(_MOST_AT_ONCE)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that breaks off is no matter for the one who checks."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = _FOR_A_REQUEST
+    protocol_version = "HTTP/1.1"
+
+    def _take(self) -> None:
+        path, _, query = self.path.partition("?")
+        request = HeardRequest(self.command, path, query)
+        with self.server.turns:
+            archive = self.server.archive
+            body = None if archive is None else archive.answer(request)
+            if query:
+                self.server.inbox.add(request)
+        self._reply(200 if body is not None else 404, body or b"")
+
+    do_GET = do_POST = do_PUT = do_HEAD = _take  # the names that the library calls
+
+    def _reply(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """What is asked is in the report."""
+
+
+@contextmanager
+def listening(service: str, host: str, port: int, address: str | None) -> Iterator[tuple[ProbeInbox, str]]:
+    """Listen as the Archive with that service; give what it hears, and the address that the resolver is told.
+
+    `address` is host and port as the resolver reaches them; those on which it listens if not given.
+    """
+    inbox = ProbeInbox()
+    with _Server(host, port, inbox) as server:
+        told = address or f"{host}:{server.server_address[1]}"
+        server.archive = ProbeArchive(service, told)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="ibi-check", daemon=True)
+        thread.start()
+        try:
+            yield inbox, told
+        finally:
+            server.shutdown()
+            thread.join()
+
 
 FOR_ALL: Final = 50.0
 """Seconds for a whole run."""
@@ -66,6 +175,17 @@ class _Connection(HTTPConnection):
         self.sock.settimeout(self._seconds)
         if self._url.is_secure:
             self.sock = default_tls().wrap_socket(self.sock, server_hostname=self._url.origin.name)
+
+
+def certificate_end(server: ServerUrl, seconds: float = FOR_ONE) -> int:
+    """When the certificate of a server ends, in seconds since 1970; `OSError` if it shows none that is accepted."""
+    addresses = _look_up(server.origin.host.strip("[]"), seconds)
+    with closing(_Connection(server, addresses, seconds)) as connection:
+        connection.connect()
+        shown = connection.sock.getpeercert() if isinstance(connection.sock, SSLSocket) else None
+        if not shown:
+            raise OSError("it shows no certificate")
+        return int(cert_time_to_seconds(str(shown["notAfter"])))
 
 
 class ProbeSender:
@@ -151,15 +271,16 @@ class ProbeSender:
         if not target.startswith("/"):
             target = f"/{target}"
         with closing(_Connection(where, addresses, seconds)) as connection:
-            watchdog = threading.Timer(seconds, _cut, (connection,))
+            is_cut = threading.Event()
+            watchdog = threading.Timer(seconds, _cut, (connection, is_cut))
             watchdog.daemon = True
             watchdog.start()
             try:
                 received = self._ask(connection, probe, url, where, target)
-                failure = None if watchdog.is_alive() else _late(seconds)  # what was cut is no answer
-                return received if failure is None else ProbeResponse(failure=failure, url=url)
+                # What was cut is no answer.
+                return ProbeResponse(failure=_late(seconds), url=url) if is_cut.is_set() else received
             except (OSError, HTTPException, ValueError) as error:
-                is_late = isinstance(error, TimeoutError) or not watchdog.is_alive()
+                is_late = isinstance(error, TimeoutError) or is_cut.is_set()
                 return ProbeResponse(failure=_late(seconds) if is_late else _reason(error), url=url)
             finally:
                 watchdog.cancel()
@@ -198,8 +319,10 @@ def _late(seconds: float) -> str:
     return f"no answer within {seconds:.0f} seconds"
 
 
-def _cut(connection: HTTPConnection) -> None:
-    """End a connection whose time is over, however slowly its bytes still come."""
+def _cut(connection: HTTPConnection, is_cut: threading.Event) -> None:
+    """End a connection whose time is over, however slowly its bytes still come; said before it ends, so that who reads
+    the rest knows of it."""
+    is_cut.set()
     if connection.sock is not None:
         with suppress(OSError):
             connection.sock.shutdown(socket.SHUT_RDWR)

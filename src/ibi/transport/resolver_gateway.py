@@ -1,26 +1,32 @@
-"""A resolver, as an Archive asks it: one GET, one answer of a few words (R §6.1, §7.2)."""
+"""A resolver, as an Archive asks it: one GET, one answer of a few words (R §6.1, §7.2); its register; and clients of
+another server's resolver."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ssl import SSLContext
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+from urllib.parse import quote, urlencode
 
 from ibi.errors import InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
 from ibi.messages.home_fields import KeyFields, accepts_https, read_reason
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
 from ibi.messages.service import resolver_service
-from ibi.model.membership import Outcome, RequestFailure
+from ibi.model.membership import FetchedRegister, Outcome, RequestFailure
 from ibi.pairs import Pairs
+from ibi.persistent_url import PersistentUrl
 from ibi.ports.errors import StorageError
+from ibi.resolver.trace import Failure
 from ibi.resolver.trace import Failure as FailureOfReply
-from ibi.signing import PublicKey
+from ibi.signing import LONGEST_STATEMENT, PublicKey
 from ibi.transport.address_guard import Checked, NameLookup
+from ibi.transport.api_client import ApiClient
+from ibi.transport.errors import UnexpectedAnswer
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
-from ibi.transport.server_url import ServerUrl
-from ibi.transport.single_request import connect, default_tls, get
+from ibi.transport.single_request import ServerUrl, connect, default_tls, get
 from ibi.vocabulary import ArchiveProtocol
 
 _TIMEOUT: Final = 30.0
@@ -190,3 +196,146 @@ def _without_key(outcome: Outcome, key: str) -> Outcome:
         case RequestFailure(reason, sent):
             return RequestFailure(reason.replace(key, "..."), sent)
     return outcome
+
+
+# --- the register -----------------------------------------------------------------------------------------------------
+
+# The resolver of an Archive, as it is asked for its register, and whether it is there.
+#
+# Its URL comes from the settings of this installation: it may be any, also in a private network or on this machine.
+# Redirects are not followed, and what comes is bounded; whether it may be believed is decided by its signature.
+
+_REGISTER_TIMEOUT: Final = 20.0
+_OUT_OF_ORDER: Final = frozenset({502, 503, 504})
+_LONGEST_PAGE: Final = 64 * 1024
+
+
+class RegisterClient:
+    """Never raises for what the resolver does. `tls` is for one of HTTPS; without it the machine's authorities are
+    trusted."""
+
+    def __init__(self, resolver: str, *, names: NameLookup | None = None, tls: SSLContext | None = None) -> None:
+        self._server, self._names, self._tls = ServerUrl.parse(resolver), names or NameLookup(), tls
+
+    async def fetch(self, etag: str | None) -> FetchedRegister:
+        response = await self._get(
+            "/api/register",
+            "application/jose",
+            _REGISTER_TIMEOUT,
+            LONGEST_STATEMENT,
+            {} if etag is None else {"If-None-Match": etag},
+        )
+        if not isinstance(response, HttpResponse) or response.status in _OUT_OF_ORDER:
+            return FetchedRegister(is_there=False)
+        if response.status != 200:
+            return FetchedRegister(is_there=True, is_known=response.status == 304)
+        return FetchedRegister(is_there=True, statement=response.body.decode("ascii", "replace").strip())
+
+    async def is_there(self, within: float) -> bool:
+        """Whether a server answers at the address of the resolver, in so many seconds: one of another make has no page
+        for it, and any answer will do."""
+        response = await self._get("/healthz", "*/*", within, _LONGEST_PAGE, {})
+        return isinstance(response, HttpResponse) and response.status not in _OUT_OF_ORDER
+
+    async def _get(
+        self, path: str, accept: str, within: float, most_body: int, headers: dict[str, str]
+    ) -> HttpResponse | Failure:
+        try:
+            async with asyncio.timeout(within):
+                connection = await self._connect(most_body)
+                authority = self._server.origin.authority
+                return await get(connection, authority, f"{self._server.path}{path}", accept, headers)
+        except (OSError, ValueError):  # `TimeoutError` is one; the latter for names that no certificate can have
+            return Failure.UNREACHABLE
+
+    async def _connect(self, most_body: int) -> HttpConnection:
+        origin = self._server.origin
+        addresses = await self._names.addresses(origin.host)
+        if not addresses:
+            raise OSError(None, f"the name {origin.host} was not found")
+        where = Checked(origin.host, origin.effective_port, tuple(addresses))
+        return await connect(where, most_body, (self._tls or default_tls()) if self._server.is_secure else None)
+
+
+# --- clients of another server's resolver -----------------------------------------------------------------------------
+
+# Clients of another server's resolver, by what they ask for: its register, beliefs, disputes, resolutions.
+
+_PATH = "/api/archives"
+_ANY = frozenset(range(200, 600))
+
+
+class ArchivesClient(ApiClient):
+    """Changes are asked for with a token of the scope admin, which also makes the list tell more."""
+
+    def register_archive(self, wanted: Mapping[str, object]) -> dict[str, object]:
+        return self._object("POST", _PATH, dict(wanted))
+
+    def list_archives(self) -> list[dict[str, object]]:
+        archives = self._object("GET", _PATH).get("archives")
+        if not isinstance(archives, list) or not all(isinstance(each, dict) for each in archives):
+            raise UnexpectedAnswer(server=self._server, reason="it lists no Archives")
+        return archives
+
+    def forget_archive(self, label: str) -> dict[str, object]:
+        return self._object("DELETE", f"{_PATH}/{quote(label)}")
+
+    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
+        return self._object("PATCH", f"{_PATH}/{quote(label)}", {"allow": list(allow), "disallow": list(disallow)})
+
+    def change_archive(self, label: str, change: Mapping[str, object]) -> dict[str, object]:
+        return self._object("PATCH", f"{_PATH}/{quote(label)}", dict(change))
+
+
+class BeliefsClient(ApiClient):
+    """What a server's resolver believes; public."""
+
+    def about(self, text: str) -> dict[str, Any]:
+        return self._object("GET", f"/api/beliefs?{urlencode({'about': text})}")
+
+
+class DisputesClient(ApiClient):
+    """Disputes over Originals at a server's resolver. To settle one needs a token of the scope admin."""
+
+    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
+        return self._disputes(self._object("GET", f"/api/disputes{'?settled=yes' if settled else ''}"))
+
+    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
+        return self._disputes(self._object("PUT", f"/api/disputes/{quote(label)}", {"holder": holder}))
+
+    def _disputes(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        disputes = answer.get("disputes")
+        if not isinstance(disputes, list) or not all(isinstance(each, dict) for each in disputes):
+            raise UnexpectedAnswer(server=self._server, reason="it lists no disputes")
+        return disputes
+
+
+class ResolverClient(ApiClient):
+    """`ServerRefused` if the resolver cannot say where an item is; its `problem` and `detail` tell why."""
+
+    def record(self, url: PersistentUrl) -> Mapping[str, object]:
+        """Return what a redirect would lead to."""
+        return self._object("GET", _target(url, "ibiurl.info=json"))
+
+    def trace(self, url: PersistentUrl) -> Mapping[str, object]:
+        """Return the steps of the resolution, also of one that fails."""
+        return self._object("GET", _target(url, "ibiurl.trace=json"))
+
+    def find_resolver(self, url: PersistentUrl) -> ResolverClient | str | None:
+        """Of an Archive that is no resolver: the one to which it leaves the link, or where it leads itself; None if the
+        server is a resolver, or does not say. The token is sent to no other."""
+        target = _target(url, "ibiurl.info=json")
+        with self._request("GET", target, None, {"Accept": "application/json"}, _ANY) as answer:
+            place = answer.getheader("location", "") if 300 < answer.status < 400 else ""
+        if not place:
+            return None
+        text, (origin, slash, path) = url.text("", keep_spelling=True), place.partition("/" + str(url.label.spelling))
+        if not slash or path not in ("", text.removeprefix(url.label.spelling)):
+            return place
+        return ResolverClient(origin)
+
+
+def _target(url: PersistentUrl, pair: str) -> str:
+    # Below `/ibi/` no label is taken for the path of a page.
+    text = url.text("", keep_spelling=True)
+    return f"/ibi/{text}{'&' if '?' in text else '?'}{pair}"

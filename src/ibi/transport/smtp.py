@@ -17,7 +17,7 @@ from typing import Final
 
 from ibi.errors import IbiError
 from ibi.messages.values import mail_address, read
-from ibi.model.letter import Letter
+from ibi.ports.mailer import Letter
 from ibi.safe_text import printable
 
 _TIMEOUT: Final = 15.0
@@ -94,6 +94,8 @@ class SmtpMailer:
         message = EmailMessage(policy=SMTP)
         message["From"] = self.sender
         message["To"] = letter.to
+        if letter.reply_to is not None:
+            message["Reply-To"] = letter.reply_to
         message["Subject"] = letter.subject
         message["Date"] = format_datetime(datetime.fromtimestamp(time.time(), UTC))
         message["Message-ID"] = make_msgid(domain=self.sender.rpartition("@")[2])

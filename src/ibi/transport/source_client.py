@@ -17,16 +17,15 @@ import msgspec
 from ibi.errors import InvalidInput
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangeKind
-from ibi.model.follow import FeedEntry, SourceAddress, SourcePage
+from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
 from ibi.model.visibility import IpNetwork
 from ibi.origin import DEFAULT_PORTS
-from ibi.ports.follows import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
+from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.resolver.trace import Failure
 from ibi.safe_text import printable
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
 from ibi.transport.http_connection import HttpResponse, connection_failure
-from ibi.transport.server_url import ServerUrl
-from ibi.transport.single_request import connect, default_tls, get
+from ibi.transport.single_request import ServerUrl, connect, default_tls, get
 from ibi.vocabulary import State
 
 MOST_ENTRIES: Final = 1_000
@@ -111,7 +110,7 @@ class SourceClient:
             raise FeedBegunAgain(source=source.url)
         page = _decode(source, _checked(source, response), _Page)
         if after is None:
-            return SourcePage(page.epoch, page.end, page.end, ())
+            return SourcePage(page.epoch, page.end, page.end, (), page.archive)
         if page.epoch != epoch:
             raise FeedBegunAgain(source=source.url)
         return SourcePage(page.epoch, page.after, page.end, _entries(source, page, after), page.archive)

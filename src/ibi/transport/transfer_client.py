@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
-from ibi.errors import IbiError
-from ibi.label import Label
+from ibi.errors import IbiError, InvalidInput
+from ibi.label import Label, parse
 from ibi.origin import Origin
 from ibi.ports.copies import SourceCut
 from ibi.ports.transfers import PeerRefused, PeerSilent
@@ -69,6 +69,21 @@ class HttpTransferPeers:
 
     def tell(self, url: str, chain: tuple[str, ...]) -> None:
         self._ask(url, lambda client: client.post("/api/releases", {"chain": list(chain)}))
+
+    def ask_for_lost(self, url: str, acceptance: str, chain: tuple[str, ...]) -> tuple[str, ...]:
+        said = {"acceptance": acceptance, "chain": list(chain)}
+        return _chain(url, self._ask(url, lambda client: client.post("/api/releases/lost", said)))
+
+    def settled_holders(self, url: str, label: Label) -> frozenset[Label]:
+        place = f"/api/disputes/{quote(label.spelling, safe='/')}"
+        found = self._ask(url, lambda client: client.get(place)).get("disputes")
+        if not isinstance(found, list):
+            raise PeerSilent(peer=url, reason="it lists no disputes")
+        settled = (each for each in found if isinstance(each, dict) and isinstance(each.get("settled"), str))
+        try:
+            return frozenset(parse(str(each.get("holder", ""))) for each in settled)
+        except InvalidInput as error:
+            raise PeerSilent(peer=url, reason=str(error)) from error
 
     def archives(self, url: str) -> tuple[str, ...]:
         found = self._ask(url, lambda client: client.get("/api/archives")).get("archives")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
@@ -10,53 +10,50 @@ import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
-from ibi.ports.accounts import People, Tokens
-from ibi.ports.audit import AuditLog
+from ibi.model.account import ROLE_SCOPE, Actor, person_account
+from ibi.ports.accounts import AuditLog, People, Tokens
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
+from ibi.services.accounts.provider_sign_in import ProviderSignIn
+from ibi.services.accounts.recovery import AccountRecovery
+from ibi.services.accounts.refusals import RefusalLog
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.change_watch import FeedReaders
 from ibi.services.copies.jobs import CopyWork
-from ibi.services.items.dumping import DumpSchedule
-from ibi.services.items.following import FeedReaders
+from ibi.services.correspondence.reader_requests import RequestCleaning
+from ibi.services.items.full_text import FullTextWorker
+from ibi.services.items.harvesting import DumpSchedule
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.notifications.courier import Courier
+from ibi.services.notifications.delivery import Courier
 from ibi.services.readiness import Readiness
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.services.subscriptions.subscriptions import Subscriptions
-from ibi.web.api.authentication import Authentication
+from ibi.storage.worker_state import ALONE, WorkerShare
+from ibi.web.api.archives import resolver_routes
+from ibi.web.api.authentication import Authentication, TokenPages
 from ibi.web.api.changes import ChangePages
 from ibi.web.api.inbox import inbox_routes
-from ibi.web.api.keys import KeyPages
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
-from ibi.web.api.resolver_routes import resolver_routes
-from ibi.web.api.status import HealthPage, IdentityPage, healthz
+from ibi.web.api.status import HealthPage, IdentityPage, KeyPages, healthz
 from ibi.web.api.subscriptions import SubscriptionPages
-from ibi.web.api.tokens import TokenPages
 from ibi.web.api.transfers import ReleasePages
-from ibi.web.archive.collection import Collection
-from ibi.web.archive.content_host import BytesAlone, ContentHost
-from ibi.web.archive.dump_page import DumpPage
-from ibi.web.archive.items_feed import ItemsFeed
+from ibi.web.archive.collection import BytesAlone, ContentHost, Standby
+from ibi.web.archive.granted_files import granted_routes
+from ibi.web.archive.listings import SITEMAP, DumpPage, ItemsFeed, RobotsPage, SitemapPages
 from ibi.web.archive.oai import HarvestPages
-from ibi.web.archive.persistent_urls import PersistentUrls
+from ibi.web.archive.search_export import SearchExports
 from ibi.web.archive.service import ArchiveService
-from ibi.web.archive.sitemap import SitemapPages
-from ibi.web.archive.standby import Standby
-from ibi.web.archive.switched_off import SwitchGuard
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.fast_path import (
-    RESERVED,
     Dispatcher,
     DispatchMiddleware,
     FastEndpoint,
@@ -65,38 +62,41 @@ from ibi.web.fast.fast_path import (
     first_segments,
 )
 from ibi.web.fast.server import LoadLog
-from ibi.web.http.errors import answer_to, problem
-from ibi.web.http.follow_metrics import FollowMetrics
-from ibi.web.http.holdings_metrics import HoldingsMetrics
-from ibi.web.http.polled_figures import IntegrityMetrics, PolledFigures
-from ibi.web.http.request import ServedHosts, by_method, percent_decode, raw_path
-from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
+from ibi.web.http.polled_metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, PolledFigures
+from ibi.web.http.refusal_watch import Identify, RefusalWatch
+from ibi.web.http.request import ServedHosts
 from ibi.web.http.request_middleware import (
-    REQUEST,
     Metrics,
     MetricsPage,
     RequestMiddleware,
     request_names,
 )
-from ibi.web.pages import refusal, wants_page
-from ibi.web.pages.follows_page import FollowsPage
-from ibi.web.pages.jobs_page import JobPages
-from ibi.web.pages.refusals import ConnectionRefusals, HostCheck
+from ibi.web.http.worker_metrics import WorkerMetrics
+from ibi.web.pages.account_pages import TransfersPage
+from ibi.web.pages.admin_pages import admin_routes
+from ibi.web.pages.admin_shell import AdminParts
+from ibi.web.pages.appearance import Appearance
+from ibi.web.pages.collection_pages import collection_routes
+from ibi.web.pages.copies_pages import FollowsPage, JobPages
+from ibi.web.pages.deposit_page import DepositPages
+from ibi.web.pages.item_actions import ItemActionPages
+from ibi.web.pages.middleware import ConnectionRefusals, HostCheck, KnownSite, SwitchGuard
+from ibi.web.pages.people_account import OtherPages, people_routes
+from ibi.web.pages.reader import Sessions
 from ibi.web.pages.rendering import SiteFacts
-from ibi.web.pages.robots_txt import SITEMAP, RobotsPage
-from ibi.web.pages.routes import KnownSite, page_routes
-from ibi.web.pages.sessions import Sessions
-from ibi.web.pages.sign_in import SignInPages
-from ibi.web.pages.transfers_page import TransfersPage
+from ibi.web.pages.request_copy import request_routes
+from ibi.web.pages.review_pages import review_routes
+from ibi.web.pages.search_page import page_routes
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
+from ibi.web.unrouted import FallbackApp, SlashRedirect, answer_unrouted, error_handler
 
 
 def create_app(
     *,
-    queue: MintQueue,
-    ticks: Ticks,
+    queue: MintQueue | None,
+    ticks: Ticks | None,
     tokens: Tokens,
     clocks: Clocks,
     log: FilteringBoundLogger | None = None,
@@ -108,36 +108,48 @@ def create_app(
     sign_in: SignIn | None = None,
     people: People | None = None,
     audit: AuditLog | None = None,
+    recovery: AccountRecovery | None = None,
+    provider: ProviderSignIn | None = None,
     bound: ConnectionBound | None = None,
     hosts: ServedHosts | None = None,
     verification: VerificationSchedule | None = None,
     dumping: DumpSchedule | None = None,
+    texts: FullTextWorker | None = None,
     subscriptions: Subscriptions | None = None,
     courier: Courier | None = None,
     checks: Sequence[Callable[[], None]] = (),
+    share: WorkerShare = ALONE,
+    appearance: Appearance | None = None,
+    admin: AdminParts | None = None,
 ) -> Starlette:
-    """An ASGI application that starts and stops the `queue`; closing the stores is left to the caller.
+    """An ASGI application that starts and stops the `queue`, without which it mints nothing; closing the stores is left
+    to the caller.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
     With a `standby`, those are resolved that the Archive would leave to its resolver, while that is away.
     `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people` may have tokens. The
-    `audit` log is told of changes of tokens.
+    `audit` log is told of changes of tokens and people; `recovery` sends invitations and links, and
+    `provider` vouches for people. `admin` has what only the pages of administrators need.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
     a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
-    for which there are pages and files; without them every host has them. `verification`, `dumping`, `courier` and the
-    workers of `subscriptions` run while the application does.
+    for which there are pages and files; without them every host has them. `verification`, `dumping`, `texts`, `courier`
+    and the workers of `subscriptions` run while the application does. `share` is what other processes of the server
+    have too. `appearance` is how its pages look.
     """
     log = log or structlog.get_logger("ibi.web")
-    is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
+    is_prompt = (ticks is None or ticks.prompt) and tokens.prompt and (archive is None or archive.catalog.prompt)
     if archive is not None and archive.item_services is not None:
         checks = (*checks, archive.item_services.drafts.check_space)
     readiness = Readiness(queue, ticks, clocks, checks=checks, is_prompt=is_prompt, log=log)
     metrics = Metrics()
-    queue.watch(metrics.count_group)
+    counts = None if share.state is None else WorkerMetrics(share.state, share.slot, metrics.registry, metrics.answered)
+    if queue is not None:
+        queue.watch(metrics.count_group)
     authentication = Authentication(tokens, clocks, people)
     proxies = () if archive is None else archive.proxies
-    token_pages = TokenPages(LocalTokenAdmin(tokens, clocks, people, audit=audit), authentication, proxies)
+    token_admin = LocalTokenAdmin(tokens, clocks, people, audit=audit)
+    token_pages = TokenPages(token_admin, authentication, proxies)
     readers = _feed_readers(archive)
     registers = resolver is not None and resolver.registrations is not None
     routes = [
@@ -146,45 +158,51 @@ def create_app(
             readiness,
             authentication,
             metrics,
-            OpenApiPage(archive=archive is not None, register=registers),
+            OpenApiPage(archive=archive is not None, register=registers, minting=queue is not None),
             _figures(metrics, archive, membership, resolver, subscriptions),
+            counts,
         ),
-        *_token_routes(token_pages),
+        *token_pages.routes(),
         *KeyPages(archive, resolver).routes(),
         *([] if subscriptions is None else SubscriptionPages(subscriptions, authentication, proxies).routes()),
         *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),
+        *([] if archive is None or archive.search is None else SearchExports(archive, archive.search).routes()),
         *([] if archive is None else inbox_routes(archive, authentication, courier)),
-        *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
+        *_item_routes(archive, queue, authentication, metrics),
         *([] if resolver is None else resolver_routes(resolver, authentication)),
         *ReleasePages(archive, None if resolver is None else resolver.releases).routes(),
+        *([] if appearance is None else appearance.routes()),
+        *collection_routes(archive),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
     if sign_in is not None and sessions is not None:
-        integrity = None if archive is None else archive.integrity
         copy_work, transfers = _copy_work(archive), None if archive is None else archive.transfers
-        routes += SignInPages(
-            sign_in,
-            sessions,
-            proxies,
-            integrity,
-            has_claims=archive is not None,
-            has_jobs=copy_work is not None,
-            has_transfers=transfers is not None,
-        ).routes()
+        others = OtherPages(archive is not None, copy_work is not None, transfers is not None)
+        recovery = recovery or AccountRecovery(sign_in, audit=audit)
+        routes += people_routes(sessions, recovery, token_admin, archive, others, provider)
+        if archive is not None and archive.item_services is not None:
+            routes += ItemActionPages(archive).routes()
         if transfers is not None:
             routes += TransfersPage(transfers, sessions).routes()
+        routes += [*review_routes(archive, queue), *granted_routes(archive), *request_routes(archive)]
         if archive is not None and copy_work is not None:
             routes += JobPages(copy_work, sessions, archive).routes()
+        if archive is not None and queue is not None:
+            routes += DepositPages(archive, queue).routes()
         if subscriptions is not None:
             routes += FollowsPage(sessions, *subscriptions.lists).routes()
+        routes += admin_routes(admin, archive, resolver, membership, subscriptions, verification, share)
     url = facts.public_url if facts else "" if archive is None else archive.public_url
-    has_sitemap = any(route.path == SITEMAP for route in routes)
-    routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=has_sitemap).get))
+    routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=any(each.path == SITEMAP for each in routes)).get))
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     names = request_names()
     middleware = [Middleware(RequestMiddleware, metrics=metrics, log=log, routes=patterns, names=names)]
+    if audit is not None:
+        watched = RefusalLog(audit, clocks, rows=share.refusals)
+        identify = _identification(authentication, sessions)
+        middleware.append(Middleware(RefusalWatch, refusals=watched, identify=identify, proxies=proxies, log=log))
     services = _services(archive, resolver, log)
     taken = first_segments(route.path for route in routes)
     if hosts is not None:
@@ -197,17 +215,16 @@ def create_app(
     content_host = ContentHost(archive) if archive is not None and archive.has_own_content_host else None
     if content_host is not None:
         middleware.append(Middleware(BytesAlone, host=content_host))
-    persistent = None if resolver is None else PersistentUrlApp(resolver, log)
+    persistent = None if resolver is None else PersistentUrlApp(resolver, log, archive)
     front = FallbackApp(
         archive,
         persistent,
         None if resolver is None else resolver.public_url,
-        None if standby is None else Standby(standby, PersistentUrlApp(standby.resolver, log)),
+        None if standby is None else Standby(standby, PersistentUrlApp(standby.resolver, log, archive)),
     )
     patterns |= {**front.patterns, **dict.fromkeys(services, "/{service}")}
-    middleware.append(
-        Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
-    )
+    site = (facts or SiteFacts(sandbox=queue is not None and queue.identity.sandbox)).served_with(routes)
+    middleware.append(Middleware(KnownSite, facts=site, sessions=sessions, appearance=appearance))
     if archive is not None:
         middleware.append(Middleware(SwitchGuard, is_on=archive.is_switched_on))
     dispatcher = Dispatcher(services, persistent, taken)
@@ -219,29 +236,41 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=middleware,
-        exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
+        exception_handlers={IbiError: error_handler(log), HTTPException: answer_unrouted},
         lifespan=_lifespan(
-            *(queue, resolver, standby, membership, verification, dumping),
+            *(counts, queue, resolver, standby, membership, verification, dumping, texts),
             *(_copy_work(archive), None if archive is None else archive.transfers, subscriptions, courier),
+            _request_cleaning(archive),
         ),
     )
-    app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
+    app.router.redirect_slashes = False  # only pages are; see SlashRedirect
     if archive is not None or resolver is not None:
-        # Not a route: routes see only the decoded path, and one that takes every path would hide wrong methods.
-        app.router.default = front
+        app.router.default = SlashRedirect(front, routes)
     choose = dispatcher.endpoint if content_host is None else _elsewhere_than(content_host, dispatcher.endpoint)
     app.state.at_once = FastPath(choose, metrics=metrics, log=log, routes=patterns, names=names)
-    app.state.ending = _ending(resolver if standby is None else standby.resolver, readers)
+    app.state.ending = _ending(resolver if standby is None else standby.resolver, readers, membership)
+    app.state.handing_over = None if membership is None else membership.hand_over
+    app.state.counts = counts
     load, buffers = LoadLog(log, metrics), BufferBound()
     buffers.watch(load.note_unread)
     app.state.load, app.state.buffers = load, buffers
-    app.state.refusals = ConnectionRefusals(facts or SiteFacts())
+    app.state.refusals = ConnectionRefusals(site)
     if bound is not None:
         bound.watch(load.note_refused, load.note_displaced)
         if resolver is not None:
             bound.pace(resolver.resolving.misses.connection_delay)
         app.state.bound = bound
     return app
+
+
+def _identification(authentication: Authentication, sessions: Sessions | None) -> Identify:
+    async def identify(scope: Scope) -> Actor | None:
+        signed = None if sessions is None else sessions.current(scope)
+        if signed is None:
+            return await authentication.identify(scope["headers"])
+        return Actor(person_account(signed.person.name), ROLE_SCOPE[signed.person.role])
+
+    return identify
 
 
 def _elsewhere_than(
@@ -287,22 +316,33 @@ def _count(resolver: ResolverSite, metrics: Metrics) -> None:
 
 
 def _routes(
-    queue: MintQueue,
+    queue: MintQueue | None,
     readiness: Readiness,
     authentication: Authentication,
     metrics: Metrics,
     description: OpenApiPage,
     figures: Sequence[PolledFigures],
+    counts: WorkerMetrics | None,
 ) -> list[Route]:
     """The routes of the API, the busiest first."""
-    return [
-        Route("/api/labels", Labels(queue, authentication, metrics), methods=["POST"]),
-        Route("/api/identity", IdentityPage(queue, readiness).get),
+    routes = [
         Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
         Route("/readyz", HealthPage(readiness).readyz),
-        Route("/metrics", MetricsPage(metrics, readiness, figures).get),
+        Route("/metrics", MetricsPage(metrics, readiness, figures, counts).get),
     ]
+    if queue is None:
+        return routes
+    labels = Route("/api/labels", Labels(queue, authentication, metrics), methods=["POST"])
+    return [labels, Route("/api/identity", IdentityPage(queue, readiness).get), *routes]
+
+
+def _item_routes(
+    archive: ArchiveSite | None, queue: MintQueue | None, authentication: Authentication, metrics: Metrics
+) -> list[Route]:
+    if archive is None or queue is None:
+        return []
+    return record_routes(archive, authentication, queue, metrics.count_upload_refused)
 
 
 def _changes_routes(archive: ArchiveSite, readers: FeedReaders) -> list[Route]:
@@ -319,13 +359,6 @@ def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
         *SitemapPages(archive, archive.feed).routes(),
         *ItemsFeed(archive, archive.feed).routes(),
         *([] if archive.dumps is None else DumpPage(archive.dumps).routes()),
-    ]
-
-
-def _token_routes(pages: TokenPages) -> list[Route]:
-    return [
-        Route("/api/tokens", by_method(GET=pages.list, POST=pages.create), methods=["GET", "POST"]),
-        Route("/api/tokens/{id}", pages.revoke, methods=["DELETE"]),
     ]
 
 
@@ -358,13 +391,20 @@ def _copy_work(archive: ArchiveSite | None) -> CopyWork | None:
     return None if archive is None or archive.item_services is None else archive.item_services.copy_work
 
 
+def _request_cleaning(archive: ArchiveSite | None) -> RequestCleaning | None:
+    requests = None if archive is None or archive.item_services is None else archive.item_services.requests
+    return None if requests is None else RequestCleaning(requests)
+
+
 def _feed_readers(archive: ArchiveSite | None) -> FeedReaders | None:
     if archive is None or archive.feed is None or archive.changes is None:
         return None
     return FeedReaders(archive.feed, archive.changes)
 
 
-def _ending(resolver: ResolverSite | None, readers: FeedReaders | None) -> Callable[[], None]:
+def _ending(
+    resolver: ResolverSite | None, readers: FeedReaders | None, membership: MembershipService | None
+) -> Callable[[], None]:
     """Called when the server begins to stop: answers what only waits."""
 
     def end() -> None:
@@ -372,72 +412,7 @@ def _ending(resolver: ResolverSite | None, readers: FeedReaders | None) -> Calla
             resolver.resolving.misses.end()
         if readers is not None:
             readers.end()
+        if membership is not None:
+            membership.cease()
 
     return end
-
-
-def _error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def refuse(request: Request, error: Exception) -> Response:
-        assert isinstance(error, IbiError)
-        answer = answer_to(error)
-        if not answer.told:
-            log.error("refused", request=request.scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
-        return _error_answer(error, request)
-
-    return refuse
-
-
-async def _not_routed(request: Request, error: Exception) -> Response:
-    """The answer to an error of the router."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
-        return _error_answer(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
-    if error.status_code == 404:
-        return _error_answer(PathNotFound(), request)
-    return problem(InternalError(request=request.scope.get(REQUEST)))
-
-
-def _error_answer(error: IbiError, request: Request) -> Response:
-    """The answer to an error: a page for a browser, except for paths that are meant for programs."""
-    is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
-    return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)
-
-
-class FallbackApp:
-    """Serves requests without a route: the collection, and persistent URLs, which are resolved or found in this
-    Archive."""
-
-    def __init__(
-        self,
-        archive: ArchiveSite | None,
-        resolver: PersistentUrlApp | None,
-        resolver_url: str | None,
-        standby: Standby | None = None,
-    ) -> None:
-        self._collection = None if archive is None else Collection(archive, resolver_url, standby)
-        self._persistent: PersistentUrlApp | PersistentUrls | None = resolver
-        if resolver is None and archive is not None:
-            self._persistent = PersistentUrls(archive, standby)
-
-    @property
-    def patterns(self) -> Mapping[Any, str]:
-        """The name of each endpoint in the metrics."""
-        found = {self._collection: "/col/{path}", self._persistent: "/{ibi}"}
-        return {endpoint: pattern for endpoint, pattern in found.items() if endpoint is not None}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["endpoint"] = endpoint = self._endpoint(raw_path(scope))
-        await endpoint(scope, receive, send)
-
-    def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
-        # Decoded before it is compared: `/%61pi/` is the same place as `/api/`.
-        first, _, rest = percent_decode(path).removeprefix("/").partition("/")
-        if first == "col" and rest:
-            if self._collection is not None:
-                return self._collection
-            if self._persistent is not None:
-                return self._persistent  # E21: a link to where an Archive has the files of an item
-        if first in RESERVED or not first or self._persistent is None:
-            raise PathNotFound()
-        return self._persistent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.archive.answer import static_answer
-from ibi.archive.url_key import UrlKeys
+from ibi.archive.counting import UrlKeys
 from ibi.messages import UrlList, UrlRequest, parse_url_list
 from ibi.pairs import Pairs
 from ibi.relation import Relation

@@ -13,7 +13,7 @@ from ibi.messages import LabelForms
 from ibi.messages.requests import parse_request
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.services.resolving.resolved import ForeignUrls
+from ibi.services.resolving.resolution_runner import ForeignUrls
 from tests.support.membership_app import MembershipApp, query
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.resolver_app import REP, item, resolver_app

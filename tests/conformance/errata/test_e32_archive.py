@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ibi.archive.answer import StaticAnswer, static_answer
-from ibi.archive.counting import Recent
-from ibi.archive.url_key import UrlKeys
+from ibi.archive.counting import Recent, UrlKeys
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses, parse_request

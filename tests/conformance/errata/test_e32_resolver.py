@@ -14,7 +14,7 @@ from ibi.resolver.caching import NO_FEEDS, UNFED_AGE
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Deleted, Redirect
 from ibi.services.resolving.misses import MissLimit
-from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.resolution_runner import Resolved
 from ibi.services.resolving.resolver_service import ResolverService
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import archive, body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibi.label import parse
 from ibi.services.limits import FREE
-from ibi.services.membership.refused_requests import KEPT_FOR
+from ibi.services.membership.inclusion_retries import KEPT_FOR
 from tests.support.membership_app import REP, MembershipApp, query
 
 

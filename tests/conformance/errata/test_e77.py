@@ -8,7 +8,7 @@ import pytest
 
 from ibi.cli.item_options import described
 from ibi.config import load_settings
-from ibi.config.errors import SettingsError
+from ibi.config.declaration import SettingsError
 from ibi.model.item import Draft
 from ibi.relation import Relation
 
@@ -18,7 +18,7 @@ MANY = (
 )
 NOTHING_GIVEN = {
     **dict.fromkeys(MANY.split(), ()),
-    **dict.fromkeys(("language", "licence", "embargo", "embargo_reason", "listing", "metadata_file")),
+    **dict.fromkeys(("language", "licence", "embargo", "embargo_reason", "listing", "metadata_file", "record_file")),
 }
 
 

@@ -9,11 +9,10 @@ from ibi.label import parse
 from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import CopyHolder, read_copies_statement, sign_copies
 from ibi.messages.label_forms import LabelForms
-from ibi.model.belief import NO_COPIES
-from ibi.model.registration import Registration
+from ibi.model.registration import NO_COPIES, Registration
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.memory import Memory
-from ibi.services.resolving.copy_statements import CopyStatements
+from ibi.services.resolving.feed_following import CopyStatements
 from ibi.signing import InvalidStatement, SigningKey, sign_statement
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.federation.provenance import InvalidProvenance, check_chain
 from ibi.label import Label
-from ibi.model.belief import Succession
+from ibi.model.registration import Succession
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.storage.sqlite.transfers import SqliteChainStore
 from ibi.vocabulary import State

@@ -8,8 +8,17 @@ import pytest
 
 from ibi.archive.errors import ServiceItemStays
 from ibi.model.item import Item
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.authority import Home, Homes
+from ibi.resolver.memory import Memory
+from ibi.resolver.outcome import NoArchiveAnswered
 from ibi.vocabulary import State
+from ibi.web.pages.reader import translations
+from ibi.web.resolver.alerts import alert_about
+from tests.conformance.errata.test_e92 import COPY, HOME, ITEM
 from tests.support.deposit_samples import CountedLabels, deposits, draft, put, sources
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_archives import drive, resolution
 from tests.support.transfer_archives import TransferArchive, give, two_archives
 
 
@@ -50,3 +59,22 @@ def test_the_item_of_the_service_stays(tmp_path: Path) -> None:
         a.chains.service = item.labels
         with pytest.raises(ServiceItemStays):
             a.sending.check(item, b.url)
+
+
+def test_the_label_of_a_service_that_has_ended_leads_to_the_one_in_its_place() -> None:
+    home = Home(HOME.service, None, successor=COPY.service)
+    memory = Memory(MemoryBeliefs())
+    memory.include((COPY,), Homes([(home, HOME.home_prefixes)]), 1_700_000_000)
+    label = HOME.service.labels[0]
+    run = resolution(f"/{label}", (COPY,), routing=memory)
+    outcome = memory.recall(drive(run, {COPY: lambda _: b""})[0])
+    assert isinstance(outcome, NoArchiveAnswered)
+    assert outcome.successor == COPY.service.labels[0]
+    alert = alert_about(outcome, PersistentUrl(label), translations("en"))
+    assert (alert.status, alert.facts["successor"]) == (410, COPY.service.labels[0].spelling)
+    assert [advice.url for advice in alert.advice] == [f"/{COPY.service.labels[0].spelling}"]
+    other = PersistentUrl.parse(f"/{ITEM}")
+    run = resolution(f"/{ITEM}", (COPY,), routing=memory)
+    outcome = memory.recall(drive(run, {COPY: lambda _: b""})[0])
+    assert isinstance(outcome, NoArchiveAnswered)
+    assert (outcome.successor, alert_about(outcome, other, translations("en")).status) == (None, 502)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.label import parse
-from ibi.model.belief import ClaimKind
+from ibi.model.registration import ClaimKind
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Redirect

@@ -8,12 +8,13 @@ from typing import TypeVar
 from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import CopiesStatement, CopyHolder
-from ibi.model.belief import (
+from ibi.model.registration import (
     DISPUTED,
     NO_SUCCESSION,
     ClaimKind,
     Dispute,
     FalseClaim,
+    KnownDeletion,
     LabelBeliefs,
     NamedCopies,
     Ruling,
@@ -41,6 +42,20 @@ class MemoryBeliefs:
         self._told: dict[tuple[Label, Label], int] = {}
         self._proven: dict[tuple[Label, Label], int] = {}
         self._rulings: dict[Label, Ruling] = {}
+        self._deletions: dict[str, dict[Label, KnownDeletion]] = {}
+
+    def deletion(self, label: Label) -> KnownDeletion | None:
+        return self._deletions.get(home_prefix(label), {}).get(label)
+
+    def record_deletion(self, label: Label, known: KnownDeletion, at: int) -> None:
+        of_home = self._deletions.setdefault(home_prefix(label), {})
+        of_home.pop(label, None)
+        of_home[label] = known
+        if len(of_home) > MOST_SUCCESSIONS:
+            del of_home[next(iter(of_home))]
+
+    def forget_deletion(self, label: Label) -> None:
+        self._deletions.get(home_prefix(label), {}).pop(label, None)
 
     def successors(self, label: Label) -> tuple[Label, ...]:
         return self.succession(label).chain

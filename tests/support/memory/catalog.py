@@ -16,10 +16,11 @@ from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
+from ibi.model.metadata import ResourceType
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.vocabulary import State
-from tests.support.archive_catalog import add_up
+from tests.support.archive_catalog import add_up, add_up_by_type, largest_of
 
 __all__ = ["MemoryCatalog"]
 
@@ -91,6 +92,16 @@ class MemoryCatalog:
 
     def holdings(self) -> dict[State, HeldTotal]:
         return add_up(self.items())
+
+    def owned_by(self, owner: str, before: RepositoryName | None = None, most: int = 100) -> tuple[Item, ...]:
+        owned = [item for item in self.items() if item.owner == owner and (before is None or item.rep < before)]
+        return tuple(owned[::-1][:most])
+
+    def holdings_by_type(self) -> dict[ResourceType | None, HeldTotal]:
+        return add_up_by_type(self.items())
+
+    def largest(self, most: int) -> tuple[tuple[RepositoryName, HeldTotal], ...]:
+        return largest_of(self.items(), most)
 
     def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
         return (item for item in self.items(after) if item.edition_of or item.translation_of or item.describes)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 
-from ibi.accounts.errors import PersonExists, UnknownPerson
+from ibi.accounts.errors import MailTaken, PersonExists, UnknownPerson
+from ibi.accounts.names import fold_name
 from ibi.instant import Instant
-from ibi.model.account import Person, Session, SignInLink
+from ibi.model.account import Invitation, Person, SecondFactor, Session, SignInLink
 
 __all__ = ["MemoryPeople"]
 
 
 class MemoryPeople:
-    """The port `People` without a disk."""
+    """The ports `People` and `SignInMeans` without a disk."""
 
     prompt = True
 
@@ -21,28 +23,48 @@ class MemoryPeople:
         self._people: dict[str, Person] = {}
         self._sessions: dict[bytes, Session] = {}
         self._links: dict[bytes, SignInLink] = {}
+        self._invitations: dict[bytes, Invitation] = {}
+        self._identities: dict[tuple[str, str], str] = {}
+        self._factors: dict[str, SecondFactor] = {}
         self._lock = Lock()
 
     def add(self, person: Person) -> None:
         with self._lock:
-            if person.name.lower() in self._people:
-                raise PersonExists(name=person.name)
-            self._people[person.name.lower()] = person
+            self._add(person)
+
+    def _add(self, person: Person) -> None:
+        folded = fold_name(person.name)
+        if folded in self._people or any(folded == fold_name(each.mail or "") for each in self._people.values()):
+            raise PersonExists(name=person.name)
+        self._refuse_taken_mail(person)
+        self._people[folded] = person
+
+    def _refuse_taken_mail(self, person: Person) -> None:
+        folded = fold_name(person.mail or "")
+        for each in self._people.values():
+            if folded and each.name != person.name and folded in {fold_name(each.name), fold_name(each.mail or "")}:
+                raise MailTaken(mail=person.mail)
 
     def change(self, name: str, make: Callable[[Person], Person]) -> Person:
         with self._lock:
-            before = self._people.get(name.lower())
+            before = self._people.get(fold_name(name))
             if before is None:
                 raise UnknownPerson(name=name)
-            after = self._people[name.lower()] = make(before)
+            after = replace(make(before), name=before.name)
+            self._refuse_taken_mail(after)
+            self._people[fold_name(name)] = after
         return after
 
     def find(self, name: str) -> Person | None:
-        return self._people.get(name.lower())
+        return self._people.get(fold_name(name))
+
+    def find_by_mail(self, mail: str) -> Person | None:
+        folded = fold_name(mail)
+        return next((each for each in self._people.values() if each.mail and fold_name(each.mail) == folded), None)
 
     def list(self) -> tuple[Person, ...]:
         with self._lock:
-            return tuple(sorted(self._people.values(), key=lambda person: person.name.lower()))
+            return tuple(sorted(self._people.values(), key=lambda person: fold_name(person.name)))
 
     def open_session(self, session: Session) -> None:
         self._sessions[session.digest] = session
@@ -50,14 +72,19 @@ class MemoryPeople:
     def find_session(self, digest: bytes) -> Session | None:
         return self._sessions.get(digest)
 
+    def sessions_of(self, name: str) -> tuple[Session, ...]:
+        with self._lock:
+            found = [each for each in self._sessions.values() if each.person == name]
+        return tuple(sorted(found, key=lambda each: (-each.created.seconds, each.digest)))
+
     def end_session(self, digest: bytes) -> None:
         self._sessions.pop(digest, None)
 
     def end_sessions_of(self, name: str) -> None:
         with self._lock:
-            name = name.lower()
-            self._sessions = {key: each for key, each in self._sessions.items() if each.person.lower() != name}
-            self._links = {key: each for key, each in self._links.items() if each.person.lower() != name}
+            name = fold_name(name)
+            self._sessions = {key: each for key, each in self._sessions.items() if fold_name(each.person) != name}
+            self._links = {key: each for key, each in self._links.items() if fold_name(each.person) != name}
 
     def add_link(self, link: SignInLink) -> None:
         self._links[link.digest] = link
@@ -68,10 +95,62 @@ class MemoryPeople:
     def take_link(self, digest: bytes) -> SignInLink | None:
         return self._links.pop(digest, None)
 
+    def invite(self, invitation: Invitation) -> None:
+        with self._lock:
+            folded = fold_name(invitation.mail)
+            others = {key: each for key, each in self._invitations.items() if fold_name(each.mail) != folded}
+            self._invitations = {**others, invitation.digest: invitation}
+
+    def find_invitation(self, digest: bytes) -> Invitation | None:
+        return self._invitations.get(digest)
+
+    def invitations(self) -> tuple[Invitation, ...]:
+        with self._lock:
+            return tuple(sorted(self._invitations.values(), key=lambda each: (each.created, each.digest)))
+
+    def accept(self, digest: bytes, person: Person) -> bool:
+        with self._lock:
+            if digest not in self._invitations:
+                return False
+            self._add(person)
+            del self._invitations[digest]
+            return True
+
+    def withdraw(self, digest: bytes) -> bool:
+        return self._invitations.pop(digest, None) is not None
+
     def sweep(self, now: Instant) -> None:
         with self._lock:
             self._sessions = {key: each for key, each in self._sessions.items() if each.expires > now}
             self._links = {key: each for key, each in self._links.items() if each.expires > now}
+            self._invitations = {key: each for key, each in self._invitations.items() if each.expires > now}
+
+    def find_identity(self, issuer: str, subject: str) -> str | None:
+        return self._identities.get((issuer, subject))
+
+    def identities_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        with self._lock:
+            return tuple(sorted(key for key, person in self._identities.items() if person == name))
+
+    def add_identity(self, issuer: str, subject: str, name: str) -> bool:
+        with self._lock:
+            return self._identities.setdefault((issuer, subject), name) == name
+
+    def drop_identity(self, issuer: str, subject: str, name: str) -> None:
+        with self._lock:
+            if self._identities.get((issuer, subject)) == name:
+                del self._identities[issuer, subject]
+
+    def find_factor(self, name: str) -> SecondFactor | None:
+        return self._factors.get(name)
+
+    def change_factor(self, name: str, make: Callable[[SecondFactor | None], SecondFactor | None]) -> None:
+        with self._lock:
+            made = make(self._factors.get(name))
+            if made is None:
+                self._factors.pop(name, None)
+            else:
+                self._factors[name] = made
 
     def close(self) -> None:
         """Nothing to let go of."""

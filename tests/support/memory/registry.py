@@ -7,7 +7,7 @@ from threading import Lock
 
 from ibi.label import Label
 from ibi.model.registration import Registration
-from ibi.storage.sqlite.registry_rows import as_kept, registration_order, require_free
+from ibi.storage.sqlite.registry import as_kept, registration_order, require_free
 
 __all__ = ["MemoryRegistry"]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
+from time import time
 
-from ibi.archive.search.terms import Term, Terms, count_facets, meets, read_terms
-from ibi.archive.search.words import FIELDS, Entry, entry_of
+from ibi.archive.search import FIELDS, Entry, count_facets, day_word, entry_of, meets
+from ibi.archive.search_terms import Group, Term, Terms, is_met, read_terms
+from ibi.archive.spelling import correct, is_near, one_edit
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, FacetCounts, ListPlace, Order, SearchPage, SearchQuery
 from ibi.ports.catalog import Catalog
@@ -25,7 +28,8 @@ class MemorySearch:
         terms = read_terms(query.text)
         named = self._named(terms, query)
         if named is not None:
-            return SearchPage(tuple(named[query.offset : query.offset + query.size]), len(named))
+            shown = named[query.offset : query.offset + query.size]
+            return SearchPage(tuple(item.without_files() for item in shown), len(named))
         newest = self._matches(terms, query)
         is_ranked, total, is_more = _is_ranked(terms, query), min(len(newest), query.most), len(newest) > query.most
         if query.after is None:
@@ -47,19 +51,34 @@ class MemorySearch:
         terms = read_terms(query.text)
         named = self._named(terms, query)
         if named is not None:
-            return count_facets(map(entry_of, named))
-        return count_facets(entry for _, entry in islice(self._matches(terms, query), query.most))
+            return count_facets(map(entry_of, named), _today())
+        return count_facets((entry for _, entry in islice(self._matches(terms, query), query.most)), _today())
+
+    def suggest(self, query: SearchQuery) -> str | None:
+        entries = [entry for entry in map(entry_of, self._catalog.items()) if entry is not None]
+        known = sorted({word for entry in entries for field in entry.fields for word in field.split() if len(word) > 3})
+
+        def nearest(word: str, *, is_beginning: bool) -> str | None:
+            if any(each.startswith(word) if is_beginning else each == word for each in known):
+                return word
+            near = [each for each in known if each in one_edit(word)]
+            return next(iter(near or [each for each in known if is_near(word, each)]), None)
+
+        text = correct(query.text, nearest)
+        return text if text is not None and self.search(replace(query, text=text)).total else None
 
     def _named(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
         """The items that the text names by label; None if there is no such item here."""
         named = map(self._catalog.find, terms.labels)
-        found = {item.rep: item.without_files() for item in named if item is not None}
-        return [item for item in found.values() if meets(entry_of(item), query.filters)] if found else None
+        found = {item.rep: item for item in named if item is not None}
+        return [item for item in found.values() if meets(entry_of(item), query.filters, _today())] if found else None
 
     def _matches(self, terms: Terms, query: SearchQuery) -> list[Seen]:
         """The newest first."""
         entries = ((item.without_files(), entry_of(item)) for item in self._catalog.items())
-        left = [(item, entry) for item, entry in entries if entry is not None and meets(entry, query.filters)][::-1]
+        left = [
+            (item, entry) for item, entry in entries if entry is not None and meets(entry, query.filters, _today())
+        ][::-1]
         if terms.is_beginning:
             whole = [seen for seen in left if _has(seen[1], terms.whole_words())]
             if len(whole) > min(query.most, ENOUGH):
@@ -71,7 +90,7 @@ def _is_ranked(terms: Terms, query: SearchQuery) -> bool:
     """Whether the newest matches are put into an order of their own."""
     if query.order is Order.TITLE:
         return bool(terms.wanted or terms.unwanted or query.filters)
-    return query.order is Order.RELEVANCE and bool(terms.wanted)
+    return query.order is Order.RELEVANCE and terms.has_words
 
 
 def _after(newest: list[Seen], place: ListPlace, order: Order, *, is_ranked: bool) -> list[Seen]:
@@ -93,7 +112,8 @@ def _ordered(found: list[Seen], order: Order, terms: Terms) -> list[Seen]:
 
 def _rank(entry: Entry, terms: Terms) -> int:
     """The smaller, the sooner."""
-    if not terms.wanted or _begins(entry.title, terms.as_phrase):
+    phrase = terms.as_phrase
+    if not terms.has_words or (phrase is not None and f"{entry.title} ".startswith(_text(phrase))):
         return 0
     tiers = enumerate((FIELDS[:1], FIELDS[:3], FIELDS), start=1)
     return next(rank for rank, fields in tiers if _all_in(entry, terms.wanted, fields))
@@ -102,21 +122,16 @@ def _rank(entry: Entry, terms: Terms) -> int:
 def _has(entry: Entry, terms: Terms) -> bool:
     if terms.is_hopeless:
         return False
-    return _all_in(entry, terms.wanted, FIELDS) and not any(_in(entry, term, FIELDS) for term in terms.unwanted)
+    return _all_in(entry, terms.wanted, FIELDS) and not any(is_met(entry, clause) for clause in terms.unwanted)
 
 
-def _all_in(entry: Entry, wanted: tuple[Term, ...], fields: tuple[str, ...]) -> bool:
-    return all(_in(entry, term, fields) for term in wanted)
-
-
-def _in(entry: Entry, term: Term, fields: tuple[str, ...]) -> bool:
-    sought = f" {_text(term)}"
-    return any(sought in f" {getattr(entry, field)} " for field in fields)
-
-
-def _begins(field: str, term: Term) -> bool:
-    return f"{field} ".startswith(_text(term))
+def _all_in(entry: Entry, wanted: tuple[Group, ...], fields: tuple[str, ...]) -> bool:
+    return all(any(is_met(entry, clause, fields) for clause in group) for group in wanted)
 
 
 def _text(term: Term) -> str:
     return " ".join(term.words) + ("" if term.is_beginning else " ")
+
+
+def _today() -> str:
+    return day_word(int(time()))

@@ -7,7 +7,18 @@ from itertools import product
 import pytest
 
 from ibi.accounts.errors import NotAllowed, NotYourItem
-from ibi.accounts.rights import TABLE, Belonging, ItemAct, Whose, least_scope, may, require_right
+from ibi.accounts.rights import (
+    TABLE,
+    Belonging,
+    ItemAct,
+    SiteAct,
+    Whose,
+    least_scope,
+    may,
+    may_administer,
+    require_right,
+    require_site_right,
+)
 from ibi.model.account import COMMAND, Actor, Scope
 
 R, D, E, A, C = Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.ADMIN, Scope.COPY
@@ -19,13 +30,17 @@ EXPECTED: dict[ItemAct, tuple[set[Scope], set[Scope], set[Scope]]] = {
     ItemAct.READ_FILES: ({D, E, A, C}, {E, A, C}, {E, A, C}),
     ItemAct.DEPOSIT: ({D, E, A}, {D, E, A}, {D, E, A}),
     ItemAct.EDIT_DRAFT: ({D, E, A}, {E, A}, {A}),
+    ItemAct.PUBLISH: ({E, A}, {E, A}, {A}),
     ItemAct.UPDATE: ({D, E, A}, {E, A}, {A}),
     ItemAct.OPEN: ({D, E, A}, {A}, {A}),
     ItemAct.RELATE: ({D, E, A}, {E, A}, {A}),
     ItemAct.ANSWER: ({D, E, A}, {E, A}, {A}),
+    ItemAct.REPLY: ({D, E, A}, {E, A}, {A}),
     ItemAct.DELETE: ({D, E, A}, {E, A}, {A}),
     ItemAct.PURGE: ({A}, {A}, {A}),
     ItemAct.GIVE: ({A}, {A}, {A}),
+    ItemAct.COLLECT: ({E, A}, {E, A}, {E, A}),
+    ItemAct.CURATE: ({D, E, A}, {E, A}, {E, A}),
 }
 ITEMS = {
     Whose.OWN: Belonging("l/own", "service:ana"),
@@ -74,3 +89,27 @@ def test_every_act_has_a_scope_that_allows_it_and_more_scope_never_takes_away() 
 
 def test_a_person_and_a_service_of_the_same_name_are_two_accounts() -> None:
     assert not may(Actor("person:bia", Scope.DEPOSIT), ItemAct.DELETE, Belonging("l/b", "service:bia"))
+
+
+SITE_EXPECTED: dict[SiteAct, set[Scope]] = {
+    SiteAct.OVERSEE: {E, A},
+    SiteAct.READ_USAGE: {E, A},
+    SiteAct.VERIFY: {E, A},
+    SiteAct.ADMIT: {A},
+    SiteAct.SUBSCRIBE: {A},
+    SiteAct.READ_STORAGE: {A},
+    SiteAct.READ_SETTINGS: {A},
+    SiteAct.READ_AUDIT: {A},
+}
+
+
+@pytest.mark.parametrize(("act", "scope"), list(product(SiteAct, Scope)))
+def test_each_cell_of_what_concerns_the_archive_as_a_whole_is_as_expected(act: SiteAct, scope: Scope) -> None:
+    who, allowed = Actor("person:ana", scope), scope in SITE_EXPECTED[act]
+    assert may_administer(who, act) is allowed
+    if allowed:
+        require_site_right(who, act)
+    else:
+        with pytest.raises(NotAllowed) as refused:
+            require_site_right(who, act)
+        assert refused.value.parameters["needed"] == str(E if E in SITE_EXPECTED[act] else A)

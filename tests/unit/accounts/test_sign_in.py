@@ -1,4 +1,4 @@
-"""Sessions, links and the rules for names and passwords."""
+"""Sessions, links and invitations."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.accounts.errors import BadSignIn, InvalidPersonName, InvalidRole, WeakPassword
+from ibi.accounts.errors import BadInvitation, BadSignIn
 from ibi.accounts.sign_in import (
+    INVITATION_SECONDS,
     LINK_SECONDS,
     SESSION_SECONDS,
     check_csrf,
-    check_name,
-    check_password,
     csrf_of,
+    find_by_sign_in,
+    find_invitation,
     find_signed_in,
+    new_invitation,
     new_link,
     new_session,
-    role_named,
     use_link,
 )
 from ibi.instant import Instant
-from ibi.model.account import Person, Role
+from ibi.model.account import LinkUse, Person, Role
 from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -95,27 +96,33 @@ def test_a_link_that_is_too_old_is_gone_after_one_try() -> None:
         use_link(secret, people, NOW)
 
 
-@pytest.mark.parametrize("name", ["ada", "Ada.Lovelace", "a@b.example", "7", "x" * 64])
-def test_names_that_will_do(name: str) -> None:
-    assert check_name(name) == name
+@pytest.mark.parametrize("use", [LinkUse.PASSWORD, LinkUse.SECOND_FACTOR])
+def test_a_secret_for_another_use_signs_in_by_no_link_and_stays(use: LinkUse) -> None:
+    people = somebody()
+    secret, link = new_link(bytes(32), ADA, NOW, use)
+    people.add_link(link)
+
+    with pytest.raises(BadSignIn):
+        use_link(secret, people, NOW)
+    assert use_link(secret, people, NOW, use) == ADA
 
 
-@pytest.mark.parametrize("name", ["", " ada", "-ada", "a da", "ádá", "x" * 65, "a\n", "<b>"])
-def test_names_that_will_not(name: str) -> None:
-    with pytest.raises(InvalidPersonName):
-        check_name(name)
+def test_an_invitation_can_be_accepted_for_two_weeks() -> None:
+    people = somebody()
+    secret, invitation = new_invitation(bytes(32), "eva@lab.example", Role.DEPOSITOR, NOW, invited_by="person:ada")
+    people.invite(invitation)
+
+    assert find_invitation(secret, people, after(INVITATION_SECONDS - 1)) == invitation
+    for text, now in ((secret, after(INVITATION_SECONDS)), ("x" * 52, NOW), ("", NOW)):
+        with pytest.raises(BadInvitation):
+            find_invitation(text, people, now)
 
 
-@pytest.mark.parametrize(
-    "password", ["", "short", "123456789", "aaaaaaaaaaaa", "my-ada-secret", "MY-ADA-SECRET", "x1y" * 400]
-)
-def test_passwords_that_are_tried_first_are_refused(password: str) -> None:
-    with pytest.raises(WeakPassword):
-        check_password(password, "ada")
+def test_a_person_signs_in_by_their_name_or_their_address() -> None:
+    people = somebody(mail="Ada@lab.example")
 
-
-def test_a_password_may_be_any_text_of_some_length() -> None:
-    assert check_password("correct horse ✓", "ada") == "correct horse ✓"
+    assert {find_by_sign_in(text, people) for text in ("ADA", "ada@LAB.example")} == {people.find("ada")}
+    assert find_by_sign_in("eva@lab.example", people) is None
 
 
 def test_forms_of_one_session_are_not_those_of_another() -> None:
@@ -124,10 +131,3 @@ def test_forms_of_one_session_are_not_those_of_another() -> None:
     assert check_csrf(one, csrf_of(one))
     assert not check_csrf(one, csrf_of(other))
     assert not check_csrf(one, "é\ud800")
-
-
-def test_a_role_is_known_by_its_name_and_includes_those_before_it() -> None:
-    assert role_named("admin") is Role.ADMIN
-    assert sorted(Role) == [*Role]
-    with pytest.raises(InvalidRole):
-        role_named("root")

@@ -19,7 +19,7 @@ from ibi.accounts.errors import (
     NotAuthenticated,
     UnknownToken,
 )
-from ibi.accounts.tokens import (
+from ibi.accounts.sign_in import (
     MAX_NAME,
     TOKEN_BYTES,
     as_person_may,
@@ -141,7 +141,7 @@ def test_an_unknown_id_is_hashed_and_compared_as_a_wrong_secret_is(monkeypatch: 
         compared.append((len(one), len(other)))
         return one == other
 
-    monkeypatch.setattr("ibi.accounts.tokens.compare_digest", compare)
+    monkeypatch.setattr("ibi.accounts.sign_in.compare_digest", compare)
     text, token = new_token(CHANCE, Scope.ADMIN, NOW)
     unknown, _ = new_token(CHANCE[::-1], Scope.ADMIN, NOW)
     for shown in (unknown, text[:-1] + ("a" if text[-1] != "a" else "q")):

@@ -9,14 +9,15 @@ from dataclasses import replace
 import pytest
 
 from ibi.archive.counting import (
+    LIFETIME,
     WINDOW,
     Recent,
+    UrlKeys,
     counted_acknowledgment,
     counted_download,
     counted_resolution,
     counts_as_download,
 )
-from ibi.archive.url_key import LIFETIME, UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.file_names import MAX_SEGMENT, check_file_name, check_file_names, collision_key
 from ibi.model.errors import InvalidFileName
+from ibi.model.file import MAX_SEGMENT, check_file_name, check_file_names, collision_key
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hmac import new
 
 import pytest
 
-from ibi.archive.url_key import LIFETIME, UrlKeys
+from ibi.archive.counting import LIFETIME, UrlKeys
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlKey
 from ibi.relation import Relation

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ibi.cli import main
+from ibi.conformance.checking import Probe, ProbeResponse
 from ibi.conformance.examination import TimeIsOver
-from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.transport import probe_http
 from ibi.transport.probe_http import ProbeSender
 from tests.support import mail_server

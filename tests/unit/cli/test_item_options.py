@@ -140,3 +140,37 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path: Path, text: str
 def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidMetadataFile, match=r"nothing\.json: it cannot be read: No such file"):
         draft_of("--metadata", str(tmp_path / "nothing.json"))
+
+
+RECORD = r"@article{x, title={On naming things}, author={{\'A}vila, Jo{\~a}o}, year=2020, language={english}, note={-}}"
+
+
+def test_a_record_of_another_system_describes_an_item(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "about.bib"
+    file.write_text(RECORD)
+    draft = draft_of("--from", str(file), "--date", "2021", before=BEFORE)
+    assert draft.metadata.titles() == ("On naming things",)
+    assert draft.metadata.creator == (Agent("Ávila, João"),)
+    assert draft.metadata.date == (Text("2021"),), "other flags outrank it"
+    assert draft.metadata.type == (Text("journal article"),)
+    assert draft.metadata.subject == (Text("kept"),), "what it does not say stays"
+    assert str(draft.language) == "en"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"hello", "neither BibTeX nor RIS nor JSON"),
+        (b"@book{a, title={A}} @book{b, title={B}}", "it has 2 records"),
+        (b"\xff", "not text in UTF-8"),
+        (b"x" * 5_000_000, "it has more than"),
+        (b"@book{a, title={A}", "line 1"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_refused_by_its_file(tmp_path: Path, body: bytes, reason: str) -> None:
+    file = tmp_path / "about.bib"
+    file.write_bytes(body)
+    with pytest.raises(InvalidMetadataFile) as caught:
+        draft_of("--from", str(file))
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith(str(file))

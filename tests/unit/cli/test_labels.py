@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.cli.labels import read_label
+from ibi.cli.options import read_label
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
 from ibi.label import LegacyLabel, parse
 

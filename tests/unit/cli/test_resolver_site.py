@@ -1,4 +1,4 @@
-"""How a resolver is put together from the settings."""
+"""How a resolver is put together from the settings, and what a server says that starts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ibi.cli.server import _welcome
 from ibi.composition.resolver_site import archive_budgets
 from ibi.config import load_settings
+from ibi.model.minting import Identity
 
 
 @pytest.mark.parametrize(("budget", "total"), [(None, 5.0), ("2", 5.0), ("20", 20.0)])
@@ -20,3 +22,11 @@ def test_archives_have_as_long_as_a_resolution_may_take(tmp_path: Path, budget: 
 def test_an_archive_has_as_many_connections_as_are_allowed(tmp_path: Path, given: str | None, connections: int) -> None:
     environ = {} if given is None else {"IBI_RESOLVE_CONNECTIONS_PER_ARCHIVE": given}
     assert archive_budgets(load_settings({"data": tmp_path}, environ)).connections == connections
+
+
+def test_a_server_that_starts_shows_the_public_address_beside_its_own() -> None:
+    settings = load_settings({"public_url": "https://archive.example.org/", "data": "data"}, {})
+    identity = Identity("ibi.inpe.br", "150.163.34.243")
+    first, second, *_ = _welcome("http://127.0.0.1:8765", settings, identity, None, None)
+    assert first.endswith("is up: http://127.0.0.1:8765")
+    assert second == "  public    https://archive.example.org/, by which others know it (public_url)"

@@ -13,8 +13,7 @@ from click.testing import CliRunner, Result
 
 from ibi.cli.app import app as command
 from ibi.errors import IbiError
-from ibi.model.account import Scope
-from ibi.model.audit import AuditIncomplete
+from ibi.model.account import AuditIncomplete, Scope
 from ibi.model.item import Item
 from tests.support.records_app import unstarted_records_app
 from tests.support.rights_cells import PUBLIC, RESTRICTED, UNCHANGING, Cell, RightsWorld, cells

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.composition.archive_store import CATALOGUE, STORE, open_store
-from ibi.composition.read_only_store import is_read_only, open_read_only
+from ibi.composition.archive_store import CATALOGUE, STORE, is_read_only, open_read_only, open_store
 from ibi.storage.errors import DiskRefused
 from tests.support.damage import WAYS
 from tests.support.deposit_samples import CountedLabels, deposits, dump, put, sources

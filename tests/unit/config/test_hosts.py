@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibi.config import load_settings
-from ibi.config.errors import InvalidSetting
+from ibi.config.declaration import InvalidSetting
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity
-from ibi.conformance.examination import Examination
-from ibi.conformance.report import CheckReport, heading, result_lines
-from ibi.conformance.survey import NotSpoken
-from ibi.conformance.wire import HeardRequest, Probe, ProbeResponse
+from ibi.conformance.checking import (
+    CheckedServer,
+    CheckLevel,
+    HeardRequest,
+    Judgment,
+    MemberIdentity,
+    Probe,
+    ProbeResponse,
+)
+from ibi.conformance.examination import CheckReport, Examination, NotSpoken, heading, result_lines
 from tests.docs.tables import ROOT
 from tests.support.archive_app import BASE, REP, SERVICE
 from tests.support.checked_server import (
@@ -52,7 +57,7 @@ def test_answers_that_the_standard_prints_have_no_fault() -> None:
 
     service = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17"
     run = run_checks(send, labels=["8JMKD3MGP8W/35MME4E"], service=service, resolver=False)
-    reading = ("ibi.conformance.answer_checks", "ibi.conformance.label_checks")
+    reading = ("ibi.conformance.answer_checks", "ibi.conformance.answer_checks")
     judged = {result.check.name: result.judgment for result in run.results if result.check.steps.__module__ in reading}
     assert set(judged.values()) == {Judgment.PASS}
 

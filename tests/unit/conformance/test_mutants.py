@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ibi.conformance.checking import RESOLVER_SERVICE, Judgment, MemberIdentity
+from ibi.conformance.checking import RESOLVER_SERVICE, HeardRequest, Judgment, MemberIdentity, Probe, ProbeResponse
 from ibi.conformance.examination import ALL_CHECKS
 from ibi.conformance.probe_archive import ProbeArchive
-from ibi.conformance.wire import HeardRequest, Probe, ProbeResponse
 from tests.docs.tables import ROOT, rows
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE
 from tests.support.checked_server import (

@@ -11,8 +11,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from ibi.composition.archive_store import open_store
-from ibi.demo.collection import demo_items
-from ibi.demo.filling import FILE_NAME, fill
+from ibi.demo.collection import FILE_NAME, demo_items, fill
 from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.vocabulary import State

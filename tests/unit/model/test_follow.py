@@ -6,7 +6,7 @@ import pytest
 
 from ibi.errors import InvalidInput
 from ibi.label import RepositoryName
-from ibi.model.follow import FollowKind, FollowTarget
+from ibi.model.subscription import FollowKind, FollowTarget
 
 NAME = RepositoryName.parse("lab.br/arq/2009/07.21.14.43")
 

@@ -66,8 +66,8 @@ def test_letters_are_written_as_they_are() -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_record_that_requires_a_newer_schema_is_refused_whole(which: int) -> None:
     records = [encode_item(ITEM), encode_local(ITEM)]
-    records[which] = records[which].replace(b'"schema": 1', b'"schema": 3,"requires_schema": 3')
-    with pytest.raises(NewerDocument, match="schema 3"):
+    records[which] = records[which].replace(b'"schema": 1', b'"schema": 4,"requires_schema": 4')
+    with pytest.raises(NewerDocument, match="schema 4"):
         decode_item(*records)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ibi.languages import LanguageTag
+from ibi.model.description_values import MAX_TEXT
 from ibi.model.errors import InvalidMetadata
-from ibi.model.metadata import DC_ELEMENTS, MAX_TEXT, Agent, DescriptiveMetadata, Licence, Orcid, Text
+from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, Text
 
 
 def test_there_are_the_fifteen_elements_of_dublin_core() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.model.errors import InvalidMetadata
-from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.model.metadata_dates import check_dates, checked_date
+from ibi.model.metadata import DescriptiveMetadata, Text, check_dates, checked_date
 
 
 @pytest.mark.parametrize(

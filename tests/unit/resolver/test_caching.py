@@ -8,7 +8,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.label.search import home_prefix
-from ibi.language_range import preferences
+from ibi.languages import preferences
 from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
@@ -248,6 +248,14 @@ def test_what_was_kept_in_the_absence_of_an_archive_goes_when_it_comes_back() ->
     cache = kept_with(ON_LABEL._replace(homeless=True), absent=(B,))
     cache.enter((A, B), Homes(), 3.0)
     assert len(cache) == 0
+
+
+def test_the_cache_knows_on_whose_word_something_rests_that_is_kept() -> None:
+    cache = Cache()
+    cache.keep(wish(), redirect(), 60, now=100.0, basis=lambda: Basis(archives=frozenset({A})))
+    assert [cache.rests_on(each, at) for each, at in ((A, 159.0), (A, 160.0), (B, 101.0))] == [True, False, False]
+    cache.forget_archive(A, 101.0)
+    assert not cache.rests_on(A, 101.0)
 
 
 def test_what_began_before_something_was_forgotten_is_not_kept() -> None:

@@ -252,6 +252,32 @@ class TestASilentHome:
         assert hop.is_failover
         assert {report.archive: report.stands_in for report in hop.reports if report.stands_in} == {COPY: StandIn.COPY}
 
+    def test_a_copy_that_the_home_named_is_followed_after_half_a_second_without_a_word_of_the_home(self) -> None:
+        named = replace(TRUSTING, copy_holders=frozenset({COPY}))
+        world = World({LIAR: None, COPY: has(COPY, "Copy"), HOME: None}, named)
+        assert chosen(world.outcome()) == COPY
+        assert 0.5 <= world.now < 0.6
+        assert LIAR not in world.who_was_asked
+        (hop,) = world.run.trace.hops
+        assert {report.archive: report.stands_in for report in hop.reports if report.stands_in} == {COPY: StandIn.COPY}
+
+    def test_a_home_that_speaks_within_half_a_second_is_followed_and_not_a_copy(self) -> None:
+        named = replace(TRUSTING, copy_holders=frozenset({COPY}))
+        world = World({COPY: has(COPY, "Copy"), HOME: Reply(has(HOME), 0.45)}, named)
+        assert chosen(world.outcome()) == HOME
+
+    @pytest.mark.parametrize("says", [has(COPY), Reply(has(COPY, "Copy"), 0.9)])
+    def test_what_is_no_copy_or_comes_late_waits_for_the_home_as_before(self, says: bytes | Reply) -> None:
+        named = replace(TRUSTING, copy_holders=frozenset({COPY}))
+        world = World({COPY: says, HOME: None}, named)
+        assert chosen(world.outcome()) == COPY
+        assert world.now >= 0.9
+
+    def test_one_that_is_trusted_for_another_reason_waits_for_the_home_as_before(self) -> None:
+        world = World({COPY: has(COPY, "Copy"), HOME: None}, TRUSTING)
+        assert chosen(world.outcome()) == COPY
+        assert world.now >= 1.0
+
     @pytest.mark.parametrize(("vouched", "why"), [(True, StandIn.VOUCHED), (False, StandIn.APPOINTED)])
     def test_the_trace_tells_for_whom_the_administrator_speaks(self, vouched: bool, why: StandIn) -> None:
         other = replace(COPY, vouched=vouched)

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import RegistrationKey
-from ibi.resolver.key_strength import key_weakness, require_unknown
+from ibi.resolver.archive_keys import key_weakness, require_unknown
 from ibi.resolver.membership import WeakKey
 
 LABEL = parse("sid.inpe.br/mtc-m21/2012/06.05.15.34.39")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest

@@ -24,7 +24,7 @@ from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.file import UNKNOWN_SHA_512, File
 from ibi.services.drafts.drafts import new_draft_id
 from ibi.services.drafts.ledger import DraftLedger
-from ibi.storage.draft_changes import DraftChanges
+from ibi.storage.draft_bytes import DraftChanges
 from ibi.storage.draft_files import DraftFiles
 from tests.support.set_clocks import SetClocks
 

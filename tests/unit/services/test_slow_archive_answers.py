@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ibi.services.drafts.drafts import new_draft_id
-from ibi.storage import draft_changes
-from ibi.storage.draft_changes import DraftChanges
+from ibi.storage import draft_bytes
+from ibi.storage.draft_bytes import DraftChanges
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_each_draft_is_told_to_others_and_not_to_who_changed_it(path: Path) -> N
 
 def test_a_file_begun_anew_has_all_drafts_looked_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, reader = opened(path)
-    monkeypatch.setattr(draft_changes, "_MOST", 320)
+    monkeypatch.setattr(draft_bytes, "_MOST", 320)
     for _ in range(11):
         writer.note(new_draft_id())
     assert path.stat().st_size < 320

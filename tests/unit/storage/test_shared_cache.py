@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from ibi.storage.shared_cache import SharedLruCache
+from ibi.storage.batching import SharedLruCache
 
 
 def kept(cache: SharedLruCache[str, str], *keys: str) -> list[str]:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLCertVerificationError
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from ibi.transport.errors import (
     UnexpectedAnswer,
     UnusableKey,
     UnusableToken,
+    with_certificate_hint,
 )
 
 TOKEN = f"ibi_{'a' * 16}_{'b' * 52}"
@@ -343,3 +345,10 @@ def test_what_cannot_be_a_token_is_not_sent_nor_repeated(token: str) -> None:
 def test_what_cannot_be_a_key_is_not_sent(key: str) -> None:
     with pytest.raises(UnusableKey):
         next(ApiClient("https://ibi.example.org", TOKEN).mint(1, key))
+
+
+def test_a_certificate_that_is_not_accepted_names_what_to_set() -> None:
+    refused = SSLCertVerificationError("certificate verify failed")
+    refused.verify_message = "unable to get local issuer certificate"
+    assert "SSL_CERT_FILE" in with_certificate_hint("certificate verify failed", refused)
+    assert with_certificate_hint("refused", OSError("refused")) == "refused"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ibi.transport.identity_probe import NoIdentity, ask_identity
+from ibi.transport.single_request import NoIdentity, ask_identity
 
 CARD = {"prefixes": {"rep": "inpe.br/sid", "ibip": None}, "instance": "x"}
 

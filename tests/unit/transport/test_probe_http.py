@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from ibi.conformance.checking import Probe, ProbeResponse
 from ibi.conformance.examination import TimeIsOver
-from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.transport.probe_http import ProbeSender
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import ServerUrl
 
 Handler = Callable[[socket.socket, bytes], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"

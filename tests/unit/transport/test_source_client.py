@@ -12,8 +12,8 @@ import pytest
 from ibi.errors import IbiError
 from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind
-from ibi.model.follow import FeedEntry, SourceAddress, SourcePage
-from ibi.ports.follows import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
+from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
+from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.transport import source_client
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.source_client import SourceClient

@@ -14,20 +14,19 @@ import structlog
 from argon2 import PasswordHasher
 
 from ibi.accounts.sign_in import RANDOM_BYTES, new_session
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.account import Person, Role, Scope
 from ibi.model.content import Bytes, Change
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.services.items.searching import Searching
 from ibi.services.resolving.acknowledgments import Acknowledgments
-from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.sqlite.usage import MemoryUsageLog
@@ -35,8 +34,8 @@ from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways, LocalArchive
 from ibi.web.http.errors import log_untold
+from ibi.web.pages.reader import SESSION_COOKIE
 from ibi.web.pages.rendering import SiteFacts, static_url
-from ibi.web.pages.sessions import COOKIE
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, SERVICE, kept
 from tests.support.membership_app import MembershipApp
 from tests.support.memory.beliefs import MemoryBeliefs
@@ -143,7 +142,7 @@ class SlowServer:
             "relations": ("GET", f"/api/items/{REP}/relations", None, {}),
             "minting": ("POST", "/api/labels", b"", bearer),
             "tokens": ("GET", "/api/tokens", None, bearer),
-            "account": ("GET", "/account", None, {"cookie": f"{COOKIE}={self.session}"}),
+            "account": ("GET", "/account", None, {"cookie": f"{SESSION_COOKIE}={self.session}"}),
             "explanation": ("GET", f"/explain?q={REP}", None, {}),
             "claims": ("GET", "/api/claims", None, {}),
             "beliefs": ("GET", "/api/beliefs?about=lab.br/arq", None, {}),

@@ -40,7 +40,7 @@ def _name(name: Name) -> str:
 
 
 def _date(work: Work) -> str:
-    return "n.d." if work.issued is None else str(work.issued.year)
+    return str(work.dated.year)
 
 
 def _title(work: Work) -> tuple[Run, ...]:

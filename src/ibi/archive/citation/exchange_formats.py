@@ -36,7 +36,8 @@ _PUBLISHERS: Final = {"techreport": "institution", "phdthesis": "school", "maste
 
 
 def bibtex(work: Work) -> str:
-    """The entry, with a line end. Its key is made of the label, and so there is no other of that name anywhere."""
+    """The entry, with a line end. Its key is made of the label, and so there is no other of that name anywhere. Its
+    type is one of BibTeX's own: programs take what they do not know for `misc`, or refuse it."""
     kind = _type(work)
     lines = "".join(f"  {name} = {value},\n" for name, value in _fields(work, kind))
     return f"@{kind}{{{_key(work)},\n{lines}}}\n"
@@ -51,11 +52,11 @@ def _type(work: Work) -> str:
 
 
 def _key(work: Work) -> str:
-    """`Banon2009:8JMKD3MGP8W/34PGRBS`: a name to recognise it by, and the label to tell it from all others."""
+    """`Banon2009-8JMKD3MGP8W-34PGRBS`: a name to recognise it by, and the label to tell it from all others. Letters,
+    digits and hyphens are what all programs take in a key."""
     family = work.authors[0].family if work.authors else ""
     letters = "".join(re.findall("[A-Za-z]+", normalize("NFKD", family)))[:20]
-    year = "" if work.issued is None else work.issued.year
-    return f"{letters}{year}:{work.label.replace('@', '+')}"
+    return f"{letters}{work.dated.year}-{re.sub('[^A-Za-z0-9]+', '-', work.label)}"
 
 
 def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
@@ -63,10 +64,9 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
         yield "author", _text(" and ".join(map(_bibtex_name, work.authors)), is_escaped=True)
     # In braces of its own: styles that write titles in small letters leave it as it is.
     yield "title", f"{{{_text(work.title)}}}"
-    if work.issued is not None:
-        yield "year", f"{{{work.issued.year:04}}}"
-        if work.issued.month is not None:
-            yield "month", _MONTHS[work.issued.month - 1]
+    yield "year", f"{{{work.dated.year:04}}}"
+    if work.dated.month is not None:
+        yield "month", _MONTHS[work.dated.month - 1]
     if kind in {entry for entry, _ in _PARTS.values()}:
         yield _PARTS[work.kind][1], _text(work.source or "")
     if work.publisher is not None:
@@ -140,11 +140,11 @@ def _lines(work: Work, accessed: Day | None) -> Iterator[tuple[str, str]]:
     yield "TI", work.title
     yield from (("AU", author.inverted) for author in work.authors)
     yield from (("A2", contributor.inverted) for contributor in work.contributors)
-    if work.issued is not None:
-        yield "PY", f"{work.issued.year:04}"
-        if work.issued.month is not None:
-            parts = (f"{part:02}" if part is not None else "" for part in work.issued[1:])
-            yield "DA", "/".join((f"{work.issued.year:04}", *parts, ""))
+    dated = work.dated
+    yield "PY", f"{dated.year:04}"
+    if dated.month is not None:
+        parts = (f"{part:02}" if part is not None else "" for part in dated[1:])
+        yield "DA", "/".join((f"{dated.year:04}", *parts, ""))
     if work.source is not None:
         yield "T2", work.source
     if work.publisher is not None:
@@ -183,13 +183,16 @@ def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
         "URL": work.url,
         "DOI": work.identifier(IdentifierScheme.DOI),
         "note": "\n".join(_named_elsewhere(work)),
+        "issued": {"date-parts": [[part for part in work.dated if part is not None]]},
     }
-    if work.issued is not None:
-        item["issued"] = {"date-parts": [[part for part in work.issued if part is not None]]}
     if accessed is not None:
         item["accessed"] = {"date-parts": [[accessed.year, accessed.month, accessed.day]]}
     return {name: value for name, value in item.items() if value}
 
 
 def _csl_name(name: Name) -> dict[str, str]:
-    return {"family": name.family, "given": name.given} if name.given else {"literal": name.family}
+    """Words such as `da` between the names are told apart: styles that write initials must not make one of them."""
+    if not name.given:
+        return {"literal": name.family}
+    given, particles = name.given_and_particles
+    return {"family": name.family, "given": given, **({"dropping-particle": particles} if particles else {})}

@@ -54,6 +54,15 @@ class Name:
         return f"{self.given} {self.family}" if self.given else self.family
 
     @property
+    def given_and_particles(self) -> tuple[str, str]:
+        """`Ana Maria` and `da` of `Ana Maria da`: what stands between the given names and that of the family."""
+        words = self.given.split()
+        end = len(words)
+        while end > 1 and words[end - 1].lower() in _PARTICLES:
+            end -= 1
+        return " ".join(words[:end]), " ".join(words[end:])
+
+    @property
     def initials(self) -> str:
         """`G. J. F.`, and `J.-P.` for `Jean-Paul`: a letter for each given name, but not for the words between."""
         given = [word for word in self.given.split() if word.lower() not in _PARTICLES]

@@ -129,6 +129,11 @@ class Work:
     identifiers: tuple[OtherIdentifier, ...] = ()
     """Its names in other systems."""
 
+    @property
+    def dated(self) -> IssueDate:
+        """When it was issued, as it is described; or else the year of its label, which is when it was given a name."""
+        return IssueDate(self.named_in) if self.issued is None else self.issued
+
     def identifier(self, scheme: IdentifierScheme) -> str | None:
         """The first of that kind."""
         return next((each.value for each in self.identifiers if each.scheme is scheme), None)

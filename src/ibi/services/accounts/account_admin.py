@@ -5,18 +5,55 @@ from __future__ import annotations
 import secrets
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
-from ibi.accounts.errors import PersonExists, UnknownAccount, UnknownPerson
-from ibi.accounts.sign_in import RANDOM_BYTES, check_name, check_password, new_link, role_named
-from ibi.accounts.tokens import TOKEN_BYTES, new_token, revoke, scope_named
+from ibi.accounts.errors import (
+    BadInvitation,
+    LastAdmin,
+    MailTaken,
+    PersonExists,
+    UnknownAccount,
+    UnknownInvitation,
+    UnknownPerson,
+    UnknownToken,
+)
+from ibi.accounts.names import check_mail, check_name, check_password, check_shown, role_named
+from ibi.accounts.sign_in import (
+    RANDOM_BYTES,
+    TOKEN_BYTES,
+    find_invitation,
+    new_invitation,
+    new_link,
+    new_token,
+    revoke,
+    scope_named,
+)
+from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.account import COMMAND, Actor, Person, Role, Token, person_account, service_account
-from ibi.model.audit import AuditEntry
-from ibi.ports.accounts import People, Tokens
-from ibi.ports.audit import AuditLog
+from ibi.model.account import (
+    COMMAND,
+    Actor,
+    AuditEntry,
+    Invitation,
+    Person,
+    Role,
+    Token,
+    person_account,
+    service_account,
+)
+from ibi.ports.accounts import AuditLog, People, SignInMeans, Tokens
 from ibi.ports.clocks import Clocks
-from ibi.services.accounts.hashing import SecretHasher
+from ibi.safe_text import quote
+from ibi.services.accounts.sign_in import SecretHasher
+
+MOST_TOKENS: Final = 50
+"""Valid tokens that a person may make for themselves."""
+
+
+class TooManyTokens(IbiError):
+    """You have {most} tokens that are valid: revoke one first."""
+
+    code = "too-many-tokens"
 
 
 class TokenAdmin(Protocol):
@@ -57,26 +94,43 @@ class LocalTokenAdmin:
         text, token = new_token(chance, scope_named(scope), now, name=name, expires=until, person=owner)
         self._tokens.add(token)
         detail = f"scope {token.scope}, account {token.account}"
-        _note(self._audit, self._actor, now, "create token", f"token:{token.id}", detail)
+        note_audit(self._audit, self._actor, now, "create token", f"token:{token.id}", detail)
         return {"token": text, **_fields(token)}
 
     def _require_person(self, name: str) -> Person:
         person = None if self._people is None else self._people.find(name)
         if person is None or person.disabled is not None:
-            raise UnknownPerson(name=ascii(name[:80]))
+            raise UnknownPerson(name=quote(name, 80))
         return person
 
     def list_tokens(self) -> list[dict[str, object]]:
         return [_fields(token) for token in self._tokens.list()]
 
+    def tokens_of(self, person: str) -> list[Token]:
+        """The tokens that were made for a person, revoked ones too, the latest first."""
+        return [token for token in reversed(self._tokens.list()) if token.person == person]
+
+    def refuse_too_many(self, person: str) -> None:
+        """Bound the valid tokens that a person makes for themselves."""
+        now = self._clocks.read().wall
+        if sum(token.is_valid_at(now) for token in self.tokens_of(person)) >= MOST_TOKENS:
+            raise TooManyTokens(most=MOST_TOKENS)
+
+    def revoke_token_of(self, person: str, identity: str) -> dict[str, object]:
+        """Revoke a token of that person; `UnknownToken` for those of others, whose ids it does not tell."""
+        if not any(token.id == identity for token in self.tokens_of(person)):
+            raise UnknownToken(id=quote(identity, 16))
+        return self.revoke_token(identity)
+
     def revoke_token(self, identity: str) -> dict[str, object]:
         now = self._clocks.read().wall
         revoked = revoke(self._tokens, identity, now)
-        _note(self._audit, self._actor, now, "revoke token", f"token:{revoked.id}")
+        note_audit(self._audit, self._actor, now, "revoke token", f"token:{revoked.id}")
         return _fields(revoked)
 
 
-def _note(audit: AuditLog | None, who: Actor, now: Instant, act: str, subject: str, detail: str = "") -> None:
+def note_audit(audit: AuditLog | None, who: Actor, now: Instant, act: str, subject: str, detail: str = "") -> None:
+    """Write into the audit log what was done, if there is one."""
     if audit is not None:
         at = Instant(now.seconds)
         audit.append([AuditEntry(at, act, subject, who.account, who.token, who.address, detail)])
@@ -108,35 +162,61 @@ def find_account(text: str, people: People | None, tokens: Tokens) -> str | None
         return person_account(person.name)
     if kind != "person" and any(token.account == service_account(name) for token in tokens.list()):
         return service_account(name)
-    raise UnknownAccount(account=ascii(text[:100]))
+    raise UnknownAccount(account=quote(text, 100))
 
 
 class PersonAdmin:
-    """Administration of people."""
+    """Administration of people, by a command or by a person who is signed in."""
 
-    def __init__(self, people: People, clocks: Clocks, hasher: SecretHasher, *, audit: AuditLog | None = None) -> None:
-        """What is changed is written into the `audit` log."""
-        self._people, self._clocks, self._hasher, self._audit = people, clocks, hasher, audit
+    def __init__(
+        self,
+        people: People,
+        clocks: Clocks,
+        hasher: SecretHasher,
+        *,
+        audit: AuditLog | None = None,
+        actor: Actor = COMMAND,
+    ) -> None:
+        """What `actor` changes is written into the `audit` log."""
+        self._people, self._clocks, self._hasher = people, clocks, hasher
+        self._audit, self._actor = audit, actor
 
-    def _log(self, act: str, person: Person, detail: str = "") -> None:
-        _note(self._audit, COMMAND, self._now, act, person_account(person.name), detail)
+    def acting_as(self, actor: Actor) -> PersonAdmin:
+        return PersonAdmin(self._people, self._clocks, self._hasher, audit=self._audit, actor=actor)
 
-    def create(self, name: str, role: str, password: str | None = None) -> Person:
+    def record(self, act: str, person: Person, detail: str = "") -> None:
+        """Write into the audit log what was done with an account."""
+        note_audit(self._audit, self._actor, self._now, act, person_account(person.name), detail)
+
+    def create(
+        self, name: str, role: str, password: str | None = None, *, mail: str | None = None, shown: str = ""
+    ) -> Person:
+        """Create an account. `shown` is what pages call the person, if that is not the `name` they sign in with."""
         hashed = None if password is None else self._hasher.hash_now(check_password(password, name))
-        person = Person(check_name(name), role_named(role), Instant(self._now.seconds), hashed)
+        person = Person(
+            check_name(name),
+            role_named(role),
+            Instant(self._now.seconds),
+            hashed,
+            shown=check_shown(shown),
+            mail=None if mail is None else check_mail(mail),
+        )
         self._people.add(person)
-        self._log("create person", person, f"role {person.role}")
+        self.record("create person", person, f"role {person.role}")
         return person
 
     def list(self) -> tuple[Person, ...]:
         return self._people.list()
+
+    def find(self, name: str) -> Person:
+        return self._require_person(name)
 
     def link(self, name: str) -> str:
         """Create a link that signs in once, within the hour, and return its secret."""
         person = self._require_person(name)
         text, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, self._now)
         self._people.add_link(link)
-        self._log("make sign-in link", person)
+        self.record("make sign-in link", person)
         return text
 
     def first_link(self) -> str:
@@ -151,21 +231,128 @@ class PersonAdmin:
         hashed = self._hasher.hash_now(check_password(password, person.name))
         changed = self._people.change(person.name, lambda now: replace(now, password_hash=hashed))
         self._people.end_sessions_of(person.name)
-        self._log("set password", changed)
+        self.record("set password", changed)
+        return changed
+
+    def describe(self, name: str, *, shown: str | None = None, mail: str | None = None) -> Person:
+        """Change what pages call a person, or their e-mail address; an empty text takes it away, None leaves it."""
+        person = self._require_person(name)
+        called = None if shown is None else check_shown(shown)
+        address = None if not mail else check_mail(mail)
+
+        def make(now: Person) -> Person:
+            kept = now.mail if mail is None else address
+            return replace(now, shown=now.shown if called is None else called, mail=kept)
+
+        changed = self._people.change(person.name, make)
+        parts = [] if changed.shown == person.shown else [f"shown as {changed.full_name}"]
+        parts += [] if changed.mail == person.mail else [f"mail {changed.mail or 'none'}"]
+        if parts:
+            self.record("describe person", changed, ", ".join(parts))
+        return changed
+
+    def set_role(self, name: str, role: str) -> Person:
+        """What they may do from their next request on; tokens of theirs never allow more."""
+        wanted, person = role_named(role), self._require_person(name)
+        if wanted is not Role.ADMIN:
+            self._refuse_last_admin(person)
+        changed = self._people.change(person.name, lambda now: replace(now, role=wanted))
+        if changed.role is not person.role:
+            self.record("change role", changed, f"from {person.role} to {changed.role}")
         return changed
 
     def disable(self, name: str) -> Person:
         person = self._require_person(name)
+        self._refuse_last_admin(person)
         when = Instant(self._now.seconds)
         changed = self._people.change(person.name, lambda now: replace(now, disabled=now.disabled or when))
         self._people.end_sessions_of(person.name)
-        self._log("disable person", changed)
+        self.record("disable person", changed)
         return changed
+
+    def enable(self, name: str) -> Person:
+        """Let a person in again who was disabled, with the password, the tokens and the role they had."""
+        person = self._require_person(name)
+        changed = self._people.change(person.name, lambda now: replace(now, disabled=None))
+        if person.disabled is not None:
+            self.record("enable person", changed)
+        return changed
+
+    def remove_factor(self, name: str, means: SignInMeans) -> Person:
+        """Ask a person for no codes any more, whose device is lost."""
+        person = self._require_person(name)
+        means.change_factor(person.name, lambda _: None)
+        self.record("remove second factor", person)
+        return person
+
+    def _refuse_last_admin(self, person: Person) -> None:
+        """A person who is signed in must not lock the last administrator out; a command can always make another."""
+        if self._actor == COMMAND or person.role is not Role.ADMIN or person.disabled is not None:
+            return
+        others = (one for one in self._people.list() if one.role is Role.ADMIN and one.name != person.name)
+        if not any(one.disabled is None for one in others):
+            raise LastAdmin(name=person.name)
+
+    # --- invitations --------------------------------------------------------------------------------------------------
+
+    def invite(self, mail: str, role: str, *, shown: str = "") -> tuple[str, Invitation]:
+        """Invite a person to make their own account; the secret of the link, and the invitation."""
+        address = check_mail(mail)
+        if self._people.find_by_mail(address) is not None or self._people.find(address) is not None:
+            raise MailTaken(mail=address)
+        secret, invitation = new_invitation(
+            secrets.token_bytes(RANDOM_BYTES),
+            address,
+            role_named(role),
+            self._now,
+            invited_by=self._actor.account,
+            shown=check_shown(shown),
+        )
+        self._people.sweep(self._now)
+        self._people.invite(invitation)
+        note_audit(self._audit, self._actor, self._now, "invite person", f"mail:{address}", f"role {invitation.role}")
+        return secret, invitation
+
+    def invitations(self) -> tuple[Invitation, ...]:
+        """Those that can still be accepted, the oldest first."""
+        now = self._now
+        return tuple(one for one in self._people.invitations() if one.expires > now)
+
+    def withdraw(self, identity: str) -> Invitation:
+        found = next((one for one in self._people.invitations() if one.id == identity), None)
+        if found is None or not self._people.withdraw(found.digest):
+            raise UnknownInvitation()
+        note_audit(self._audit, self._actor, self._now, "withdraw invitation", f"mail:{found.mail}")
+        return found
+
+    def find_invitation(self, secret: str) -> Invitation:
+        """`BadInvitation` if it cannot be accepted any more."""
+        return find_invitation(secret, self._people, self._now)
+
+    def accept(self, secret: str, name: str, password_hash: str, address: str) -> Person:
+        """Make the account that an invitation allows, under a name that is not taken yet. `address` is that of who
+        accepts, for the audit log."""
+        invitation = self.find_invitation(secret)
+        person = Person(
+            check_name(name),
+            invitation.role,
+            Instant(self._now.seconds),
+            password_hash,
+            shown="",
+            mail=invitation.mail,
+        )
+        if not self._people.accept(invitation.digest, person):
+            raise BadInvitation()
+        account = person_account(person.name)
+        who = Actor(account, self._actor.scope, None, address)
+        detail = f"role {person.role}, mail {person.mail}, invited by {invitation.invited_by or 'a command'}"
+        note_audit(self._audit, who, self._now, "accept invitation", account, detail)
+        return person
 
     def _require_person(self, name: str) -> Person:
         person = self._people.find(name)
         if person is None:
-            raise UnknownPerson(name=ascii(name[:80]))
+            raise UnknownPerson(name=quote(name, 80))
         return person
 
     @property

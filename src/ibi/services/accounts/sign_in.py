@@ -1,25 +1,154 @@
-"""Signing in and out: passwords are compared in threads, guessing is slowed down, each sign-in makes a session."""
+"""Signing in and out: passwords are compared in threads, guessing is slowed down, each sign-in makes a session; and the
+hashes of passwords and of the keys of Archives."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from ibi.accounts.errors import BadSignIn
-from ibi.accounts.sign_in import RANDOM_BYTES, check_password, find_signed_in, new_session, person_of_link, use_link
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from ibi.accounts.errors import BadSignIn, CodeNeeded
+from ibi.accounts.names import check_password, fold_name
+from ibi.accounts.second_factor import use_code
+from ibi.accounts.sign_in import (
+    CODE_SECONDS,
+    RANDOM_BYTES,
+    find_by_sign_in,
+    find_signed_in,
+    new_link,
+    new_session,
+    person_of_link,
+    use_link,
+)
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.account import Person, Session
-from ibi.ports.accounts import People
+from ibi.messages.key import RegistrationKey
+from ibi.model.account import LinkUse, Person, SecondFactor, Session
+from ibi.ports.accounts import People, SignInMeans
 from ibi.ports.clocks import Clocks
-from ibi.services.accounts.hashing import SecretHasher
 from ibi.services.limits import Attempts
 from ibi.services.promptness import ask
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+# --- hashes of secrets ------------------------------------------------------------------------------------------------
+
+# Hashes of secrets: of passwords, and of the keys of Archives.
+
+HASHES_AT_ONCE: Final = 2
+"""Hashes computed at a time: each takes 64 MiB for a tenth of a second, and more would starve everything else."""
+
+
+class SecretHasher:
+    """Hashes and compares secrets, by default with the second parameters of RFC 9106."""
+
+    def __init__(self, hasher: PasswordHasher | None = None, *, at_once: int = HASHES_AT_ONCE) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="hashing")
+        self._decoy = _decoy(self._hasher)
+
+    def hash_now(self, secret: str) -> str:
+        """Hash and block, for commands."""
+        return self._hasher.hash(secret)
+
+    async def hash(self, secret: str) -> str:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._hasher.hash, secret)
+
+    async def agrees(self, kept: str | None, secret: str) -> bool:
+        """Whether `kept` is the hash of `secret`. Without a hash the answer is no and takes as long, so that its time
+        does not reveal whether there is one."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._agrees, kept, secret)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _agrees(self, kept: str | None, secret: str) -> bool:
+        try:
+            self._hasher.verify(self._decoy if kept is None else kept, secret)
+            return kept is not None
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def _decoy(argon: PasswordHasher) -> str:
+    """A random hash that belongs to no secret: comparing with it takes as long as with others, from the first time
+    on."""
+    salt, digest = (
+        b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (argon.salt_len, argon.hash_len)
+    )
+    costs = f"m={argon.memory_cost},t={argon.time_cost},p={argon.parallelism}"
+    return f"$argon2id$v=19${costs}${salt}${digest}"
+
+
+_MOST_WAITING: Final = 64
+_MOST_REMEMBERED: Final = 4096
+
+Made = TypeVar("Made")
+
+
+class HashingBusy(IbiError):
+    """Too many keys are being checked at the moment. Ask again in a moment."""
+
+    code = "hashing-busy"
+
+
+class KeyHasher:
+    """Makes and checks hashes of keys in threads, and remembers which keys were right.
+
+    Not the key is remembered, but a digest of it under a secret that ends with this process.
+    """
+
+    def __init__(self, argon: PasswordHasher | None = None, *, most_waiting: int = _MOST_WAITING) -> None:
+        """`argon` sets the costs; without it, those that the library recommends."""
+        self._hasher = SecretHasher(argon)
+        self._secret = secrets.token_bytes(32)
+        self._right: dict[bytes, None] = {}
+        self._waiting, self._most_waiting = 0, most_waiting
+
+    async def hash(self, key: RegistrationKey) -> str:
+        return await self._in_turn(lambda: self._hasher.hash(key.reveal()))
+
+    def remembers(self, key_hash: str, key: RegistrationKey) -> bool:
+        """Whether this key was right for this hash before. Does not wait."""
+        return self._digest(key_hash, key) in self._right
+
+    async def verify(self, key_hash: str | None, key: RegistrationKey) -> bool:
+        """Whether `key` belongs to `key_hash`. Without a hash the answer is no and takes as long. `HashingBusy` if too
+        many wait already."""
+        right = await self._in_turn(lambda: self._hasher.agrees(key_hash, key.reveal()))
+        if not right or key_hash is None:
+            return False
+        if len(self._right) >= _MOST_REMEMBERED:
+            del self._right[next(iter(self._right))]
+        self._right[self._digest(key_hash, key)] = None
+        return True
+
+    def close(self) -> None:
+        self._hasher.close()
+
+    def _digest(self, key_hash: str, key: RegistrationKey) -> bytes:
+        return hmac.digest(self._secret, f"{key_hash}\0{key.reveal()}".encode(), "sha256")
+
+    async def _in_turn(self, begin: Callable[[], Awaitable[Made]]) -> Made:
+        if self._waiting >= self._most_waiting:
+            raise HashingBusy()
+        self._waiting += 1
+        try:
+            return await begin()
+        finally:
+            self._waiting -= 1
+
 
 MOST_WAITING: Final = 32
 """Passwords that are compared or wait for it: some seconds of work."""
@@ -35,12 +164,25 @@ class TooManyGuesses(IbiError):
 
 
 @dataclass(frozen=True, slots=True)
+class Device:
+    """From where a person signs in, as they are shown it later."""
+
+    network: str = ""
+    """The logged part of the client's address."""
+    browser: str = ""
+    """The family of the browser."""
+
+
+@dataclass(frozen=True, slots=True)
 class SignedIn:
     """A signed-in browser. `text` is the value of its cookie."""
 
     text: str = field(repr=False)
     person: Person
     session: Session
+
+
+_NO_DEVICE: Final = Device()
 
 
 class SignIn:
@@ -53,64 +195,95 @@ class SignIn:
         hasher: SecretHasher,
         *,
         monotonic: Callable[[], float] = time.monotonic,
+        attempts: Attempts | None = None,
+        secret: bytes | None = None,
+        most_waiting: int = MOST_WAITING,
+        means: SignInMeans | None = None,
     ) -> None:
-        self._people, self._clocks, self._hasher = people, clocks, hasher
-        self._attempts, self._monotonic, self._waiting = Attempts(), monotonic, 0
-        self._secret = secrets.token_bytes(RANDOM_BYTES)
+        """Several processes that serve one place have `attempts` and the `secret` of marks in common. Without `means`
+        there are no second factors."""
+        self.means = means
+        self.people, self.clocks, self.hasher = people, clocks, hasher
+        self._attempts, self._monotonic, self._waiting = Attempts() if attempts is None else attempts, monotonic, 0
+        self._secret, self._most_waiting = secret or secrets.token_bytes(RANDOM_BYTES), most_waiting
 
     @property
     def is_prompt(self) -> bool:
         """Whether `current` may be asked on an event loop."""
-        return self._people.prompt
+        return self.people.prompt
 
     def current(self, text: str) -> SignedIn | None:
         """The session of a cookie, if it is valid. Not on an event loop unless `is_prompt`."""
-        found = find_signed_in(text, self._people, self._now)
+        found = find_signed_in(text, self.people, self._now)
         return None if found is None else SignedIn(text, *found)
 
-    async def with_password(self, name: str, password: str, network: str, *, mark: str | None = None) -> SignedIn:
-        """Sign in with a password. `network` is the logged part of the client's address; `mark` is the one that the
-        browser got at an earlier sign-in. Raises `BadSignIn` or `TooManyGuesses`."""
-        person = await self._check_password(name, password, self._subjects(name, network, mark))
-        return await self._ask(lambda: self._open_session(person))
+    async def with_password(
+        self, name: str, password: str, network: str, *, mark: str | None = None, browser: str = ""
+    ) -> SignedIn:
+        """Sign in with a password. `name` may be the e-mail address. `network` is the logged part of the client's
+        address; `mark` is the one that the browser got at an earlier sign-in. Raises `BadSignIn` or
+        `TooManyGuesses`."""
+        return await self.admit(await self._identify(name, password, network, mark), Device(network, browser))
 
     def mark(self, name: str) -> str:
         """A mark for the browser of a signed-in person, who with it is not locked out by the guesses of others. It
-        reveals nothing, and is valid until this process ends."""
-        return hmac.digest(self._secret, _fold(name).encode(), "sha256").hex()[:40]
+        reveals nothing, and is valid until this server ends."""
+        return hmac.digest(self._secret, fold_name(name).encode(errors="replace"), "sha256").hex()[:40]
 
-    async def _check_password(self, name: str, password: str, subjects: _Subjects) -> Person:
-        self._begin(subjects)
+    async def _identify(self, name: str, password: str, network: str, mark: str | None) -> Person:
         with self._hashing_slot():  # slow look-ups are bounded with it
-            person = await self._ask(lambda: self._people.find(name))
-            kept = None if person is None else person.password_hash
-            good = await self._hasher.agrees(kept, password[:1000])
+            person = await self.ask(lambda: find_by_sign_in(name, self.people))
+            # By the name of the person, however they were called: an address gives no second share of guesses.
+            return await self._compare(person, password, self._subjects(person.name if person else name, network, mark))
+
+    async def _compare(self, person: Person | None, password: str, subjects: _Subjects) -> Person:
+        """The person, if that is their password; for none it takes as long. To be called with a slot for hashing."""
+        self._begin(subjects)
+        good = await self.hasher.agrees(None if person is None else person.password_hash, password[:1000])
+        if not good or person is None or person.disabled is not None:
+            raise BadSignIn()
         # Read again: if the password was changed while it was compared, the old one must not sign in.
-        now = await self._ask(lambda: self._people.find(name))
-        if not good or person is None or person.disabled is not None or now != person:
+        if await self.ask(lambda: self.people.find(person.name)) != person:
             raise BadSignIn()
         self._note_success(subjects)
         return person
 
     async def of_link(self, secret: str) -> Person:
         """The person whom a link would sign in; the link stays valid. Raises `BadSignIn`."""
-        return await self._ask(lambda: person_of_link(secret, self._people, self._now))
+        return await self.ask(lambda: person_of_link(secret, self.people, self._now))
 
-    async def with_link(self, secret: str) -> SignedIn:
-        return await self._ask(lambda: self._open_session(use_link(secret, self._people, self._now)))
+    async def with_link(self, secret: str, device: Device = _NO_DEVICE) -> SignedIn:
+        return await self.admit(await self.ask(lambda: use_link(secret, self.people, self._now)), device)
+
+    def sessions_of(self, signed: SignedIn) -> tuple[Session, ...]:
+        """The sessions of a person that are not over, the latest first. Not on an event loop unless `is_prompt`."""
+        now = self._now
+        return tuple(one for one in self.people.sessions_of(signed.person.name) if one.expires > now)
+
+    async def end_sessions(self, signed: SignedIn, identity: str | None) -> bool:
+        """End one other session of the same person, or all but their own; whether there was one."""
+        ended = [
+            one
+            for one in await self.ask(lambda: self.sessions_of(signed))
+            if one.digest != signed.session.digest and identity in {None, one.id}
+        ]
+        for one in ended:
+            await self.ask(lambda one=one: self.people.end_session(one.digest))  # type: ignore[misc]
+        return bool(ended)
 
     async def sign_out(self, signed: SignedIn) -> None:
-        await self._ask(lambda: self._people.end_session(signed.session.digest))
+        await self.ask(lambda: self.people.end_session(signed.session.digest))
 
     async def change_password(self, signed: SignedIn, current: str, new: str) -> SignedIn:
         """Change the password. All sessions of the old one end; the caller gets a new session."""
         person, subjects = signed.person, (("session", signed.session.digest.hex()),)
         check_password(new, person.name)
         if person.password_hash is not None:
-            await self._check_password(person.name, current, subjects)
+            with self._hashing_slot():
+                await self._compare(person, current, subjects)
         self._begin(subjects)  # not a guess, but hashing is costly
         with self._hashing_slot():
-            hashed = await self._hasher.hash(new)
+            hashed = await self.hasher.hash(new)
         self._note_success(subjects)
 
         def change(now: Person) -> Person:
@@ -119,19 +292,65 @@ class SignIn:
             return replace(now, password_hash=hashed)
 
         def changed() -> SignedIn:
-            changed = self._people.change(person.name, change)
-            self._people.end_sessions_of(person.name)
-            return self._open_session(changed)
+            changed = self.people.change(person.name, change)
+            self.people.end_sessions_of(person.name)
+            return self._open_session(changed, Device(signed.session.network, signed.session.browser))
 
-        return await self._ask(changed)
+        return await self.ask(changed)
 
-    async def _ask(self, call: Callable[[], T]) -> T:
-        return await ask(self._people, call)
+    async def ask(self, call: Callable[[], T]) -> T:
+        """Make a call of the store of people, as promptly as that is."""
+        return await ask(self.people, call)
+
+    async def hash(self, secret: str) -> str:
+        """Hash a password that is chosen, if not too many wait."""
+        with self._hashing_slot():
+            return await self.hasher.hash(secret)
+
+    async def admit(self, person: Person, device: Device) -> SignedIn:
+        """Sign in a person who has proved who they are. `CodeNeeded` if they have a second factor."""
+        means = self.means
+        factor = None if means is None else await self.ask(lambda: means.find_factor(person.name))
+        if factor is None or factor.confirmed is None:
+            return await self.ask(lambda: self._open_session(person, device))
+        now = self._now
+        secret, link = new_link(
+            secrets.token_bytes(RANDOM_BYTES), person, now, LinkUse.SECOND_FACTOR, seconds=CODE_SECONDS
+        )
+        await self.ask(lambda: self.people.sweep(now))
+        await self.ask(lambda: self.people.add_link(link))
+        raise CodeNeeded(secret)
+
+    async def with_code(self, secret: str, code: str, device: Device) -> SignedIn:
+        """Sign in a person who has proved who they are, with the secret of `CodeNeeded` and a code of their second
+        factor. Raises `BadSignIn` or `TooManyGuesses`; the secret stays valid for another try."""
+        person = await self.ask(lambda: person_of_link(secret, self.people, self._now, LinkUse.SECOND_FACTOR))
+        await self.check_code(person, code, lambda factor: factor)
+        return await self.ask(
+            lambda: self._open_session(use_link(secret, self.people, self._now, LinkUse.SECOND_FACTOR), device)
+        )
+
+    async def check_code(self, person: Person, code: str, then: Callable[[SecondFactor], SecondFactor | None]) -> None:
+        """Use a code of a person's second factor, and keep what `then` makes of the factor. Guesses are slowed down, by
+        the person alone: who can guess has their password, or their session."""
+        means, now, subjects = self.means, self._now, (("code", fold_name(person.name)),)
+        self._begin(subjects)
+
+        def make(factor: SecondFactor | None) -> SecondFactor | None:
+            left = None if factor is None else use_code(factor, code, now)
+            if left is None:
+                raise BadSignIn()
+            return then(left)
+
+        if means is None:
+            raise BadSignIn()
+        await self.ask(lambda: means.change_factor(person.name, make))
+        self._note_success(subjects)
 
     @contextmanager
     def _hashing_slot(self) -> Iterator[None]:
         """Bound the passwords that wait: guesses from many networks delay other sign-ins by this much at most."""
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= self._most_waiting:
             raise TooManyGuesses(retry_after=1)
         self._waiting += 1
         try:
@@ -142,7 +361,7 @@ class SignIn:
     def _subjects(self, name: str, network: str, mark: str | None) -> _Subjects:
         """The subjects by which attempts are counted: the name tried and the network that tries. Those of a browser
         with which the same person has signed in before are counted separately."""
-        name = _fold(name)
+        name = fold_name(name)[:100]
         if mark is not None and hmac.compare_digest(mark.encode(), self.mark(name).encode()):
             return (("marked", name),)
         return ("name", name), ("network", network)
@@ -152,25 +371,24 @@ class SignIn:
             self._attempts.note_success(subject)
 
     def _begin(self, subjects: _Subjects) -> None:
-        now = self._monotonic()
-        wait = max(self._attempts.wait(subject, now) for subject in subjects)
-        if wait > 0:
-            raise TooManyGuesses(retry_after=int(wait) + 1)
-        for subject in subjects:
-            self._attempts.begin(subject, now)
+        with self._attempts.alone():
+            now = self._monotonic()
+            wait = max(self._attempts.wait(subject, now) for subject in subjects)
+            if wait > 0:
+                raise TooManyGuesses(retry_after=int(wait) + 1)
+            for subject in subjects:
+                self._attempts.begin(subject, now)
 
-    def _open_session(self, person: Person) -> SignedIn:
+    def _open_session(self, person: Person, device: Device) -> SignedIn:
         """Open a session with a new secret, so that a cookie planted before the sign-in is worthless."""
         now = self._now
-        self._people.sweep(now)
-        text, session = new_session(secrets.token_bytes(RANDOM_BYTES), person, now)
-        self._people.open_session(session)
+        self.people.sweep(now)
+        text, session = new_session(
+            secrets.token_bytes(RANDOM_BYTES), person, now, network=device.network, browser=device.browser
+        )
+        self.people.open_session(session)
         return SignedIn(text, person, session)
 
     @property
     def _now(self) -> Instant:
-        return self._clocks.read().wall
-
-
-def _fold(name: str) -> str:
-    return name.casefold()[:100]
+        return self.clocks.read().wall

@@ -15,18 +15,17 @@ from threading import Event
 from typing import Final
 
 from ibi.archive import life_cycle
-from ibi.archive.copies import CopyRules, NotTheOriginal, WrongObject
+from ibi.archive.copies import CopyRules, NotTheOriginal, WrongObject, check_original
 from ibi.archive.errors import LabelTaken
 from ibi.archive.related_items import find_labelled
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.model.account import COMMAND, Actor
-from ibi.model.audit import AuditEntry
+from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.content import Bytes, Change, Copy, Keep, Move, Source
+from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.item_object_record import ItemObjectRecord
 from ibi.origin import Origin
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentChanged, ContentExists, OnBytes
@@ -46,7 +45,8 @@ from ibi.ports.copies import (
 from ibi.services.copies.judging import OWE_NOTHING, CopyJudge, IsOwed, PreparedCopy
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.item_object import DOC
-from ibi.services.items.item_repository import ItemRepository, PendingItem, StoredItem, name_of
+from ibi.services.items.item_reader import StoredItem, name_of
+from ibi.services.items.item_repository import ItemRepository, PendingItem
 from ibi.vocabulary import State
 
 STEPS: Final = (*kept_items.STEPS, *kept_items.REMOVAL_STEPS)
@@ -139,6 +139,16 @@ class Copying:
             except (NotTheOriginal, SourceGone, SourceCut) as error:
                 failure = failure or error
         raise failure or NoSource(label=str(label), reason="no resolver is asked, and no Archive was named")
+
+    def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
+        """The address of the Archive that keeps the Original, as the resolver says, and what that one says of it."""
+        if self._find_source is None:
+            raise NoSource(label=str(label), reason="no resolver is asked")
+        with self.opened(self._find_source(label), token) as archive:
+            record = self._persist(lambda: archive.read_object(label))
+            self._rules.check_record(label, record, archive.url, is_on_loopback=archive.is_on_loopback)
+            check_original(label, record, archive.url)
+            return archive.url, record
 
     def _places(self, label: Label, source: str | None) -> Iterator[str]:
         """The Archives to ask, one after the other."""

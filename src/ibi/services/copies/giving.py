@@ -14,16 +14,16 @@ from ibi.archive.related_items import find_labelled
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import KeptVersion
+from ibi.model.copies import ItemObjectRecord
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item
-from ibi.model.item_object_record import ItemObjectRecord
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.item_object import DOC, ITEM, LOCAL, is_other, is_transferred
-from ibi.services.items.item_repository import name_of
+from ibi.services.items.item_reader import name_of
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 

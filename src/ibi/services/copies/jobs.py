@@ -17,7 +17,7 @@ import structlog
 from ibi.errors import IbiError
 from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope
-from ibi.model.copy_job import CopyJob, ItemOutcome, JobItem
+from ibi.model.copies import CopyJob, ItemOutcome, JobItem
 from ibi.ports.copies import CopyJobs, CopyStaging, CopyStopped, WantedCopies
 from ibi.services.copies.copying import Brought, Copying
 from ibi.services.copies.many import bring_many

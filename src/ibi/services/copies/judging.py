@@ -36,16 +36,16 @@ from ibi.federation.provenance import (
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import KeptObject, TakenFile
+from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.item_object_record import ItemObjectRecord
 from ibi.model.transfer import Transfer
 from ibi.origin import Origin
 from ibi.ports.content import ContentMissing
 from ibi.ports.copies import ItemSource
-from ibi.services.items.errors import ItemTransferred
-from ibi.services.items.item_object import DOC, ITEM, is_other
-from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
+from ibi.services.items.item_object import DOC, ITEM, ItemTransferred, is_other
+from ibi.services.items.item_reader import StoredItem, name_of
+from ibi.services.items.item_repository import ItemRepository
 from ibi.signing import PublicKey
 from ibi.vocabulary import ArchiveProtocol, State
 

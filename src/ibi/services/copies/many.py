@@ -13,7 +13,7 @@ from typing import Final
 
 from ibi.errors import IbiError
 from ibi.label import Label
-from ibi.model.item_object_record import ItemObjectRecord
+from ibi.model.copies import ItemObjectRecord
 from ibi.ports.content import OnBytes
 from ibi.ports.copies import CopyStopped, ItemSource
 from ibi.services.copies.copying import Brought, Copying

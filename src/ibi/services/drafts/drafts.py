@@ -1,10 +1,7 @@
 """Drafts of items: made, filled over days and restarts, published once.
 
 A draft belongs to the depositor who began it; librarians see all. Publication is done by `ibi.services.items.deposits`:
-a draft only collects its input. The labels of a new item are written into its draft before anything is published under
-them, so that a publication requested twice, because its answer was lost or its server died, makes one item.
-
-An update is known by what it made of the item, so that a second attempt ends where the first one did.
+a draft only collects its input.
 """
 
 from __future__ import annotations
@@ -12,171 +9,41 @@ from __future__ import annotations
 import secrets
 import time
 from base64 import b32encode
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from itertools import chain, islice
 from threading import Lock, Thread
 from typing import Final
 
-from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem, is_published_already
-from ibi.archive.errors import KeyReused
+from ibi.accounts.rights import Belonging, ItemAct, may
+from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem
 from ibi.archive.life_cycle import Act, require
-from ibi.archive.related_items import find_forms
+from ibi.archive.reviews import ReviewNeeded, UnderReview
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.label import Label
+from ibi.label import Label, parse
 from ibi.messages.label_forms import LabelForms
-from ibi.model.content import Keep, Move, Sent, Source
+from ibi.model.account import Scope
 from ibi.model.draft_record import Description, DraftRecord, Publication
-from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.metadata_dates import check_dates
+from ibi.model.metadata import check_dates
+from ibi.model.review import ReviewState
 from ibi.ports.clocks import Clocks, LabelMinter
-from ibi.ports.drafts import DraftStore, Uploaded
-from ibi.ports.errors import DiskFull, StorageError, refused_for_room
-from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
+from ibi.ports.drafts import DraftStore
+from ibi.ports.errors import StorageError
+from ibi.ports.reviews import ReviewStore
+from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftSummary, DraftView
+from ibi.services.drafts.publishing import DraftPublishing
+from ibi.services.drafts.reviews import ReviewNews, Reviews, Submitted
 from ibi.services.drafts.uploads import DraftUploads
-from ibi.services.drafts.whole_deposits import Published, WholeDeposits, first_deposit
-from ibi.services.items.deposits import Deposits
-from ibi.services.items.item_repository import ItemRepository, name_of
-
-
-@dataclass(frozen=True, slots=True)
-class _LabelsOnce:
-    """The port `LabelMinter` for one draft: what it got first is noted, and it gets no others."""
-
-    labels: LabelMinter
-    reserved: LabelForms | None
-    note: Callable[[LabelForms], None]
-
-    def reserve(self, key: str | None = None) -> LabelForms:
-        if self.reserved is not None:
-            return self.reserved
-        forms = self.labels.reserve(key)
-        self.note(forms)
-        return forms
-
-
-@dataclass(frozen=True, slots=True)
-class DraftPublishing:
-    """Publishes drafts, for the holder of the draft's lock. `service` is the Archive's own item."""
-
-    files: DraftStore
-    kept: ItemRepository
-    clocks: Clocks
-    service: LabelForms | None = None
-
-    def publish(
-        self,
-        record: DraftRecord,
-        files: tuple[File, ...],
-        who: Depositor,
-        labels: LabelMinter,
-        key: str | None,
-        message: str | None,
-    ) -> Publication:
-        """What the draft with these files became. `DiskFull`, and nothing changed, if there was no room for it."""
-        sources = _sources(files, self.files.uploads(record.id))
-        with _told_if_full():
-            if record.labels is not None:
-                return self._updated(record, record.labels, files, sources, who, message or "Updated")
-            once = _LabelsOnce(labels, record.reserved, self._noting(record))
-            return self._deposited(record, files, sources, who, once, key or record.id, message or "Deposited")
-
-    def _deposited(
-        self,
-        record: DraftRecord,
-        files: tuple[File, ...],
-        sources: Mapping[str, Source],
-        who: Depositor,
-        labels: _LabelsOnce,
-        key: str,
-        message: str,
-    ) -> Publication:
-        if record.reserved is not None and (known := self._known(record.reserved)) is not None:
-            return known
-        deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
-        draft = record.description.draft(files)
-        try:
-            item = deposits.deposit(draft, sources, who.name, message, key=key, owner=record.owner)
-        except (StorageError, KeyReused):
-            raise
-        except IbiError:
-            # What was published with this key before may be the very reason: there is no second next edition.
-            first = None if key == record.id else first_deposit(deposits, labels, key, draft, sources)
-            if first is None:
-                raise
-            item = first
-        return Publication(item.labels, item.version)
-
-    def _updated(
-        self,
-        record: DraftRecord,
-        labels: LabelForms,
-        files: tuple[File, ...],
-        sources: Mapping[str, Source],
-        who: Depositor,
-        message: str,
-    ) -> Publication:
-        # As its object has it, not the catalogue: what is judged here must not change until it is written.
-        before = self.kept.read(name_of(self.kept.find(labels.labels[0])))
-        item = before.item
-        draft = record.description.draft(files, item.labels)
-        if is_published_already(item, record, draft):
-            return Publication(item.labels, item.version)
-        updated = self.changes_of(who).update(item.rep, draft, sources, who.name, message, head=before.head)
-        return Publication(
-            updated.item.labels, updated.item.version, tuple(warning.path for warning in updated.warnings)
-        )
-
-    def changes_of(self, who: Depositor) -> Deposits:
-        """Changes of published items, as far as the depositor may make them."""
-        return Deposits(self.kept, _NO_LABELS, self.clocks, service=self.service, actor=who.actor)
-
-    def _known(self, labels: LabelForms) -> Publication | None:
-        item = find_forms(self.kept.catalog, labels)
-        return None if item is None else Publication(item.labels, item.version)
-
-    def _noting(self, record: DraftRecord) -> Callable[[LabelForms], None]:
-        def note(forms: LabelForms) -> None:
-            # Of a key that was used before, the item is there: the draft may become another one, with another key.
-            if self._known(forms) is None:
-                self.files.write(replace(record, reserved=forms))
-
-        return note
-
-
-class _NoMinter:
-    def reserve(self, key: str | None = None) -> LabelForms:
-        raise AssertionError("an update takes no label")
-
-
-_NO_LABELS = _NoMinter()
-
-
-def _sources(files: tuple[File, ...], uploads: Mapping[str, Uploaded]) -> dict[str, Source]:
-    """Where the bytes of each file are; those that were sent are moved, not copied."""
-    return {file.path: _source(file, uploads.get(file.path)) for file in files}
-
-
-def _source(file: File, uploaded: Uploaded | None) -> Source:
-    if uploaded is None:
-        return Keep(file.path)
-    return Move(uploaded.place, Sent(file.path, file.sha512, uploaded.seal))
-
-
-@contextmanager
-def _told_if_full() -> Iterator[None]:
-    try:
-        yield
-    except StorageError as error:
-        if refused_for_room(error):
-            raise DiskFull() from error
-        raise
-
+from ibi.services.drafts.views import DraftViews
+from ibi.services.drafts.whole_deposits import Published, WholeDeposits
+from ibi.services.items.item_repository import ItemRepository
 
 _BETWEEN_SWEEPS: Final = 3600.0
+_MOST_OWN: Final = 1000
+"""Drafts of one depositor that are looked at for a list; a quota allows far less."""
 
 
 Check = Callable[[DraftView], None]
@@ -204,15 +71,21 @@ class Drafts:
         *,
         service: LabelForms | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        reviews: ReviewStore | None = None,
+        is_reviewed: bool = False,
+        news: ReviewNews | None = None,
     ) -> None:
-        self.rules = rules
+        """If it `is_reviewed` what depositors publish, `reviews` keep what waits; `news` are told of each step."""
+        self.rules, self.is_reviewed = rules, is_reviewed and reviews is not None
         self._files, self._kept, self._clocks = files, kept, clocks
-        self._views = DraftViews(files, clocks, rules, service)
-        self._ledger = DraftLedger(files, rules, clocks, monotonic)
+        self._views = DraftViews(files, clocks, rules, service, reviews)
+        self._ledger = DraftLedger(files, rules, clocks, monotonic, self._views.is_waiting)
         self._publishing = DraftPublishing(files, kept, clocks, service)
+        find_made = self._publishing.find_made
+        self.reviews = None if reviews is None else Reviews(reviews, self._views, kept, clocks, find_made, news=news)
         self._monotonic, self._swept, self._sweeping = monotonic, monotonic(), Lock()
         self.uploads: Final = DraftUploads(files, self._views, self._ledger)
-        self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service)
+        self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service, self.must_submit)
 
     def begin(self, who: Depositor, description: Description) -> DraftView:
         """Begin a draft of a new item."""
@@ -255,6 +128,12 @@ class Drafts:
         """Unpublished drafts in the order of their ids, at most `most`."""
         return tuple(self._views.view(record) for record in islice(self._views.open_records(who, after), most))
 
+    def list_own(self, who: Depositor, most: int = 100) -> tuple[DraftSummary, ...]:
+        """The depositor's own unpublished drafts, even if they may see all; those that were changed last come first."""
+        own = replace(who, scope=Scope.DEPOSIT)
+        found = (self._views.summary(record) for record in islice(self._views.open_records(own), _MOST_OWN))
+        return tuple(sorted(found, key=lambda each: each.changed, reverse=True)[:most])
+
     def holding(self, who: Depositor) -> Holding:
         """What counts for the depositor's quota: their own drafts, even if they may see all."""
         return self._ledger.holding(who.owner)
@@ -286,12 +165,27 @@ class Drafts:
             self._files.write(replace(record, description=description))
             return self.find(who, draft)
 
+    def reserve_labels(self, who: Depositor, draft: str, labels: LabelMinter) -> DraftView:
+        """Have the labels of a new item chosen before it is published: from then on it gets no others. A draft that
+        changes an item has the labels of that."""
+        self._views.open_record(who, draft)
+        with self._files.alone_on(draft):
+            record = self._views.open_record(who, draft)
+            if record.labels is None and record.reserved is None:
+                # Under the key of the draft: a crash before it is written gives the same labels the next time.
+                record = replace(record, reserved=labels.reserve(record.id))
+                self._files.write(record)
+            return self._views.view(record)
+
     def discard(self, who: Depositor, draft: str, check: Check = _no_conditions) -> None:
         if self._views.record(who, draft).publication is not None:
             self._remove(draft, self.find(who, draft), check)
             return
         with self._files.alone_on(draft):
-            self._remove(draft, self.find(who, draft), check)
+            view = self.find(who, draft)
+            if view.is_waiting:
+                raise UnderReview(draft=draft)
+            self._remove(draft, view, check)
 
     def _remove(self, draft: str, view: DraftView, check: Check) -> None:
         check(view)
@@ -309,7 +203,7 @@ class Drafts:
         check: Check = _no_conditions,
     ) -> Published:
         """Publish the draft and return its item; the same item if it was published before. With a `key`, the item of
-        the draft that was first published with it."""
+        the draft that was first published with it. `ReviewNeeded` if a librarian has to look at it first."""
         publication = self._views.record(who, draft).publication
         if publication is None:
             try:
@@ -327,12 +221,51 @@ class Drafts:
         view = self.find(who, draft)
         if view.record.publication is not None:
             return view.record.publication
+        if self.must_submit(who, view.record):
+            raise ReviewNeeded(draft=draft)
         check(view)
-        publication = self._publishing.publish(view.record, view.files, who, labels, key, message)
+        publication = self._publishing.publish(
+            view.record, view.files, who, labels, key, message, is_reviewed=view.is_waiting
+        )
+        if self.reviews is not None:
+            with suppress(StorageError):  # it is seen later that it is published
+                self.reviews.note_published(who, draft, publication)
         with suppress(StorageError):  # the next attempt will find that it is published
             self._files.conclude(replace(view.record, publication=publication, kept=()))
         self._ledger.forget(draft)
         return publication
+
+    def must_submit(self, who: Depositor, record: DraftRecord | None = None) -> bool:
+        """Whether a librarian has to look at the draft, or at what is deposited whole, before it is published."""
+        owned = Belonging("", who.owner) if record is None else self._views.belonging(record)
+        return self.is_reviewed and not may(who.actor, ItemAct.PUBLISH, owned)
+
+    def publish_or_submit(
+        self,
+        who: Depositor,
+        draft: str,
+        labels: LabelMinter,
+        *,
+        key: str | None = None,
+        message: str | None = None,
+        check: Check = _no_conditions,
+    ) -> Published | Submitted:
+        """Publish the draft, or have it wait for review if a librarian has to look at it first."""
+        try:
+            return self.publish(who, draft, labels, key=key, message=message, check=check)
+        except ReviewNeeded:
+            assert self.reviews is not None  # they are what is needed
+        submitted = self.reviews.submit(
+            who, draft, self._publishing.check_publishable, key=key, text=message or "", check=check
+        )
+        review = submitted.review
+        if review.draft == draft:
+            return submitted
+        self.discard(who, draft)  # the same was sent before, with this key
+        if review.state is ReviewState.PUBLISHED and review.label is not None:
+            item = self._kept.find(parse(review.label))
+            return Published(item, Publication(item.labels, item.version))
+        return Submitted(review, self.find(who, review.draft))
 
     def _result(self, publication: Publication) -> Published:
         return Published(self._kept.find(publication.labels.labels[0]), publication)
@@ -342,6 +275,9 @@ class Drafts:
     def sweep(self) -> int:
         """Remove abandoned drafts and the remains of crashes; return the number of drafts removed."""
         self._files.sweep_removed()
+        if self.reviews is not None:
+            with suppress(StorageError):
+                self.reviews.settle_all()
         swept = sum(self._remove_stale(draft) for draft in chain(self._files.ids(), self._files.published_ids()))
         self._ledger.look()
         return swept

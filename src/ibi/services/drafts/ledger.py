@@ -21,27 +21,22 @@ from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.drafts import (
     DiskNearlyFull,
-    DraftPublished,
     DraftRules,
     DraftShareUsed,
     DraftsTooLarge,
     Holding,
     TooManyDrafts,
-    UnknownDraft,
-    together,
 )
 from ibi.instant import Instant
-from ibi.messages.label_forms import LabelForms
 from ibi.model.account import Actor, Scope
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
-from ibi.model.item import name_one_item
+from ibi.model.review import ReviewState
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore, IncomingFile
-from ibi.ports.errors import DiskFull, DraftDamaged, StorageError
+from ibi.ports.errors import DiskFull, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,57 +64,25 @@ class DraftView:
     changed: Instant
     size: int = 0
     """Bytes that were sent for it, without those of the item that it changes."""
+    review: ReviewState | None = None
+    """How its review stands; None if it was never submitted."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for review, and so does not change."""
+        return self.review is ReviewState.SUBMITTED
 
 
 @dataclass(frozen=True, slots=True)
-class DraftViews:
-    """Reads drafts for a depositor. Calls block, from any thread. `service` is the Archive's own item."""
+class DraftSummary:
+    """A draft in a list: without its files, of which there may be thousands."""
 
-    files: DraftStore
-    clocks: Clocks
-    rules: DraftRules
-    service: LabelForms | None = None
-
-    def record(self, who: Depositor, draft: str) -> DraftRecord:
-        """The record; `UnknownDraft` also for drafts of other depositors, so that their existence is not revealed."""
-        record = self.files.read(draft)
-        if record is None or not self._may_see(who, record) or self.is_stale(draft):
-            raise UnknownDraft(draft=draft[:40])
-        return record
-
-    def open_record(self, who: Depositor, draft: str) -> DraftRecord:
-        """The record of a draft that can still be changed; otherwise `DraftPublished`."""
-        record = self.record(who, draft)
-        if record.publication is not None:
-            raise DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
-        return record
-
-    def open_records(self, who: Depositor, after: str = "") -> Iterator[DraftRecord]:
-        """The records of unpublished drafts, in the order of their ids."""
-        for draft in self.files.ids(after):
-            try:
-                record = self.files.read(draft)
-            except DraftDamaged:
-                continue
-            if record is None or not self._may_see(who, record) or self.is_stale(draft):
-                continue
-            if record.publication is None:
-                yield record
-
-    def view(self, record: DraftRecord) -> DraftView:
-        uploaded = [one.file for one in self.files.uploads(record.id).values()]
-        changed = max(record.created.seconds, self.files.last_change(record.id))
-        size = sum(file.size for file in uploaded)
-        return DraftView(record, together(record.kept, uploaded), Instant(changed), size)
-
-    def is_stale(self, draft: str) -> bool:
-        changed, now = self.files.last_change(draft), self.clocks.read().wall
-        return changed > 0 and self.rules.is_stale(changed, now, done=self.files.is_done(draft))
-
-    def _may_see(self, who: Depositor, record: DraftRecord) -> bool:
-        changed = record.labels
-        is_service = self.service is not None and changed is not None and name_one_item(changed, self.service)
-        return may(who.actor, ItemAct.EDIT_DRAFT, Belonging(record.id, record.owner, is_service=is_service))
+    record: DraftRecord
+    files: int
+    size: int
+    """Bytes that were sent for it, those of files on their way among them."""
+    changed: Instant
+    review: ReviewState | None = None
 
 
 STEP: Final = 16 * 1024 * 1024
@@ -212,8 +175,10 @@ class Share:
         self.is_open = True
 
     def begin(self, incoming: IncomingFile) -> None:
-        """Called before the first byte: from now on the bytes of `incoming` are not counted a second time."""
+        """Called before the first byte: from now on the bytes of `incoming` are not counted a second time, those that
+        came with earlier requests among them."""
         self._incoming = incoming
+        self._announced, self.size = self._announced + incoming.size, self.size + incoming.size
 
     @property
     def name(self) -> str | None:
@@ -230,7 +195,8 @@ class Share:
 
     def settle(self) -> None:
         """The whole file has arrived and belongs to the draft. Called by the holder of the draft's lock."""
-        self._ledger.settle(self, 0 if self._incoming is None else self._incoming.size)
+        if self.is_open:
+            self._ledger.settle(self, 0 if self._incoming is None else self._incoming.size)
 
     def release(self) -> None:
         """The upload has ended and left nothing. Does not wait."""
@@ -246,8 +212,11 @@ class DraftLedger:
         rules: DraftRules,
         clocks: Clocks,
         monotonic: Callable[[], float] = time.monotonic,
+        is_waiting: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        """Drafts that wait for review (`is_waiting`) count, however old they are."""
         self._files, self._rules, self._clocks, self._monotonic = files, rules, clocks, monotonic
+        self._is_waiting = is_waiting
         self._quota = rules.quota
         self._accounts = _Accounts()
         # Weak references: a caller may have been cancelled before it got its reservation, which then no longer counts.
@@ -431,7 +400,7 @@ class DraftLedger:
             self._accounts.drop(draft)
             return
         # Owners no longer see abandoned drafts, and could not discard them, so these do not count.
-        is_stale = self._rules.is_stale(entry.changed, self._clocks.read().wall)
+        is_stale = self._rules.is_stale(entry.changed, self._clocks.read().wall) and not self._is_waiting(draft)
         if entry is not self._accounts.get(draft) or is_stale != entry.is_stale:
             self._accounts.put(draft, entry._replace(is_stale=is_stale))
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ibi.archive.drafts import check_upload, same_name
-from ibi.archive.file_names import check_file_name
+from ibi.archive.drafts import UnknownUpload, UploadOffset, UploadTooLong, check_upload, same_name
 from ibi.model.draft_record import DraftRecord
-from ibi.model.file import File
-from ibi.ports.drafts import DraftStore, IncomingFile
+from ibi.model.file import File, check_file_name
+from ibi.ports.drafts import DraftStore, IncomingFile, PartialUpload
 from ibi.ports.errors import StorageError
-from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftViews, Share
-from ibi.services.items.file_selection import media_type_of
+from ibi.services.drafts.ledger import Depositor, DraftLedger, Share
+from ibi.services.drafts.views import DraftViews
+from ibi.services.items.deposit_parts import media_type_of
 
 _BETWEEN_LOOKS: Final = 32 * 1024 * 1024
 """Bytes of an upload after which the size of the draft's other files is read again."""
@@ -66,6 +66,62 @@ class Upload:
         self._share.release()
 
 
+class ResumedUpload(Upload):
+    """A file that comes in several requests, during one of them. Ends with `finish` or `pause`."""
+
+    def __init__(
+        self,
+        uploads: DraftUploads,
+        who: Depositor,
+        share: Share,
+        others: int,
+        incoming: IncomingFile,
+        partial: PartialUpload,
+    ) -> None:
+        """`others` are the bytes of the other files."""
+        super().__init__(uploads, who, share, others, incoming)
+        self._partial = partial
+
+    @property
+    def path(self) -> str:
+        return self._partial.path
+
+    @property
+    def offset(self) -> int:
+        """Bytes that have come."""
+        return self._incoming.size
+
+    @property
+    def is_whole(self) -> bool:
+        return self._incoming.size == self._partial.length
+
+    def write(self, piece: bytes) -> None:
+        if self._incoming.size + len(piece) > self._partial.length:
+            raise UploadTooLong(path=repr(self._partial.path), length=self._partial.length)
+        super().write(piece)
+
+    def cut(self, offset: int) -> None:
+        """Drop what came after that byte."""
+        self._incoming.cut(offset)
+
+    def pause(self) -> None:
+        """Keep what has come for a later request."""
+        self._incoming.close()
+        self._share.settle()
+
+    def finish_partial(self) -> File:
+        """Make it a file of the draft, durably, once all of it has come."""
+        return self.finish(self._partial.media_type)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialState:
+    """How far a file has come that is sent in several requests."""
+
+    partial: PartialUpload
+    offset: int
+
+
 @dataclass(frozen=True, slots=True)
 class DraftUploads:
     """The uploads of all drafts. Calls block, from any thread."""
@@ -114,6 +170,81 @@ class DraftUploads:
             if kept != record.kept:
                 self.files.write(replace(record, kept=kept))
             return before is not None
+
+    # --- files that come in several requests ---
+
+    def begin_partial(
+        self, who: Depositor, draft: str, path: str, length: int, media_type: str | None = None
+    ) -> PartialUpload:
+        """Announce a file that comes in several requests, if one of this name and length is allowed now."""
+        check_file_name(path)
+        record = self.views.open_record(who, draft)
+        self._file(record, path)
+        number, others = self._count_uploaded(draft, path)
+        self.views.rules.check_room(path, number + len(record.kept), others, length)
+        self.ledger.promise(record.owner, draft, path, length).release()
+        return self.files.begin_partial(draft, path, length, media_type)
+
+    def find_partial(self, who: Depositor, draft: str, upload: str) -> PartialState:
+        """How far it has come. One that is whole, and was not made a file because its server died, is made one now:
+        its sender would send nothing more."""
+        self.check_open(who, draft)
+        partial = self._partial(draft, upload)
+        offset = self.files.partial_size(draft, upload)
+        if offset == partial.length and not self._is_kept(draft, partial):
+            self._finish_whole(who, draft, upload, offset)
+        return PartialState(partial, offset)
+
+    def list_partials(self, who: Depositor, draft: str) -> tuple[PartialState, ...]:
+        """Those that have not become files yet."""
+        self.check_open(who, draft)
+        return tuple(PartialState(each, self.files.partial_size(draft, each.id)) for each in self.files.partials(draft))
+
+    def resume(self, who: Depositor, draft: str, upload: str, offset: int) -> ResumedUpload | None:
+        """Go on with a file at a byte; `UploadOffset` if that is not where it stands. None if it is whole already, and
+        a file of the draft."""
+        record, partial = self.views.open_record(who, draft), self._partial(draft, upload)
+        if offset == partial.length and self._is_kept(draft, partial):
+            return None
+        incoming = self.files.go_on(draft, partial)
+        try:
+            if incoming.size != offset or self._is_kept(draft, partial):
+                raise UploadOffset(
+                    field="Upload-Offset", path=repr(partial.path), found=incoming.size, given=min(offset, 10**18)
+                )
+            share = self.ledger.promise(record.owner, draft, partial.path, partial.length - offset)
+        except BaseException:
+            incoming.close()
+            raise
+        share.begin(incoming)
+        others = self.others(draft, partial.path) - offset
+        return ResumedUpload(self, who, share, others, incoming, partial)
+
+    def drop_partial(self, who: Depositor, draft: str, upload: str) -> None:
+        """Give a file up that comes in several requests; one that is whole stays in the draft."""
+        self.check_open(who, draft)
+        partial = self._partial(draft, upload)
+        with self.files.alone_on(draft):
+            self.files.drop_partial(draft, partial.id)
+            self.ledger.see_anew(draft)
+
+    def _partial(self, draft: str, upload: str) -> PartialUpload:
+        partial = self.files.find_partial(draft, upload)
+        if partial is None:
+            raise UnknownUpload(upload=upload[:40])
+        return partial
+
+    def _is_kept(self, draft: str, partial: PartialUpload) -> bool:
+        kept = self.files.find_upload(draft, partial.path)
+        return kept is not None and kept.place.endswith(f"/{partial.id}")
+
+    def _finish_whole(self, who: Depositor, draft: str, upload: str, length: int) -> None:
+        resumed = self.resume(who, draft, upload, length)
+        if resumed is not None:
+            try:
+                resumed.finish_partial()
+            finally:
+                resumed.pause()
 
     # --- for an upload under way ---
 

@@ -5,26 +5,26 @@ Rules, quotas and errors are those of drafts. Several that come together are kep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
 from ibi.archive.drafts import DraftRules, check_upload
 from ibi.archive.errors import KeyReused
-from ibi.archive.file_names import collision_key
+from ibi.archive.reviews import ReviewNeeded
 from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Bytes, Source
 from ibi.model.draft_record import Description, Publication
 from ibi.model.errors import InvalidFileName
-from ibi.model.file import UNKNOWN_SHA_512, File
+from ibi.model.file import UNKNOWN_SHA_512, File, collision_key
 from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.services.drafts.ledger import Depositor, DraftLedger
+from ibi.services.items.deposit_parts import media_type_of
 from ibi.services.items.deposits import Deposits, NewItem
-from ibi.services.items.file_selection import media_type_of
 from ibi.services.items.item_repository import ItemRepository
 
 MOST_BYTES: Final = 1 << 20
@@ -68,11 +68,15 @@ class WholeDeposits:
     rules: DraftRules
     ledger: DraftLedger
     service: LabelForms | None = None
+    must_submit: Callable[[Depositor], bool] = lambda _: False
+    """Whether a librarian has to look first at what the depositor sends: then it goes through a draft."""
 
     def deposit(
         self, who: Depositor, items: Sequence[WholeItem], labels: LabelBatchMinter
     ) -> list[Published | IbiError]:
         """What became of each item, in their order: published, or refused and not there at all."""
+        if self.must_submit(who):
+            return [ReviewNeeded(draft="what you sent") for _ in items]
         outcomes: dict[int, Item | IbiError] = {}
         wanted: dict[int, NewItem] = {}
         with ExitStack() as coming:

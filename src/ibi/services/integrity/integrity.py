@@ -101,9 +101,17 @@ class Integrity:
 
     def record(self, name: str, problems: Sequence[Problem]) -> None:
         """Record the result of a verification of the item. Blocks."""
-        before = self.ledger.damaged_items().get(name)
-        self.ledger.record(name, problems, int(self._now()))
-        now = self.ledger.damaged_items().get(name)
+        self.record_all([(name, problems)])
+
+    def record_all(self, results: Sequence[tuple[str, Sequence[Problem]]]) -> None:
+        """The same of several items, in one commit. Blocks."""
+        before = self.ledger.damaged_items()
+        self.ledger.record_all(results, int(self._now()))
+        now = self.ledger.damaged_items()
+        for name, _ in results:
+            self._tell_of_new(name, before.get(name), now.get(name))
+
+    def _tell_of_new(self, name: str, before: Verification | None, now: Verification | None) -> None:
         if now is not None:
             known = set() if before is None else {(each.path, each.digest) for each in before.problems}
             digests = frozenset() if before is None else before.digests

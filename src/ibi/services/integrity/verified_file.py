@@ -14,7 +14,6 @@ is requested, the file is read through once for all waiting readers, a few files
 
 from __future__ import annotations
 
-import asyncio
 import errno
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -27,6 +26,7 @@ from ibi.model.content import BLOCK, BlockHasher, Damage, Problem, block_digest,
 from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile
 
 if TYPE_CHECKING:
+    import asyncio
     from hashlib import _Hash
 
 
@@ -281,9 +281,14 @@ class FirstReadingUnderWay(IbiError):
 
 
 class FirstReading:
-    """Reads files through once to learn the digests of their blocks. For one event loop."""
+    """Reads files through once to learn the digests of their blocks. For one event loop.
+
+    `asyncio` is imported where it is used: commands have no event loop, and half of what some of them cost is imports.
+    """
 
     def __init__(self, *, patience: float = _PATIENCE) -> None:
+        import asyncio
+
         self._patience = patience
         self._turn = asyncio.Semaphore(_AT_A_TIME)
         self._under_way: dict[str, asyncio.Task[None]] = {}
@@ -291,6 +296,8 @@ class FirstReading:
     async def learn(self, digest: str, open_file: Callable[[], VerifiedFile]) -> None:
         """Have the digests of the blocks of that content stored. `ContentDamaged` if its digest is wrong,
         `TimeoutError` if it takes too long; the reading then goes on without the reader."""
+        import asyncio
+
         task = self._under_way.get(digest)
         if task is None:
             task = self._under_way[digest] = asyncio.create_task(self._learn(open_file))
@@ -314,6 +321,8 @@ class FirstReading:
 async def _in_thread(work: Callable[[], None]) -> None:
     """Run in a daemon thread, which does not delay the end of the process: it may read for minutes, and leaves nothing
     half done."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 

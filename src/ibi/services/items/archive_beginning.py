@@ -5,33 +5,112 @@ The URL of that item is the Archive's address, and follows it when the Archive m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from secrets import token_bytes
 from typing import Final
 
 from ibi.archive.related_items import find_forms
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.membership import SECRET_BYTES, ArchiveRecord
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.ports.archive_state import ArchiveRecords
+from ibi.ports.clocks import KEY_LIFETIME
+from ibi.ports.content import ContentDamaged
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_object import ITEM, LOCAL
-from ibi.services.items.item_repository import ItemRepository, name_of
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository
 
 _KEY: Final = "the service of this Archive"
 _BEGAN, _MOVED = "The Archive began", "The Archive moved"
 
 
-def begin_archive(deposits: Deposits, records: ArchiveRecords, public_url: str, title: str, who: str) -> ArchiveRecord:
-    """The record of the Archive, which is made if there is none.
+class ArchiveRecordMissing(IbiError):
+    """There is no archive.json, but the item of an Archive that was begun here: {label}. To start would begin another
+    Archive. Put the file back from a backup; without one, `ibi archive init --recover={label}` writes it anew from that
+    item."""
 
-    The label is reserved with a key: after an interruption, or in two processes at once, it is still one item.
+    code = "archive-record-missing"
+
+
+class NoArchiveItem(IbiError):
+    """No item of this store is that of an Archive that was begun here{named}: put archive.json back from a backup."""
+
+    code = "no-archive-item"
+
+
+class SeveralArchiveItems(IbiError):
+    """Several Archives were begun in this store: {labels}. Say which one this is, with `--recover=LABEL`: the one that
+    others know, which is the oldest as a rule."""
+
+    code = "several-archive-items"
+
+
+def begin_archive(
+    deposits: Deposits,
+    kept: ItemRepository,
+    records: ArchiveRecords,
+    now: Instant,
+    *,
+    public_url: str,
+    title: str,
+    who: str,
+) -> ArchiveRecord:
+    """The record of the Archive, which is made if there is none; `ArchiveRecordMissing` if there was one.
+
+    The label is reserved with a key: in two processes at once it is still one item. After an interruption, the item
+    that is there becomes that of the Archive.
     """
     record = records.read()
     if record is not None:
         return record
-    item: Item = deposits.deposit(service_draft(public_url, title), {}, who, _BEGAN, key=_KEY, transferable=False)
+    item = _begun_item(kept, now)
+    if item is None:
+        draft = service_draft(public_url, title)
+        item = deposits.deposit(draft, {}, who, _BEGAN, key=_KEY, transferable=False)
+    return _write_record(records, item)
+
+
+def _begun_item(kept: ItemRepository, now: Instant) -> Item | None:
+    """The item of an Archive whose beginning was interrupted before its record was written, as far as that can be: one
+    that is older had a record."""
+    found = list(archive_items(kept))
+    if any(now.seconds - item.created.seconds > KEY_LIFETIME for item in found):
+        raise ArchiveRecordMissing(label=str(found[0].rep))
+    return found[0] if found else None
+
+
+def recover_record(kept: ItemRepository, records: ArchiveRecords, label: Label | None) -> ArchiveRecord:
+    """Write the record of an Archive anew, from the item by which it was begun: the one that the label names, if there
+    are several. The URL keys that were given out are void."""
+    found = [item for item in archive_items(kept) if label is None or label in item.labels.labels]
+    if not found:
+        raise NoArchiveItem(named="" if label is None else f" ({label})")
+    if len(found) > 1:
+        raise SeveralArchiveItems(labels=", ".join(str(item.rep) for item in found))
+    return _write_record(records, found[0])
+
+
+def archive_items(kept: ItemRepository) -> Iterator[Item]:
+    """The items by which Archives were begun in this store, the oldest first: one, unless its record was lost and
+    another Archive begun."""
+    candidates = (item for item in kept.catalog.items() if not item.transferable and item.target_url is not None)
+    return iter(sorted((item for item in candidates if _began_here(kept, item)), key=lambda item: item.created))
+
+
+def _began_here(kept: ItemRepository, item: Item) -> bool:
+    try:
+        return kept.content.read(name_of(item)).versions[0].change.message == _BEGAN
+    except ContentDamaged:
+        return False
+
+
+def _write_record(records: ArchiveRecords, item: Item) -> ArchiveRecord:
     records.write(ArchiveRecord(item.labels, token_bytes(SECRET_BYTES)))
     written = records.read()
     assert written is not None  # by this process, or by a quicker one

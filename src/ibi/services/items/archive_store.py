@@ -4,13 +4,12 @@ agree, and all that is kept is verified.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
-from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
@@ -18,17 +17,16 @@ from ibi.model.content import Damage, Problem, is_damage
 from ibi.model.item import Item
 from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
-from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, StoreCatalog
-from ibi.ports.audit import AuditLog
-from ibi.ports.catalog import Search
-from ibi.ports.changes import ChangeFeed
-from ibi.ports.content import ContentDamaged, ContentMissing, OnCrc
+from ibi.ports.accounts import AuditLog
+from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, ReadAhead, ReadItem, StoreCatalog
+from ibi.ports.catalog import ChangeFeed, Search
+from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.errors import StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
-from ibi.services.items.errors import ItemTransferred
-from ibi.services.items.item_object import DOC, ITEM, TRANSFERRED
-from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
+from ibi.services.items.item_object import DOC, ITEM, TRANSFERRED, ItemTransferred
+from ibi.services.items.item_reader import StoredItem, name_of
+from ibi.services.items.item_repository import ItemRepository, put_together
 
 STEPS: Final = ("items read in",)
 """Where a crash is tried, beside the steps of each change."""
@@ -69,6 +67,25 @@ class Verified:
     problems: tuple[Problem, ...]
 
 
+VerifyAll = Callable[[Iterable[str], Callable[[int], None] | None], Iterator[Verified]]
+"""Verifies the items of these names, in their order."""
+
+
+def _unread(names: Iterable[str]) -> Iterator[Sequence[ReadItem]]:
+    """Nothing is read ahead."""
+    rest = iter(names)
+    while batch := tuple(islice(rest, _BATCH)):
+        yield [ReadItem(name) for name in batch]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is learned of an item while it is verified."""
+
+    crcs: dict[str, str] = field(default_factory=dict)
+    item: Item | None = None
+
+
 class ArchiveStore(ItemRepository):
     """The items of one Archive, open. Each process opens its own; many may at a time."""
 
@@ -88,14 +105,16 @@ class ArchiveStore(ItemRepository):
         on_item: Callable[[], None] = _ignore,
         on_rebuild: Callable[[int | None], None] = _begin,
         give_up_missing: bool = False,
+        read_ahead: ReadAhead | None = None,
     ) -> None:
         """Finishes what crashed processes have left. A catalogue that lists another state of the store than the present
         one is made to agree with the store, item by item.
 
         `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be, with the number of
         items as far as it is known. `forget_given_out` says that what is known of labels given out may be incomplete;
-        `close` closes all of these. `CatalogDamaged` if the catalogue is that of another store; `StoreIncomplete` if
-        items that there were are not in the store, unless they are to be given up.
+        `close` closes all of these; `read_ahead` reads items where all of them have to be. `CatalogDamaged` if the
+        catalogue is that of another store; `StoreIncomplete` if items that there were are not in the store, unless they
+        are to be given up.
         """
         super().__init__(
             content,
@@ -109,7 +128,7 @@ class ArchiveStore(ItemRepository):
         )
         self._objects, self._listing, self._under_way = content, catalog, journal
         self._forget_given_out, self._close = forget_given_out, close
-        self._gives_up_missing, self._on_rebuild = give_up_missing, on_rebuild
+        self._gives_up_missing, self._on_rebuild, self._read_ahead = give_up_missing, on_rebuild, read_ahead
         self.is_rebuilt = False
         """Whether all items were read to make the catalogue agree with the store."""
         self.swept = self._sweep(on_item)
@@ -227,40 +246,42 @@ class ArchiveStore(ItemRepository):
         With `only_changed`, items that the catalogue has already are not written again: their search index would be
         too, and repeated starts on a full disk would fill it further.
         """
-        rest, looked_at = iter(names), 0
+        looked_at = 0
         unreadable: list[tuple[str, IbiError]] = []
-        while batch := tuple(islice(rest, _BATCH)):
-            with self.locks.hold(*batch):
-                items = []
-                for name in batch:
+        read_ahead = _unread if self._read_ahead is None or only_changed else self._read_ahead
+        for batch in read_ahead(names):
+            with self.locks.hold(*(each.name for each in batch)):
+                # What was changed since it was read is read again: within the lock nothing changes any more.
+                ready = {
+                    each.name: each.prepared
+                    for each in batch
+                    if each.prepared is not None and self._objects.stamp(each.name) == each.stamp
+                }
+                unreadable += put_together(ready, self._listing.put_prepared)
+                items = {}
+                for name in (each.name for each in batch if each.name not in ready):
                     try:
-                        items.append(self.read(name))
+                        stored = self.read(name)
+                        if not only_changed or not self._lists(stored.item):
+                            items[name] = stored
                     except ItemTransferred as gone:
                         self.catalog.depart(gone.transfer, self.content.read(name).head.number)
                     except ContentMissing:
                         pass
                     except (ContentDamaged, InvalidLabel) as error:
                         unreadable.append((name, error))
-                    on_item()
-                unreadable += self._put_all([each for each in items if not only_changed or not self._lists(each.item)])
+                unreadable += put_together(items, self._put_stored)
             self.step("items read in")
             looked_at += len(batch)
+            for _ in batch:
+                on_item()
         return ListingResult(looked_at, unreadable=tuple(unreadable))
 
     def _lists(self, item: Item) -> bool:
         return self.catalog.find(item.rep) == item
 
-    def _put_all(self, stored: list[StoredItem]) -> Iterator[tuple[str, IbiError]]:
-        try:
-            self._listing.put_all([each.item for each in stored], [each.revision for each in stored])
-            return
-        except LabelTaken:
-            pass  # which of them failed shows one by one
-        for each in stored:
-            try:
-                self.catalog.put(each.item, each.revision)
-            except LabelTaken as error:
-                yield name_of(each.item), error
+    def _put_stored(self, stored: Sequence[StoredItem]) -> None:
+        self._listing.put_all([each.item for each in stored], [each.revision for each in stored])
 
     def _forget_missing(self) -> int:
         """Remove items that the store lacks. A damaged one stays listed: only the catalogue knows what it was."""
@@ -287,39 +308,79 @@ class ArchiveStore(ItemRepository):
             return self.catalog.transfer(RepositoryName.parse(name))
         return None
 
-    def verify(self, labels: Iterable[Label] = (), on_bytes: Callable[[int], None] | None = None) -> Iterator[Verified]:
-        """Verify these items, or all. `UnknownItem` for a label that no item here has."""
-        names = [self._name_of_label(label) for label in labels]
-        for name in names or self.content.iterate():
-            yield self.verify_item(name, on_bytes)
-        if names:
+    def verify(
+        self,
+        labels: Iterable[Label] = (),
+        on_bytes: Callable[[int], None] | None = None,
+        *,
+        before: int | None = None,
+        verify_all: VerifyAll | None = None,
+    ) -> Iterator[Verified]:
+        """Verify these items, or all, the least recently verified first; with `before`, none that was found whole at
+        that second or since. `verify_all` verifies many, in other processes perhaps. `UnknownItem` for a label that no
+        item here has."""
+        if names := [self._name_of_label(label) for label in labels]:
+            for name in names:
+                yield self.verify_item(name, on_bytes)
             return
-        for item in self.catalog.items():
-            yield from self._missing(name_of(item))
+        if verify_all is None:
+            yield from (self.verify_item(name, on_bytes) for name in self._names_by_age(before))
+        else:
+            yield from verify_all(self._names_by_age(before), on_bytes)
+        for name in self._unkept_names():
+            if problems := tuple(self._problems(name, None, _Found())):
+                yield Verified(name, problems)
         for stray in self._objects.strays():
             yield Verified(None, (stray,))
 
+    def _names_by_age(self, before: int | None) -> Iterator[str]:
+        """The names of all objects; in their own order where it cannot be recorded when they were verified."""
+        try:
+            assert self.integrity is not None  # a store on a disk has one
+            self.integrity.ledger.expect(self.content.iterate())
+            names = self.integrity.ledger.due(before)
+        except StorageError:
+            yield from self.content.iterate()
+            return
+        for name in names:
+            if self._objects.holds(name):
+                yield name
+            elif not self.is_listed(name):
+                self.integrity.ledger.forget(name)  # it was removed since
+
     def verify_item(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Verified:
         """Verify one item, record the result, and list the item if it can be read again."""
-        crcs: dict[str, str] = {}
-        problems = tuple(self._problems(name, on_bytes, crcs.__setitem__))
+        (verified,) = self.verify_items((name,), on_bytes)
+        return verified
+
+    def verify_items(self, names: Sequence[str], on_bytes: Callable[[int], None] | None = None) -> list[Verified]:
+        """The same of several items; all results are recorded at once."""
+        found = [_Found() for _ in names]
+        results = [(name, tuple(self._problems(name, on_bytes, each))) for name, each in zip(names, found, strict=True)]
+        damaged = {name for name in names if self.integrity is not None and self.integrity.is_damaged(name)}
         if self.integrity is not None:
-            was_damaged = self.integrity.is_damaged(name)
-            self._remember(self.integrity, name, problems)
-            if was_damaged and not problems:
+            self._remember(self.integrity, results)
+        for name, problems in results:
+            if name in damaged and not problems:
                 self.settle(name)
-        told = problems or tuple(self._catalogue_problems(name))
+        return [self._judge(name, problems, each) for (name, problems), each in zip(results, found, strict=True)]
+
+    def _judge(self, name: str, problems: tuple[Problem, ...], found: _Found) -> Verified:
+        told = problems
+        if not problems and (found.item is None or self.catalog.find(found.item.rep) != found.item):
+            told = tuple(self._catalogue_problems(name))
         if not told:
-            self._complete_crcs(name, crcs)
+            self._complete_crcs(name, found.crcs)
         return Verified(name, told)
 
-    def _remember(self, integrity: Integrity, name: str, problems: tuple[Problem, ...]) -> None:
-        """Record the result. On a full disk it is remembered in this process, and verification goes on."""
+    def _remember(self, integrity: Integrity, results: Sequence[tuple[str, tuple[Problem, ...]]]) -> None:
+        """Record the results. On a full disk they are remembered in this process, and verification goes on."""
         try:
-            integrity.record(name, problems)
+            integrity.record_all(results)
         except StorageError:
-            for problem in filter(is_damage, problems):
-                integrity.note(name, problem)
+            for name, problems in results:
+                for problem in filter(is_damage, problems):
+                    integrity.note(name, problem)
 
     def is_listed(self, name: str) -> bool:
         """Whether the catalogue has an item of that name."""
@@ -351,11 +412,9 @@ class ArchiveStore(ItemRepository):
             )
             self.list(replace(stored, item=replace(stored.item, files=files)))
 
-    def _problems(
-        self, name: str, on_bytes: Callable[[int], None] | None, on_crc: OnCrc | None = None
-    ) -> Iterator[Problem]:
+    def _problems(self, name: str, on_bytes: Callable[[int], None] | None, found: _Found) -> Iterator[Problem]:
         try:
-            yield from self.content.verify(name, on_bytes, on_crc)
+            yield from self.content.verify(name, on_bytes, found.crcs.__setitem__)
         except ContentMissing:
             yield Problem(Damage.MISSING, "missing", name, "the catalogue has it, the store has not")
             return
@@ -363,7 +422,7 @@ class ArchiveStore(ItemRepository):
             yield Problem(Damage.UNREADABLE, str(error.parameters["problem"]), name, str(error.parameters["reason"]))
             return
         try:
-            item = self.read(name).item
+            found.item = item = self.read(name).item
         except ItemTransferred as gone:
             if self.catalog.find(gone.transfer.rep) is not None or self.catalog.transfer(gone.transfer.rep) is None:
                 yield Problem(Damage.STRUCTURE, "catalogue", TRANSFERRED, _OTHERWISE)
@@ -381,11 +440,3 @@ class ArchiveStore(ItemRepository):
             item = self.read(name).item
             if self.catalog.find(item.rep) != item:
                 yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)
-
-    def _missing(self, name: str) -> Iterator[Verified]:
-        try:
-            self.content.read(name)
-        except ContentMissing:
-            yield Verified(name, tuple(self._problems(name, None)))
-        except ContentDamaged:
-            pass  # told above

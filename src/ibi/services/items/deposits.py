@@ -23,20 +23,18 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import mail_address, url
-from ibi.model.account import COMMAND, Actor, shown_account
-from ibi.model.audit import AuditEntry
+from ibi.model.account import COMMAND, Actor, AuditEntry, shown_account
 from ibi.model.content import Change, Source, TakenFile
 from ibi.model.item import Draft, Item
-from ibi.model.metadata_dates import check_dates
+from ibi.model.metadata import check_dates
 from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.ports.content import ContentChanged, ContentExists, OnBytes
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
-from ibi.services.items.deposited_files import DepositedFiles
-from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
-from ibi.services.items.other_names import giving_names
-from ibi.services.items.repeated_deposits import require_same
+from ibi.services.items.deposit_parts import DepositedFiles, giving_names, require_same
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository, PendingItem
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
@@ -79,11 +77,17 @@ class Deposits:
     def require(self, act: ItemAct, item: Item) -> None:
         require_right(self._actor, act, Belonging.of(item, self._service, self._now()))
 
-    def require_update(self, item: Item, visibility: Visibility) -> None:
-        """Refuse an update, with this visibility, that the actor may not make."""
+    def require_update(self, item: Item, visibility: Visibility, wanted_by: str | None = None) -> None:
+        """Refuse an update, with this visibility, that the actor may not make. To show more is the matter of its owner,
+        and so may be `wanted_by` that account."""
         self.require(ItemAct.UPDATE, item)
-        if visibility.shows_more_than(item.visibility, self._now()):
+        is_owners_wish = wanted_by is not None and wanted_by == item.owner
+        if visibility.shows_more_than(item.visibility, self._now()) and not is_owners_wish:
             self.require(ItemAct.OPEN, item)
+
+    def check(self, draft: Draft) -> None:
+        """Refuse a new item that could not be deposited; nothing is spent or read for it."""
+        self._checked(self._known(draft))
 
     def deposit(
         self,
@@ -240,14 +244,15 @@ class Deposits:
         *,
         head: int | None = None,
         on_bytes: OnBytes | None = None,
+        wanted_by: str | None = None,
     ) -> Updated:
         """The item with other content; `Keep(path)` among the sources is a file that it has. The warnings name files
         whose persistent paths die. `ContentChanged` if it was changed meanwhile: since its object was at `head`, if the
-        caller gives one."""
+        caller gives one. `wanted_by` is as in `require_update`."""
         name = name_of(self._kept.find(label))
         self._kept.require_whole(name)
         before = self._kept.read(name)
-        self.require_update(before.item, draft.visibility)
+        self.require_update(before.item, draft.visibility, wanted_by)
         if head is not None and before.head != head:
             raise ContentChanged(name=name, expected=head, found=before.head)
         files = DepositedFiles(draft, sources, {file.path: file for file in before.item.files})
@@ -340,11 +345,16 @@ class Deposits:
         held = None if forms is None else find_forms(self._catalog, forms)
         return forms if held is None else held.labels
 
-    def _checked(self, draft: Draft) -> Item:
-        """The item but for its labels. What could not be published is refused before anything is spent or read."""
+    def check_claims(self, draft: Draft) -> None:
+        """Refuse a new item for what it says of others, such as a second next edition, before anything else of it is
+        there."""
         for held in items_claimed(self._catalog, draft):
             self._kept.require_whole(name_of(held))
         check_backlinks(self._catalog, draft, _ANY)
+
+    def _checked(self, draft: Draft) -> Item:
+        """The item but for its labels. What could not be published is refused before anything is spent or read."""
+        self.check_claims(draft)
         check_dates(draft.metadata)
         return life_cycle.publish(draft, _ANY, self._now())
 

@@ -1,13 +1,19 @@
-"""The object that holds an item: its logical files, which are the item's own below `doc/` and its records."""
+"""The object that holds an item: its logical files, which are the item's own below `doc/` and its records; and why an
+item cannot be changed or read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
+from ibi.label import RepositoryName
 from ibi.model.content import Bytes, Derived, KeptObject, Source, TakenFile
 from ibi.model.item import Item
 from ibi.model.item_json import encode_item, encode_local
+from ibi.model.transfer import Transfer
+from ibi.ports.content import ContentMissing
+from ibi.ports.errors import StorageError
 
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
@@ -69,3 +75,41 @@ def is_other(path: str) -> bool:
 def is_transferred(kept: KeptObject) -> bool:
     """Whether the object tells no more than where the item went."""
     return TRANSFERRED in kept.head.files
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+# What keeps an item from being changed or read, beside what content and catalogue refuse themselves.
+
+
+class ChangeUnfinished(StorageError):
+    """{label} is kept as it was asked for, but not everything that speaks of it could be written ({reason}). That is
+    made good with the next change or at the next start: do not repeat the request."""
+
+    code = "change-unfinished"
+
+
+class ItemTransferred(ContentMissing):
+    """{name} has no content here: its Original was given to another Archive."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(name=str(transfer.rep))
+        self.transfer = transfer
+
+
+@contextmanager
+def unfinished_if_refused(item: Item | RepositoryName) -> Iterator[None]:
+    """The item is kept by now: a refusal of the disk must not say that nothing was done."""
+    try:
+        yield
+    except ChangeUnfinished:
+        raise
+    except StorageError as error:
+        raise unfinished(item, error) from error
+
+
+def unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfinished:
+    """In its own words the refusal would say that nothing was done."""
+    known = error.parameters
+    reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
+    return ChangeUnfinished(label=str(item.rep if isinstance(item, Item) else item), reason=reason)

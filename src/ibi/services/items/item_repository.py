@@ -8,43 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from ibi.archive.errors import UnknownItem
+from ibi.archive.errors import LabelTaken, UnknownItem
 from ibi.archive.related_items import find_labelled, have_one_owner, is_declined
 from ibi.errors import IbiError
-from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
-from ibi.model.audit import AuditEntry
-from ibi.model.change import Revision
-from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source
-from ibi.model.errors import InvalidDocument
+from ibi.label import Label
+from ibi.model.account import AuditEntry
+from ibi.model.content import Bytes, Change, Keep, NewObject, Source
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item, encode_local
-from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
+from ibi.model.item_json import encode_local
+from ibi.model.transfer import Transfer, encode_transfer
+from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
-from ibi.ports.audit import AuditLog
 from ibi.ports.catalog import Catalog
-from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing, OnBytes
+from ibi.ports.content import Content, ContentMissing, OnBytes
 from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.backlinks import items_claimed, with_backlink
-from ibi.services.items.errors import ItemTransferred, unfinished, unfinished_if_refused
 from ibi.services.items.item_object import (
     DOC,
-    ITEM,
     LOCAL,
     TRANSFERRED,
+    ItemTransferred,
     LateItem,
     MakeItem,
     is_other,
-    is_transferred,
     object_of,
+    unfinished,
+    unfinished_if_refused,
 )
+from ibi.services.items.item_reader import ItemReader, StoredItem, name_of, stored
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "change done")
@@ -53,11 +50,6 @@ REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "chang
 
 def _pass(step: str) -> None:
     """Default: steps are not watched."""
-
-
-def name_of(item: Item | RepositoryName) -> str:
-    """The name of the object that holds an item."""
-    return str(item.rep if isinstance(item, Item) else item)
 
 
 def _one_by_one(work: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -> Callable[[Job], Result]:
@@ -71,21 +63,18 @@ def _result(outcome: Result | Exception) -> Result:
     return outcome
 
 
-@dataclass(frozen=True, slots=True)
-class StoredItem:
-    """An item, and the version of the object in which it is like this, made at a time."""
-
-    item: Item
-    head: int
-    at: Instant
-
-    @property
-    def revision(self) -> Revision:
-        return Revision(self.head, self.at)
-
-
-def _stored(item: Item, kept: KeptObject) -> StoredItem:
-    return StoredItem(item, kept.head.number, kept.head.change.at)
+def put_together(items: Mapping[str, Job], put: Callable[[Sequence[Job]], object]) -> Iterator[tuple[str, IbiError]]:
+    """Put items by their names, at once; which of them have a label that another item has, and why."""
+    try:
+        put([*items.values()])
+        return
+    except LabelTaken:
+        pass  # which of them failed shows one by one
+    for name, item in items.items():
+        try:
+            put([item])
+        except LabelTaken as error:
+            yield name, error
 
 
 class PendingItem(NamedTuple):
@@ -105,7 +94,7 @@ class PendingItem(NamedTuple):
     """What its object had of that and is not to have any more."""
 
 
-class ItemRepository:
+class ItemRepository(ItemReader):
     """Content and catalogue of one Archive, written in the order that survives a crash."""
 
     def __init__(
@@ -122,7 +111,8 @@ class ItemRepository:
     ) -> None:
         """Without a journal, a crash is not recovered from, and without `batching` each item is added by itself: for
         stores in memory. `integrity` knows which items are damaged, and is told what is found to be."""
-        self.content, self.catalog, self.integrity = content, catalog, integrity
+        super().__init__(content, integrity)
+        self.catalog = catalog
         self.locks = locks
         self.step = on_step
         self._journal = journal
@@ -138,38 +128,10 @@ class ItemRepository:
             raise UnknownItem(label=str(label))
         return item
 
-    def read(self, name: str) -> StoredItem:
-        """The item as its object has it now. `ContentMissing`, which is `ItemTransferred` if all that is left is where
-        it went; `ContentDamaged` if it cannot be read."""
-        try:
-            return self._read(name)
-        except ContentDamaged as error:
-            if self.integrity is not None:
-                self.integrity.note_error(name, error, ITEM)
-            raise
-
-    def _read(self, name: str) -> StoredItem:
-        kept = self.content.read(name)
-        try:
-            return _stored(self._decoded(name, kept), kept)
-        except ContentDamaged:
-            # It may have been purged since.
-            now = self.content.read(name)
-            if now == kept:
-                raise
-            return _stored(self._decoded(name, now), now)
-
     def require_whole(self, name: str) -> None:
         """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
         if self.integrity is not None:
             self.integrity.require_whole(name)
-
-    def open_record(self, name: str, path: str, version: int) -> VerifiedFile:
-        """A record of an item, to be read as a whole."""
-        file = self.content.open(name, path, version)
-        if self.integrity is None:
-            return VerifiedFile(file, name, path, None)
-        return self.integrity.verified_file(file, name, path)
 
     @contextmanager
     def changing(self, *names: str) -> Iterator[None]:
@@ -265,7 +227,7 @@ class ItemRepository:
             for each, late in zip(new, items, strict=True)
         ]
         outcomes = zip(items, self.content.create_all(objects), strict=True)
-        return [made if isinstance(made, Exception) else _stored(late.item, made) for late, made in outcomes]
+        return [made if isinstance(made, Exception) else stored(late.item, made) for late, made in outcomes]
 
     def _listed(self, stored: Sequence[StoredItem]) -> Sequence[Exception | None]:
         """What kept each of them from being listed."""
@@ -286,7 +248,7 @@ class ItemRepository:
         files = {**new.others, **late.object_of(new.files)}
         kept = self.content.create(new.name, files, new.change, on_bytes=on_bytes)
         self.step("content kept")
-        return _stored(late.item, kept)
+        return stored(late.item, kept)
 
     def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
@@ -295,7 +257,7 @@ class ItemRepository:
         files = others | {**new.others, **late.object_of(new.files)}
         kept = self.content.update(new.name, files, new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
-        return _stored(late.item, kept)
+        return stored(late.item, kept)
 
     def annotate(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep a version more in which only what is said of the item is new; the files that it has stay."""
@@ -303,7 +265,7 @@ class ItemRepository:
         name = name_of(item)
         kept = self.content.update(name, self._other_files(name) | object_of(item, files), change, head=head)
         self.step("content kept")
-        return _stored(item, kept)
+        return stored(item, kept)
 
     def annotate_locally(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep a version more in which only what the item is here is new; its files and its `item.json`, which are the
@@ -312,7 +274,7 @@ class ItemRepository:
         files: dict[str, Source] = {path: Keep(path) for path in self.content.read(name).head.files if path != LOCAL}
         kept = self.content.update(name, {**files, LOCAL: Bytes(encode_local(item))}, change, head=head)
         self.step("content kept")
-        return _stored(item, kept)
+        return stored(item, kept)
 
     def forget(self, item: Item) -> None:
         """Remove an item that leaves nothing: a Copy. For the holder of its lock.
@@ -338,7 +300,7 @@ class ItemRepository:
         """Keep the item's records, and nothing of earlier versions."""
         kept = self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
         self.step("content kept")
-        return _stored(item, kept)
+        return stored(item, kept)
 
     def depart(self, transfer: Transfer, change: Change, head: int) -> None:
         """Keep a version more in which nothing is left but where the item went; earlier versions stay in the object.
@@ -392,7 +354,7 @@ class ItemRepository:
                 with unfinished_if_refused(gone.transfer.rep):
                     self.catalog.depart(gone.transfer, kept.head.number)
                 return None
-            self.list(_stored(item, kept))
+            self.list(stored(item, kept))
             return item
 
     def finish(self, name: str) -> Item | None:
@@ -406,31 +368,6 @@ class ItemRepository:
             with self.locks.hold(name_of(held)):
                 self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
         return item
-
-    def _decoded(self, name: str, kept: KeptObject) -> Item:
-        number = kept.head.number
-        if is_transferred(kept):
-            raise ItemTransferred(self._transfer(name, number))
-        try:
-            item = decode_item(self._record(name, ITEM, number), self._record(name, LOCAL, number))
-        except (FileMissing, InvalidDocument) as error:
-            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
-        if name_of(item) != name:
-            raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(item)}")
-        return item
-
-    def _transfer(self, name: str, number: int) -> Transfer:
-        try:
-            transfer = decode_transfer(self._record(name, TRANSFERRED, number))
-        except InvalidDocument as error:
-            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
-        if name_of(transfer.rep) != name:
-            raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(transfer.rep)}")
-        return transfer
-
-    def _record(self, name: str, path: str, version: int) -> bytes:
-        with self.open_record(name, path, version) as record:
-            return record.read_all()
 
 
 def _is_answered_at_once(held: Item, claimant: Item) -> bool:

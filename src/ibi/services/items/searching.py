@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+import time
+from collections.abc import AsyncIterator, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar, cast
@@ -24,6 +25,8 @@ _MOST_BYTES: Final = 48 << 20
 _TIMES: Final = 6
 """How many times larger a description is in memory than as JSON."""
 
+_DAY: Final = 86_400
+
 T = TypeVar("T")
 Key = tuple[Hashable, str, SearchQuery]
 
@@ -38,6 +41,7 @@ class Searching:
     def __init__(self, search: Search, changes: Callable[[], Hashable] | None = None) -> None:
         self._search, self._changes = search, changes
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="search")
+        self._walking = asyncio.Semaphore(1)
         self._under_way: dict[Key, asyncio.Future[Any]] = {}
         self._kept: LruCache[Key, Any] = LruCache(_MOST_KEPT, _MOST_BYTES, keeps_last=True)
 
@@ -53,6 +57,22 @@ class Searching:
         page, facets = await asyncio.gather(self.search(query), self.facets(query))
         return page, facets
 
+    async def walk(self, query: SearchQuery) -> AsyncIterator[SearchPage]:
+        """All pages from that of the query on. They are not kept, and all who read lists to their end take turns: the
+        searches of others come between."""
+        following: SearchQuery | None = query
+        while following is not None:
+            async with self._walking:
+                asked = partial(self._search.search, following)
+                page = await asyncio.get_running_loop().run_in_executor(self._threads, asked)
+            yield page
+            following = following.next_page(page, by_number=False)
+
+    async def suggest(self, query: SearchQuery) -> str | None:
+        """Another text that may have been meant; None if there is none."""
+        (found,) = await self._answer("suggest", query.set, lambda asked: (self._search.suggest(asked),))
+        return found
+
     def close(self) -> None:
         """Let searches under way finish; those that wait are not begun."""
         self._threads.shutdown(cancel_futures=True)
@@ -60,7 +80,8 @@ class Searching:
     async def _answer(self, kind: str, query: SearchQuery, ask: Callable[[SearchQuery], T]) -> T:
         # Read before the search: the result may be newer than this version, and is then only looked up once more.
         version = None if self._changes is None else self._changes()
-        key = version, kind, query
+        # Embargoes end with a day, and nothing in the catalogue changes then.
+        key = (version, int(time.time()) // _DAY), kind, query
         kept: T | None = self._kept.find(key)
         if kept is not None:
             return kept

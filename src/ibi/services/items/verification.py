@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 from typing import Final
@@ -13,13 +13,54 @@ from typing import Final
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.archive.damage_letter import damage_letter
 from ibi.errors import IbiError
 from ibi.model.content import Problem, Verification
 from ibi.ports.errors import StorageError
-from ibi.ports.mailer import Mailer
+from ibi.ports.mailer import Letter, Mailer
+from ibi.safe_text import printable
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.limits import hold_alone
+
+# --- the letter about damage ------------------------------------------------------------------------------------------
+
+_MOST: Final = 50
+"""Items that one letter names."""
+
+_TEXT: Final = """\
+What is kept of {count} of {archive} is damaged:
+
+{items}
+
+What is damaged is not given out, and the items take no new version. Restore the files from a backup
+or from a Copy in another Archive, at the same place below the directory store, then run
+
+  ibi verify LABEL
+
+Until then there is one such letter a day at most, and only if more damage was found.
+"""
+
+
+def damage_letter(to: str, archive: str, damaged: Sequence[Verification]) -> Letter:
+    """`archive` is the address under which readers know it."""
+    count = "1 item" if len(damaged) == 1 else f"{len(damaged)} items"
+    lines = [line for item in damaged[:_MOST] for line in _lines(item)]
+    if len(damaged) > _MOST:
+        lines.append(f"  and {len(damaged) - _MOST} more, named by `ibi archive status`")
+    text = _TEXT.format(count=count, archive=archive, items="\n".join(lines))
+    return Letter(to, f"{count} damaged: {archive}", text)
+
+
+def _lines(item: Verification) -> list[str]:
+    named = [f"    {_line(f'{problem.path}: {problem.reason}')}" for problem in item.problems[:5]]
+    more = [f"    and {len(item.problems) - 5} more"] if len(item.problems) > 5 else []
+    return [f"  {item.name}", *named, *more]
+
+
+def _line(text: str) -> str:
+    """On one line, whatever a path holds."""
+    return printable(text, "\N{REPLACEMENT CHARACTER}")
+
 
 _DAY: Final = 86_400
 _HOUR: Final = 3_600
@@ -75,12 +116,15 @@ class VerificationSchedule:
         mail: DamageMail | None = None,
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.time,
+        hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """Verify everything within `days`, 0 for never; at most `rate` bytes a second, 0 for no bound."""
+        """Verify everything within `days`, 0 for never; at most `rate` bytes a second, 0 for no bound. Of several
+        processes that one does for which `hold` is true."""
         assert store.integrity is not None  # a store on a disk has one
         self._store, self._integrity = store, store.integrity
         self._days, self._rate, self._mail, self._now = days, rate, mail, now
         self._log = log or structlog.get_logger("ibi.integrity")
+        self._hold = hold
         self._stopping, self._found = Event(), Event()
         self._thread: Thread | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -89,11 +133,27 @@ class VerificationSchedule:
         """The item verified last, and when."""
         self._counted = 0
         """The day on which the items of the store were last counted."""
+        self._granted: set[tuple[str, int]] = set()
         self._integrity.watch(self._tell)
 
     @property
     def integrity(self) -> Integrity:
         return self._integrity
+
+    @property
+    def days(self) -> int:
+        """Within how many days everything is verified; 0 for never."""
+        return self._days
+
+    @property
+    def rate(self) -> int:
+        """Bytes a second that are read for it at most; 0 for no bound."""
+        return self._rate
+
+    def verify_soon(self, name: str) -> None:
+        """Have an item verified before its turn, by the process that verifies. Blocks."""
+        self._integrity.ledger.want(name, int(self._now()))
+        self._found.set()
 
     def start(self) -> None:
         """Called on the event loop."""
@@ -114,19 +174,32 @@ class VerificationSchedule:
     def step(self) -> bool:
         """Verify the next due item; return whether there was one. Blocks."""
         now = int(self._now())
-        if self._days:
-            self._count_items(now)
-            name = self._integrity.ledger.next_due(now - self._days * _DAY, now - _HOUR)
-            if (name, True) == (self._verified[0], now < self._verified[1] + _HOUR):
-                name = None  # the result could not be recorded: not again at once
-            self._verified = name, now
-            if name is not None:
-                self._verify(name)
-        else:
-            name = None
+        name = self._next_wanted() or self._next_due(now)
+        if name is not None:
+            self._verify(name)
+            self._granted.intersection_update(self._integrity.ledger.wanted())
         if self._mail is not None:
             self._mail.send_if_due(self._integrity, int(self._now()))
         return name is not None
+
+    def _next_wanted(self) -> str | None:
+        """An item that a person wants verified; each wish once, whether or not its result can be recorded."""
+        wanted = self._integrity.ledger.wanted()
+        wish = next((each for each in wanted if each not in self._granted), None)
+        if wish is None:
+            return None
+        self._granted.add(wish)
+        return wish[0]
+
+    def _next_due(self, now: int) -> str | None:
+        if not self._days:
+            return None
+        self._count_items(now)
+        name = self._integrity.ledger.next_due(now - self._days * _DAY, now - _HOUR)
+        if (name, True) == (self._verified[0], now < self._verified[1] + _HOUR):
+            name = None  # the result could not be recorded: not again at once
+        self._verified = name, now
+        return name
 
     def _count_items(self, now: int) -> None:
         """Count the items once a day and at the start: later deposits were hashed when they were taken in."""
@@ -156,7 +229,7 @@ class VerificationSchedule:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                if self.step():
+                if self._hold() and self.step():
                     continue
             except _Stopped:
                 return

@@ -8,18 +8,19 @@ a version is as closed as the item is now, and as it was itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ibi.archive import life_cycle
 from ibi.archive.errors import UnknownVersion, VersionNotRestorable
 from ibi.archive.life_cycle import Updated
-from ibi.archive.version_changes import VersionChanges, changes_between
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.content import Change, Keep, KeptObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
-from ibi.model.later_members import restored_later
+from ibi.model.json_fields import restored_later
+from ibi.model.metadata_json import METADATA_MEMBERS
 from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged, FileMissing
@@ -27,7 +28,66 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.deposits import Deposits, address_of
 from ibi.services.items.item_object import DOC, ITEM, LOCAL
-from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository, PendingItem
+
+# --- what changed -----------------------------------------------------------------------------------------------------
+
+_ITEM: Final = (
+    "state",
+    "language",
+    "target",
+    "target_url",
+    "visibility",
+    "alternates",
+    "edition_of",
+    "next_edition",
+    "translation_of",
+    "translations",
+    "metadata_item",
+    "describes",
+    "transferable",
+    "source",
+    "transferred_to",
+)
+"""Fields of an item that have no `metadata.` before their name. Whose it is, is no part of what readers are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChanges:
+    """`fields` are named as in the record of an item: `metadata.title`, `visibility`. Files are paths."""
+
+    fields: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """Those with other bytes."""
+    removed: tuple[str, ...] = ()
+
+    def without_files(self) -> VersionChanges:
+        """What may be told where files are not listed."""
+        return VersionChanges(tuple(name for name in self.fields if name != "target"))
+
+
+def changes_between(before: Item | None, after: Item) -> VersionChanges:
+    """What `after` has otherwise than `before`; of a first version, everything that it has counts as added."""
+    old = {} if before is None else {file.path: file for file in before.files}
+    new = {file.path: file for file in after.files}
+    same = old.keys() & new.keys()
+    return VersionChanges(
+        () if before is None else tuple(_changed_fields(before, after)),
+        tuple(sorted(new.keys() - old.keys())),
+        tuple(sorted(path for path in same if old[path].sha512 != new[path].sha512)),
+        tuple(sorted(old.keys() - new.keys())),
+    )
+
+
+def _changed_fields(before: Item, after: Item) -> list[str]:
+    described = [
+        f"metadata.{name}"
+        for name in METADATA_MEMBERS
+        if getattr(before.metadata, name) != getattr(after.metadata, name)
+    ]
+    return described + [name for name in _ITEM if getattr(before, name) != getattr(after, name)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ class ChangeWords(TypedDict, total=False):
     admin_mail: str
     archive_key: str
     forget_archive_key: bool
+    lost: bool
 
 
 class ArchiveAdmin(Protocol):

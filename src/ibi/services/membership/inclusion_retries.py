@@ -1,4 +1,6 @@
-"""Calls Archives again that have not confirmed their inclusion, while a server runs (E60).
+"""Archives that are not heard: those that have not confirmed their inclusion are called again while a server runs
+(E60), inclusions that were refused are kept for a while (E74), and it is put on record which Archives questions do
+not reach, and why (E73).
 
 The register has all unconfirmed inclusions, so that a restart forgets nothing: the time between two calls follows from
 the age of the inclusion alone.
@@ -9,18 +11,28 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label
+from ibi.messages.membership import InclusionRequest
+from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
+from ibi.model.visibility import IpNetwork
 from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Registry
+from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.membership import after_answer, after_failure, failure_code, failure_words
+from ibi.resolver.trace import Failure, Reply
+from ibi.services.limits import hold_alone, network_of
+from ibi.services.promptness import end_tasks
 
 LOOK: Final = 2.0
 """Seconds between two checks for due calls."""
@@ -59,8 +71,8 @@ async def _take_up_none(_: tuple[Registration, ...]) -> None:
 
 
 class InclusionRetries:
-    """Runs on the event loop of a server, which it neither delays nor stops by an error. Several processes on one
-    register may each have one: calls are then made more often, and every change is still made once."""
+    """Runs on the event loop of a server, which it neither delays nor stops by an error. Two servers on
+    one register may each have one: calls are then made more often, and every change is still made once."""
 
     def __init__(
         self,
@@ -72,12 +84,14 @@ class InclusionRetries:
         monotonic: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        hold: Callable[[], bool] = hold_alone,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """`take_up` gets all registrations when one of them has changed: one may be of an Archive that was refused."""
+        """`take_up` gets all registrations when one of them has changed: one may be of an Archive that was refused. Of
+        several processes that one calls Archives for which `hold` is true."""
         self._registry, self._retry, self._clocks, self._take_up = registry, retry, clocks, take_up
         self._monotonic, self._chance, self._sleep = monotonic, chance, sleep
-        self._log = log or structlog.get_logger("ibi.register")
+        self._hold, self._log = hold, log or structlog.get_logger("ibi.register")
         self._version: Hashable = _NEVER
         self._unconfirmed: tuple[Registration, ...] = ()
         self._attempts: dict[_Key, _Attempt] = {}
@@ -90,9 +104,7 @@ class InclusionRetries:
 
     async def stop(self) -> None:
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(task)
 
     async def _keep_on(self) -> None:
         while True:
@@ -105,6 +117,8 @@ class InclusionRetries:
     async def step(self) -> None:
         """Make the calls that are due."""
         await self._look()
+        if not self._hold():
+            return
         now = self._monotonic()
         due = [each for each in self._unconfirmed if self._attempt(each, now).due <= now]
         await asyncio.gather(*map(self._try, due[:_MOST_AT_ONCE]))
@@ -154,3 +168,175 @@ def _wanted_inclusion(registration: Registration) -> Inclusion:
 
 def _key(registration: Registration) -> _Key:
     return registration.labels[0], _wanted_inclusion(registration).place
+
+
+# --- inclusions that were refused -------------------------------------------------------------------------------------
+
+# Inclusions that were refused, kept for a while: an Archive that was started before it was registered (E74).
+#
+# Its administrator writes a mail, and starts it; the resolver's administrator registers it minutes or days later. An
+# Archive that had to ask again would do so rarely by then, since a resolver slows those down who give wrong keys. So
+# the resolver keeps the last request of each, in memory, and takes it up when the register has the Archive.
+
+KEPT_FOR: Final = 1800.0
+"""Seconds; an Archive asks again within ten minutes, so that the one that still wants to be included is there."""
+MOST: Final = 512
+MOST_OF_ONE: Final = 16
+"""Requests of one network: what one sends pushes out few of the others."""
+_MOST_OF_LABEL: Final = 4
+"""Requests about one label, each from another network: a stranger who names it does not push out the Archive's own."""
+
+_UNKNOWN: Final = Instant(0)
+"""No signature is of that time."""
+
+_RefusalKey: TypeAlias = "tuple[Label, IpNetwork | None]"
+
+
+class RefusedRequest(NamedTuple):
+    request: InclusionRequest
+    key_hash: str | None
+    """The hash by which it was refused; None if the Archive was not registered."""
+    until: float
+    arrived: Instant
+    """By which the time of its signature is judged."""
+
+
+class RefusedRequests:
+    """For one event loop. Times are monotonic."""
+
+    def __init__(self) -> None:
+        self._kept: dict[_RefusalKey, RefusedRequest] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(
+        self,
+        request: InclusionRequest,
+        client: IpAddress | None,
+        key_hash: str | None,
+        now: float,
+        arrived: Instant = _UNKNOWN,
+    ) -> None:
+        label, network = request.labels[0], network_of(client)
+        self._drop_expired(now)
+        self._kept.pop((label, network), None)
+        self._drop_oldest([key for key in self._kept if key[1] == network], MOST_OF_ONE)
+        self._drop_oldest([key for key in self._kept if key[0] == label], _MOST_OF_LABEL)
+        self._drop_oldest(list(self._kept), MOST)
+        self._kept[label, network] = RefusedRequest(request, key_hash, now + KEPT_FOR, arrived)
+
+    def take(self, registrations: Iterable[Registration], now: float) -> list[tuple[Registration, RefusedRequest]]:
+        """Those of Archives that are registered by now, or have another key, and are not included; each once."""
+        self._drop_expired(now)
+        if not self._kept:
+            return []
+        by_label = {label: each for each in registrations for label in each.labels}
+        found = []
+        for key, refused in tuple(self._kept.items()):
+            registration = next(filter(None, map(by_label.get, refused.request.labels)), None)
+            if registration is not None and registration.key_hash != refused.key_hash:
+                del self._kept[key]
+                if registration.inclusion is None:
+                    found.append((registration, refused))
+        return found
+
+    def forget(self, request: InclusionRequest) -> None:
+        """The Archive is included."""
+        for key in [key for key in self._kept if key[0] in request.labels]:
+            del self._kept[key]
+
+    def _drop_expired(self, now: float) -> None:
+        while self._kept and (oldest := next(iter(self._kept.items())))[1].until <= now:
+            del self._kept[oldest[0]]
+
+    def _drop_oldest(self, keys: list[_RefusalKey], most: int) -> None:
+        """Make room for one more among those `keys`, which are in the order in which they came."""
+        for key in keys[: max(0, len(keys) - most + 1)]:
+            del self._kept[key]
+
+
+# --- Archives that questions do not reach -----------------------------------------------------------------------------
+
+# Puts on record which Archives questions do not reach, and why, so that `ibi resolver list` tells it (E73).
+
+_AGAIN: Final = 600.0
+"""Seconds after which one more failure of the same kind is put on record."""
+_WRITES_APART: Final = 10.0
+"""Seconds between two changes of one registration: an Archive that comes and goes causes no more writes than that."""
+
+
+class ContactRecord:
+    """Listens to the replies of remote Archives on the event loop of a server. Almost all of them change nothing: that
+    costs a look into a dictionary."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        clocks: Clocks,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._registry, self._clocks, self._monotonic = registry, clocks, monotonic
+        self._log = log or structlog.get_logger("ibi.register")
+        self._failed: dict[Label, tuple[str, float]] = {}
+        """The failures on record, by the first label of an Archive: of which kind, and when this process noted it."""
+        self._written: dict[Label, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def read(self) -> None:
+        """Read which failures are on record, so that they can be taken back."""
+        now = self._monotonic()
+        try:
+            found = await asyncio.to_thread(self._registry.all)
+        except IbiError as error:
+            self._log.error("the register cannot be read", reason=str(error))
+            return
+        self._failed.update({each.labels[0]: (each.failed.reason, now) for each in found if each.failed is not None})
+
+    def note(self, archive: ArchiveRef, reply: Reply) -> None:
+        label = archive.service.labels[0]
+        if not isinstance(reply, Failure):
+            if label in self._failed and self._may_write(label):
+                del self._failed[label]
+                self._write(label, after_answer)
+                self._log.info("an Archive is reached again", archive=str(label), address=archive.address)
+            return
+        if not (reply.was_not_reached or reply.is_address):
+            return
+        code, now = failure_code(reply), self._monotonic()
+        before = self._failed.get(label)
+        if before is not None and before[0] == code and now - before[1] < _AGAIN:
+            return
+        if self._may_write(label):
+            self._failed[label] = code, now
+            self._write(label, partial(after_failure, failure=reply, now=self._clocks.read().wall))
+            if before is None or before[0] != code:
+                reason = failure_words(code, label)
+                self._log.warning(
+                    "an Archive is not reached", archive=str(label), address=archive.address, reason=reason
+                )
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    def _may_write(self, label: Label) -> bool:
+        now = self._monotonic()
+        if now - self._written.get(label, float("-inf")) < _WRITES_APART:
+            return False
+        self._written[label] = now
+        return True
+
+    def _write(self, label: Label, make: Callable[[Registration], Registration]) -> None:
+        task = asyncio.get_running_loop().create_task(self._change(label, make))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _change(self, label: Label, make: Callable[[Registration], Registration]) -> None:
+        try:
+            await asyncio.to_thread(self._registry.change, label, make)
+        except IbiError as error:
+            self._log.error("whether an Archive was reached is not kept", archive=str(label), reason=str(error))

@@ -22,10 +22,9 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.signatures import RequestSignature
 from ibi.messages.url_list import UrlList
 from ibi.messages.values import IpAddress
-from ibi.model.letter import Letter
 from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
-from ibi.ports.mailer import Mailer
+from ibi.ports.mailer import Letter, Mailer
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_keys import SignatureMissing, SignatureRefused, wants_proof
 from ibi.resolver.authority import ArchiveRef
@@ -54,11 +53,10 @@ from ibi.resolver.membership import (
     with_waiting_form,
 )
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.services.membership.key_check import KeyCheck
+from ibi.services.membership.inclusion_retries import RefusedRequests
 from ibi.services.membership.mails import post
-from ibi.services.membership.refused_requests import RefusedRequests
-from ibi.services.membership.signers import UNCHECKED, MembershipRequest, SignatureCheck
-from ibi.services.promptness import ask
+from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, SignatureCheck
+from ibi.services.promptness import ask, end_tasks
 from ibi.signing import PublicKey
 
 Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
@@ -231,10 +229,7 @@ class Inclusions:
 
     async def close(self) -> None:
         """Cancel the background work under way."""
-        tasks = (*self._calls.values(), *self._beside)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._calls.values(), *self._beside)
 
     # --- changes ----------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,7 @@ from typing import Final
 
 from ibi.errors import IbiError, InvalidMessage
 from ibi.messages.values import mail_address
-from ibi.model.letter import Letter
-from ibi.ports.mailer import Mailer
+from ibi.ports.mailer import Letter, Mailer
 
 _LONGEST_FIELD: Final = 1000
 

@@ -1,23 +1,31 @@
-"""An Archive's membership in its resolver, kept up while a server runs (R §7.2)."""
+"""An Archive's membership in its resolver, kept up while a server runs (R §7.2), and its own word on who holds Copies
+of its items (E84)."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from threading import Lock
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.messages.answers import InclusionStatus
+from ibi.messages.copy_holders import CopyHolder, sign_copies
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import ServiceSubject
+from ibi.messages.signatures import milliseconds
 from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
 from ibi.ports.archive_state import MembershipState
+from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
+from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
+from ibi.signing import PublicKey
 
 T = TypeVar("T")
 
@@ -70,6 +78,7 @@ class MembershipService:
         self._log = log or structlog.get_logger("ibi.membership")
         self._chance, self._monotonic, self._sleep = chance, monotonic, sleep
         self._membership, self._due, self._holds, self._asking = Membership(), 0.0, False, False
+        self._may_hold = self._leaves = True
         self._hinted = float("-inf")
         """When a call back last made it ask."""
         self._task: asyncio.Task[None] | None = None
@@ -88,6 +97,14 @@ class MembershipService:
         """Start keeping the membership up; called on the event loop."""
         self._task = asyncio.get_running_loop().create_task(self._keep_up(), name="membership")
 
+    def cease(self) -> None:
+        """The server begins to stop: the place of another process that has stopped already is not taken."""
+        self._may_hold = False
+
+    def hand_over(self) -> None:
+        """Another process of this server takes this one's place: the Archive stays included when this one stops."""
+        self._may_hold = self._leaves = False
+
     async def stop(self) -> None:
         """Tell the resolver, within the budget, that this Archive goes, if it may be included."""
         task, self._task = self._task, None
@@ -98,7 +115,8 @@ class MembershipService:
         if isinstance(ended, Exception):
             self._log.error("the membership was not kept up", exc_info=ended)
         if self._holds:
-            await self._leave()
+            if self._leaves:
+                await self._leave()
             await self._call(self._files.release)
             self._holds = False
 
@@ -144,7 +162,7 @@ class MembershipService:
         await self._ask(self._membership.request)
 
     async def _hold(self) -> bool:
-        if not self._holds and await self._call(self._files.hold):
+        if not self._holds and self._may_hold and await self._call(self._files.hold):
             self._holds = True
             # An Archive that was included when its server crashed still is, whatever the switch says now.
             self._membership = Membership(known=(await self._call(self._files.read)).known)
@@ -192,3 +210,54 @@ class MembershipService:
             log.info("the resolver has excluded this Archive")
         elif now.reason != before.reason:  # once, not at every attempt
             log.warning(f"the resolver is not done {before.phase.value} this Archive", reason=now.reason)
+
+
+# --- who holds Copies -------------------------------------------------------------------------------------------------
+
+# The Archive's own word on who holds Copies of its items, signed with its key (E84).
+#
+# The administrator names the holders (`archive.copies_at`): to name one is to trust it, because resolvers ask it while
+# this Archive is silent.
+
+
+class CopiesWord(NamedTuple):
+    """A statement, and when it was made, in milliseconds since 1970."""
+
+    at: int
+    statement: str
+    signer: PublicKey
+
+
+class NamedCopyHolders:
+    """The statement of one server. It is made when it is first asked for, and anew when the key was replaced. Calls
+    block for a fraction of a millisecond, from any thread."""
+
+    def __init__(self, service: LabelForms, holders: Sequence[CopyHolder], keys: OwnKeys, clocks: Clocks) -> None:
+        self.service, self.holders = service, tuple(holders)
+        self._keys, self._clocks = keys, clocks
+        self._word: CopiesWord | None = None
+        self._lock = Lock()
+
+    def word(self) -> CopiesWord:
+        key = self._keys.ring().key
+        with self._lock:
+            if self._word is None or self._word.signer != key.public:
+                # Later than the one before, also within one millisecond: the latest counts.
+                at = max(milliseconds(self._clocks.read().wall), 0 if self._word is None else self._word.at + 1)
+                self._word = CopiesWord(at, sign_copies(self.service, self.holders, at, key), key.public)
+            return self._word
+
+    def facts(self) -> dict[str, object]:
+        """The statement for programs, and what it says for people."""
+        word = self.word()
+        return {
+            "archive": [label.spelling for label in self.service.labels],
+            "at": word.at,
+            "holders": [holder_facts(holder) for holder in self.holders],
+            "statement": word.statement,
+        }
+
+
+def holder_facts(holder: CopyHolder) -> dict[str, object]:
+    """An Archive and the prefixes of which it holds Copies; None for all."""
+    return {"archive": holder.service.spelling, "prefixes": sorted(holder.prefixes) or None}

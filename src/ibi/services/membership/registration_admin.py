@@ -19,13 +19,15 @@ from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
+from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
+from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
+from ibi.resolver.archive_keys import key_weakness, require_unknown
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.key_strength import key_weakness, require_unknown
 from ibi.resolver.letters import confirmation_letter
 from ibi.resolver.membership import (
     PrefixHome,
@@ -34,13 +36,12 @@ from ibi.resolver.membership import (
     failure_words,
     require_free_prefixes,
 )
-from ibi.services.accounts.hashing import KeyHasher
-from ibi.services.membership.contact_record import ContactRecord
-from ibi.services.membership.inclusion_retries import InclusionRetries
+from ibi.services.accounts.sign_in import KeyHasher
+from ibi.services.limits import hold_alone
+from ibi.services.membership.inclusion_retries import ContactRecord, InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Prove
-from ibi.services.membership.key_check import KeyCheck
 from ibi.services.membership.mails import Posted, letter_facts, post
-from ibi.services.membership.signers import UNCHECKED, MembershipRequest, ResolverSigner
+from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, ResolverSigner, TriedKeys
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey
 
@@ -123,6 +124,8 @@ class RegistrationAdmin:
         resolver_url: str,
         mailer: Mailer | None = None,
         hasher: KeyHasher | None = None,
+        tried: TriedKeys | None = None,
+        hold: Callable[[], bool] = hold_alone,
         own: LabelForms | None = None,
         sandbox: bool = False,
         ask: Ask | None = None,
@@ -130,21 +133,23 @@ class RegistrationAdmin:
         signer: ResolverSigner | None = None,
         on_included: Callable[[ArchiveRef], Awaitable[None]] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        audit: AuditLog | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
         own Archive, which counts as registered. A `sandbox` accepts any key. With `ask`, Archives are asked for the
         unknown form of their label. The `signer` checks what Archives sign, and signs the answers; with `prove`, they
-        are asked to prove their keys. `on_included` is told of Archives that have confirmed, beside the answer to
-        them."""
-        self._registry, self._clocks = registry, clocks
+        are asked to prove their keys. Of several processes, whose attempts at keys are `tried`, that one calls
+        Archives again for which `hold` is true. `on_included` is told of Archives that have confirmed, beside the
+        answer to them. What is changed by hand is told to the `audit` log."""
+        self._registry, self._clocks, self._audit = registry, clocks, audit
         self._resolver_url, self._mailer = resolver_url, mailer
         self._own, self._sandbox = own, sandbox
         self._hasher, self._signer = hasher or KeyHasher(), signer
         self._log = log or structlog.get_logger("ibi.register")
         self._inclusions = Inclusions(
             registry,
-            KeyCheck(registry, self._hasher, monotonic),
+            KeyCheck(registry, self._hasher, monotonic, tried),
             confirm,
             clocks,
             resolver_url=resolver_url,
@@ -163,6 +168,7 @@ class RegistrationAdmin:
             clocks,
             take_up=self._inclusions.take_up_refused,
             monotonic=monotonic,
+            hold=hold,
             log=self._log,
         )
 
@@ -203,7 +209,12 @@ class RegistrationAdmin:
     # --- by hand (R §7.1) ---------------------------------------------------------------------------------------------
 
     async def register(
-        self, application: Application, *, allow_weak_key: bool = False, replace_key: bool = False
+        self,
+        application: Application,
+        *,
+        allow_weak_key: bool = False,
+        replace_key: bool = False,
+        actor: Actor = COMMAND,
     ) -> Registered:
         """Register an Archive; with `replace_key`, give a registered one a new key and whatever else the application
         adds.
@@ -224,6 +235,7 @@ class RegistrationAdmin:
             registration = replace(draft, key_hash=key_hash)
             await asyncio.to_thread(self._registry.add, registration)
         self._log.info("an Archive was registered", archive=str(registration.labels[0]), new_key=replace_key)
+        await self._note("replace archive key" if replace_key else "register archive", registration, actor)
         return Registered(registration, await self._post_letter(registration), self._warnings(application))
 
     def _warnings(self, application: Application) -> tuple[str, ...]:
@@ -267,14 +279,20 @@ class RegistrationAdmin:
         """The registration of an Archive; `UnknownArchive` if there is none."""
         return _require_known(await ask(self._registry, lambda: self._registry.find(label)), label)
 
-    async def forget(self, label: Label) -> Registration:
+    async def forget(self, label: Label, *, actor: Actor = COMMAND) -> Registration:
         """Remove an Archive from the register, included or not, and return it. `UnknownArchive` if there is none."""
         found = _require_known(await asyncio.to_thread(self._registry.forget, label), label)
         self._log.info("an Archive was forgotten", archive=str(label))
+        await self._note("forget archive", found, actor)
         return found
 
     async def allow_networks(
-        self, label: Label, add: Sequence[IpNetwork] = (), remove: Sequence[IpNetwork] = ()
+        self,
+        label: Label,
+        add: Sequence[IpNetwork] = (),
+        remove: Sequence[IpNetwork] = (),
+        *,
+        actor: Actor = COMMAND,
     ) -> Registration:
         """Change the private networks in which an Archive may be called. `UnknownArchive` if there is none."""
 
@@ -285,9 +303,10 @@ class RegistrationAdmin:
         self._log.info(
             "the networks of an Archive were changed", archive=str(label), networks=list(map(str, changed.networks))
         )
+        await self._note("change archive", changed, actor)
         return changed
 
-    async def set(self, label: Label, change: RegistrationChange) -> Registration:
+    async def set(self, label: Label, change: RegistrationChange, *, actor: Actor = COMMAND) -> Registration:
         """Change forms, prefixes, hosts, networks, the key with which an Archive signs, and the administrator's
         statements about it. Its registration key, its seniority and its inclusion stay.
 
@@ -297,13 +316,21 @@ class RegistrationAdmin:
         successor = None if change.successor is None else await self._service_of(change.successor)
 
         def make(found: Registration) -> Registration:
-            after = change.apply(found, successor)
+            after = change.apply(found, successor, self._clocks.read().wall)
             self._require_not_own(after, found)
             return after
 
         changed = await self._change_registration(label, make)
         self._log.info("the registration of an Archive was changed", archive=str(changed.labels[0]))
+        await self._note("change archive", changed, actor)
         return changed
+
+    async def _note(self, act: str, registration: Registration, actor: Actor) -> None:
+        if self._audit is None:
+            return
+        now, subject = self._clocks.read().wall, f"archive:{registration.labels[0]}"
+        entry = AuditEntry(Instant(now.seconds), act, subject, actor.account, actor.token, actor.address)
+        await asyncio.to_thread(self._audit.append, [entry])
 
     async def _service_of(self, label: Label) -> LabelForms:
         if self._own is not None and label in self._own.labels:
@@ -348,6 +375,7 @@ def public_facts(registration: Registration) -> dict[str, object]:
         "since": None if inclusion is None else str(inclusion.since),
         "prefixes": sorted(registration.prefixes),
         "successor": None if registration.successor is None else registration.successor.labels[0].spelling,
+        "lost": None if registration.lost is None else str(registration.lost),
         "key": None if registration.key is None else str(registration.key),
         "former_keys": list(map(str, registration.former_keys)),
         "failure": None if inclusion is None else failure_facts(registration),

@@ -1,4 +1,5 @@
-"""The keys of a resolver and of an Archive at work: what is signed, and whose signatures are believed (E81 to E83).
+"""The keys of a resolver and of an Archive at work: what is signed, whose signatures are believed, and whether a
+request comes from the Archive that it names (E81 to E83).
 
 The keys are in files, which another command may replace while a server runs: they are looked at again every second.
 """
@@ -6,7 +7,8 @@ The keys are in files, which another command may replace while a server runs: th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from secrets import token_urlsafe
 from typing import Final, NamedTuple, Protocol
 
@@ -14,8 +16,10 @@ import structlog
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
 from ibi.messages.home_fields import Field, KeyFields, key_fields, signature_field
+from ibi.messages.key import RegistrationKey
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.signatures import (
     MOST_CHANGES,
@@ -28,12 +32,19 @@ from ibi.messages.signatures import (
     sign_confirmation,
     sign_request,
 )
+from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration
+from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, bracketed
 from ibi.ports.archive_state import KeyStore, ResolverKeys
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
+from ibi.ports.registry import Registry
 from ibi.resolver.archive_keys import Audience, SignaturePolicy, after_signature, read_signature
+from ibi.resolver.membership import KeyRefused, TooManyAttempts
+from ibi.services.accounts.sign_in import KeyHasher
+from ibi.services.limits import Attempts, LimitRows, MemoryRows, network_of
+from ibi.services.promptness import ask
 from ibi.signing import PublicKey, SigningKey
 
 MembershipRequest = InclusionRequest | ExclusionRequest
@@ -186,3 +197,91 @@ def address_of(url: str) -> str:
 def key_facts(ring: KeyRing) -> dict[str, object]:
     """The keys for people and programs."""
     return {"key": str(ring.key.public), "former": list(map(str, ring.former)), "changes": list(ring.changes)}
+
+
+# --- requests of Archives ---------------------------------------------------------------------------------------------
+
+# Checks that a request comes from the Archive it names. Every change that Archives make themselves passes here.
+
+_MOST_EARLY: Final = 4096
+
+
+@dataclass(frozen=True)
+class TriedKeys:
+    """What was tried, in this process or in all that serve one place."""
+
+    by_label: Attempts = field(default_factory=Attempts)
+    by_network: Attempts = field(default_factory=Attempts)
+    early: LimitRows = field(default_factory=lambda: MemoryRows(_MOST_EARLY))
+    """How often a network has asked for an Archive that is not registered."""
+
+
+class KeyCheck:
+    """Checks keys, and slows guessing down by the label that is tried and by the network that tries.
+
+    Guesses must not lock the Archive itself out. A key that was right before is never slowed down. A request from the
+    network from which the Archive was last included is slowed down only if there are wrong attempts both for its label
+    and from that network: neither guesses from elsewhere nor a neighbour with a wrong key suffice. What an Archive
+    asked before it was registered does not count when it is: one that was started early is heard then.
+    """
+
+    def __init__(
+        self, registry: Registry, hasher: KeyHasher, monotonic: Callable[[], float], tried: TriedKeys | None = None
+    ) -> None:
+        self._registry, self._hasher, self._monotonic = registry, hasher, monotonic
+        tried = tried or TriedKeys()
+        self._by_label, self._by_network, self._early = tried.by_label, tried.by_network, tried.early
+
+    async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration:
+        """Return the registration whose key the request has. `KeyRefused` is the same, and takes as long, whether the
+        Archive is unknown or its key is another; `TooManyAttempts` comes before either check."""
+        label, key = request.archive_service_ibi, request.registration_key
+        # An Archive may be registered by either form, and does not know by which (E59).
+        registry = self._registry
+        found = await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
+        if found is not None and self._hasher.remembers(found.key_hash, key):
+            return found
+        network = network_of(client)
+        # Attempts are counted by the first registered form, so that the other one does not allow as many again; and for
+        # each key of it: those of before it was registered, or had this key, have guessed nothing of this one.
+        subject = (label, None) if found is None else (found.labels[0], found.key_hash)
+        if found is not None:
+            self._forgive(request.labels, network)
+        self._begin(subject, network, at_home=found is not None and _is_home(found, network))
+        if found is None:
+            with self._early.alone():
+                times = self._early.get((label, network)) or (0.0,)
+                self._early.put((label, network), (times[0] + 1,))
+        if not await self._hasher.verify(None if found is None else found.key_hash, key) or found is None:
+            raise KeyRefused()
+        self._by_label.note_success(subject)
+        self._by_network.note_success(network)
+        return found
+
+    def _forgive(self, labels: Iterable[Label], network: IpNetwork | None) -> None:
+        """Take back what a network has tried for an Archive that was not registered then: it was started early."""
+        for label in labels:
+            with self._early.alone():
+                times = self._early.get((label, network))
+                self._early.drop((label, network))
+            if times is not None:
+                self._by_network.take_back(network, int(times[0]))
+
+    async def has_key(self, registration: Registration, key: RegistrationKey) -> bool:
+        """Whether this is its key. For requests that were counted when they came."""
+        return await self._hasher.verify(registration.key_hash, key)
+
+    def _begin(self, subject: tuple[Label, str | None], network: IpNetwork | None, *, at_home: bool) -> None:
+        with self._by_label.alone(), self._by_network.alone():
+            now = self._monotonic()
+            waits = self._by_label.wait(subject, now), self._by_network.wait(network, now)
+            wait = min(waits) if at_home else max(waits)
+            if wait > 0:
+                raise TooManyAttempts(wait=wait)
+            self._by_label.begin(subject, now)
+            self._by_network.begin(network, now)
+
+
+def _is_home(registration: Registration, network: IpNetwork | None) -> bool:
+    inclusion = registration.inclusion
+    return network is not None and inclusion is not None and network_of(inclusion.ip) == network

@@ -18,7 +18,6 @@ from secrets import randbelow
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ibi.errors import IbiError
-from ibi.label import Ibip, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide
@@ -206,16 +205,6 @@ _GRACE: Final = 60.0
 """Seconds beyond the longest wait for a label: for the disk."""
 
 
-class LocalLabels:
-    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates reached."""
-
-    def __init__(self, mint: Callable[[int, str, str | None], BatchShare], who: str) -> None:
-        self._mint, self._who = mint, reservation_name(who)
-
-    def reserve(self, key: str | None = None) -> LabelForms:
-        return _forms(self._mint(1, self._who, key))
-
-
 class QueuedLabels:
     """Reserves through a queue that lives on an event loop, for threads outside of that loop."""
 
@@ -223,12 +212,12 @@ class QueuedLabels:
         self._queue, self._loop, self._who = queue, loop, reservation_name(who)
 
     def reserve(self, key: str | None = None) -> LabelForms:
-        return _forms(self._wait_for(self._queue.mint(1, self._who, key)))
+        return self._wait_for(self._queue.mint(1, self._who, key)).forms()
 
     def reserve_all(self, keys: Sequence[str | None]) -> list[LabelForms | Exception]:
         """In one commit. What the minter refuses, it refuses to each."""
         shares = self._wait_for(self._mint_each(keys))
-        return [_forms(share) if isinstance(share, BatchShare) else share for share in shares]
+        return [share.forms() if isinstance(share, BatchShare) else share for share in shares]
 
     async def _mint_each(self, keys: Sequence[str | None]) -> list[BatchShare | Exception]:
         minting = (self._queue.mint(1, self._who, key) for key in keys)
@@ -242,8 +231,3 @@ class QueuedLabels:
         except (TimeoutError, CancelledError):
             # The loop has ended meanwhile: a thread waiting for it would keep the process alive forever.
             raise MintQueueClosed() from None
-
-
-def _forms(share: BatchShare) -> LabelForms:
-    (minted,) = share.labels()
-    return LabelForms(RepositoryName.parse(minted.rep), None if minted.ibip is None else Ibip.parse(minted.ibip))

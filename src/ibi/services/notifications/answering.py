@@ -22,8 +22,7 @@ from ibi.ports.catalog import Link
 from ibi.ports.notifications import Rows
 from ibi.services.items.backlinks import with_backlink_to
 from ibi.services.items.deposits import Deposits
-from ibi.services.notifications.context import ClaimContext
-from ibi.services.notifications.errors import ClaimWithdrawn, LanguageNotKnown
+from ibi.services.notifications.context import ClaimContext, ClaimWithdrawn, LanguageNotKnown
 
 Row = TypeVar("Row", ReceivedClaim, SentClaim)
 _PAGE = 500

@@ -23,8 +23,7 @@ from ibi.model.notification import (
     RemoteClaimState,
     SentClaim,
 )
-from ibi.ports.catalog import Link
-from ibi.ports.changes import ChangeFeed
+from ibi.ports.catalog import ChangeFeed, Link
 from ibi.ports.content import ContentDamaged
 from ibi.services.notifications.answering import settled_state
 from ibi.services.notifications.context import ClaimContext, forms_words
@@ -54,7 +53,9 @@ class ClaimReconciler:
             return True
         with self._store.together():
             for change in page.changes:
-                self._look_at(change.rep)
+                # An item without relations claims nothing: most deposits end here, and their records are not read.
+                if change.related or self._store.received.about(change.label):
+                    self._look_at(change.rep)
             if page.changes:
                 self._store.note_position(epoch, page.changes[-1].number)
         return len(page.changes) == _PAGE

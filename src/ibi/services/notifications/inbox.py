@@ -27,8 +27,8 @@ from ibi.model.notification import (
     SentClaim,
 )
 from ibi.services.limits import LimitScope, RateLimiter
-from ibi.services.notifications.context import ClaimContext
-from ibi.services.notifications.errors import (
+from ibi.services.notifications.context import (
+    ClaimContext,
     InboxFull,
     ItemNotClaimable,
     NotificationConflict,

@@ -13,8 +13,7 @@ from ibi.errors import InvalidInput, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix, parse_home_prefix
-from ibi.model.belief import FalseClaim, LabelBeliefs
-from ibi.model.registration import Registration
+from ibi.model.registration import FalseClaim, LabelBeliefs, Registration
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.registry import HOLDER_AGE, Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
@@ -87,6 +86,7 @@ class BeliefReport:
                 "believed": None,
                 "successors": [],
                 "given_on": self._beliefs.given_on(prefix),
+                "deleted": None,
                 "claims": [claim_facts(claim) for claim in claims[:_SHOWN]],
             }
         known = self._beliefs.about(label)
@@ -96,6 +96,7 @@ class BeliefReport:
             "believed": self._believed(homes, known),
             "successors": [each.spelling for each in known.successors],
             "given_on": None,
+            "deleted": self._deletion(label),
             "claims": [claim_facts(claim) for claim in known.claims[:_SHOWN]],
         }
 
@@ -111,6 +112,12 @@ class BeliefReport:
         if known.holder is not None and known.held_at is not None and self._wall() < known.held_at + HOLDER_AGE:
             return _believe(BeliefReason.HOLDER, known.holder.spelling, known.held_at)
         return {"why": BeliefReason.NONE.value, "archive": None, "since": None}
+
+    def _deletion(self, label: Label) -> dict[str, Any] | None:
+        known = self._beliefs.deletion(label)
+        if known is None:
+            return None
+        return {"archive": known.by.spelling, "when": None if known.when is None else str(Instant(known.when))}
 
     def _own_home(self, prefix: str) -> Iterable[dict[str, Any]]:
         own = self._own

@@ -26,8 +26,8 @@ from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Answered, Reply, Trace
-from ibi.services.resolving.resolution_runner import Gateway
-from ibi.services.resolving.resolved import Resolved
+from ibi.services.promptness import end_tasks
+from ibi.services.resolving.resolution_runner import Gateway, Resolved
 from ibi.services.resolving.resolver_service import Directory
 
 _DAY: Final = 86_400.0
@@ -85,9 +85,7 @@ class ClaimWatch:
 
     async def stop(self) -> None:
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(task)
 
     async def _run(self) -> None:
         while True:

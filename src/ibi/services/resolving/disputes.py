@@ -9,22 +9,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError, InvalidMessage
+from ibi.federation.provenance import ChainOrder, compare_chains
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
-from ibi.model.belief import Dispute, Ruling
+from ibi.model.account import COMMAND, Actor, AuditEntry
+from ibi.model.registration import Dispute, Ruling
+from ibi.ports.accounts import AuditLog
 from ibi.ports.errors import StorageError
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.dispute_letter import dispute_letter
+from ibi.resolver.letters import dispute_letter
+from ibi.services.limits import hold_alone
+from ibi.services.promptness import end_tasks
 from ibi.services.resolving.belief_report import claim_facts
 
 SHOWN: Final = 200
@@ -61,9 +67,11 @@ class Disputes:
         own: ArchiveRef | None = None,
         *,
         wall: Callable[[], float] = time.time,
+        audit: AuditLog | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         self._registry, self._beliefs, self._own, self._wall = registry, beliefs, own, wall
+        self._audit = audit
         self._log = log or structlog.get_logger("ibi.resolver")
 
     @property
@@ -72,6 +80,10 @@ class Disputes:
 
     def all(self, *, settled: bool = True, most: int = SHOWN) -> tuple[Dispute, ...]:
         return self._beliefs.disputes(most, settled=settled)
+
+    def over(self, label: Label) -> tuple[Dispute, ...]:
+        """Those over one item, open or settled."""
+        return self._beliefs.disputes(SHOWN, label)
 
     @property
     def are_open(self) -> bool:
@@ -82,7 +94,7 @@ class Disputes:
         """For a figure: an Archive that claims thousands of items makes this take a while."""
         return len(self.all(settled=False, most=_LOOKED_AT))
 
-    def settle(self, label: Label, holder: Label, by: str) -> tuple[Dispute, ...]:
+    def settle(self, label: Label, holder: Label, by: str, actor: Actor = COMMAND) -> tuple[Dispute, ...]:
         """The word of the administrator: `holder` is a party of a dispute over `label`."""
         disputes = self._beliefs.disputes(_LOOKED_AT, label)
         if not disputes:
@@ -98,6 +110,11 @@ class Disputes:
         if homes:
             self._beliefs.record_successors(label, () if chosen in homes else (chosen,), now)
         self._log.info("a dispute is settled", label=str(label), holder=str(chosen), by=by)
+        if self._audit is not None:
+            who, detail = actor, f"the holder is {chosen}"
+            self._audit.append(
+                [AuditEntry(Instant(now), "settle dispute", str(label), who.account, who.token, who.address, detail)]
+            )
         return self._beliefs.disputes(_LOOKED_AT, label)
 
     def _parties(self, label: Label, disputes: Iterable[Dispute]) -> frozenset[Label]:
@@ -160,10 +177,11 @@ class DisputeMail:
         resolver_url: str,
         own_mail: str | None = None,
         *,
+        hold: Callable[[], bool] = hold_alone,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         self._disputes, self._mailer, self._resolver_url, self._own_mail = disputes, mailer, resolver_url, own_mail
-        self._log = log or structlog.get_logger("ibi.resolver")
+        self._hold, self._log = hold, log or structlog.get_logger("ibi.resolver")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -171,14 +189,13 @@ class DisputeMail:
 
     async def stop(self) -> None:
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(task)
 
     async def _run(self) -> None:
         while True:
             try:
-                await asyncio.to_thread(self.send_due)
+                if self._hold():
+                    await asyncio.to_thread(self.send_due)
             except StorageError as error:
                 self._log.warning("disputes cannot be looked at", reason=str(error))
             await asyncio.sleep(_LOOK)
@@ -220,3 +237,111 @@ class LocalDisputes:
 
     def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
         return [dispute_facts(each) for each in self._disputes.settle(parse(label), parse(holder), self._by)]
+
+
+# --- settled by what was signed ---------------------------------------------------------------------------------------
+
+# Settles disputes by what Archives have signed: both that claim an Original are asked for the chain of its releases
+# (E88, E93).
+#
+# A chain that is believed names the holder, whichever of the two told it; then the claim of the other is over, and no
+# administrator has to decide. Without one, or where one Archive has signed two releases, the dispute stays open.
+
+_LOG: Final = structlog.get_logger("ibi.resolver")
+_AGAIN: Final = 3600.0
+"""Seconds after which those who told nothing are asked again."""
+_MOST: Final = 100
+"""Disputes that are looked at in one round."""
+
+
+class ProvenanceGateway(Protocol):
+    """Asks Archives; `ibi.transport.feed_client` implements it. It does not raise."""
+
+    async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
+        """The chain of an item, unchecked; empty if the Archive has none, None if it does not answer."""
+
+
+class BelievedReleases(Protocol):
+    """`ibi.services.transfers.release_register` is one. Calls block."""
+
+    def hear(self, texts: tuple[str, ...]) -> Label: ...
+
+    def chain(self, label: Label) -> tuple[str, ...]: ...
+
+
+class ClaimProofs:
+    """For the event loop of a resolver."""
+
+    def __init__(
+        self,
+        beliefs: Beliefs,
+        releases: BelievedReleases,
+        gateway: ProvenanceGateway,
+        archives: Callable[[], tuple[ArchiveRef, ...]],
+        wall: Callable[[], float],
+    ) -> None:
+        """`archives` are those that can be asked."""
+        self._beliefs, self._releases, self._gateway = beliefs, releases, gateway
+        self._archives, self._wall = archives, wall
+        self._wake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, _claim: object = None) -> None:
+        """There is a claim that was not known. From any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(), name="claim-proofs")
+
+    async def stop(self) -> None:
+        task, self._task, self._loop = self._task, None, None
+        await end_tasks(task)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
+                _LOG.error("disputes were not looked at", exc_info=True)
+            # Not `wait_for`, which loses a cancellation that comes together with what it waits for.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    async def look(self) -> None:
+        """Ask about every dispute that is open."""
+        for dispute in await asyncio.to_thread(self._beliefs.disputes, _MOST, settled=False):
+            await self.check(dispute)
+
+    async def check(self, dispute: Dispute) -> None:
+        """Ask who claims the item and who is believed to hold it, and believe what is proved."""
+        claim, told = dispute.claim, dict[Label, tuple[str, ...]]()
+        for party in dict.fromkeys((claim.claimant, dispute.holder, claim.home)):
+            archive = next((each for each in self._archives() if party in each.service.labels), None)
+            texts = None if archive is None else await self._gateway.read_provenance(archive, claim.label)
+            if texts is not None:
+                told[party] = texts
+        if claim.claimant in told:  # else it may know more than the others
+            await asyncio.to_thread(self._judge, dispute, told)
+
+    def _judge(self, dispute: Dispute, told: dict[Label, tuple[str, ...]]) -> None:
+        claim = dispute.claim
+        for party, texts in told.items():
+            try:
+                if texts:
+                    self._releases.hear(texts)
+            except IbiError as error:
+                reason = str(error)
+                _LOG.warning("a release is not believed", label=str(claim.label), archive=str(party), reason=reason)
+        known, succession = self._releases.chain(claim.label), self._beliefs.succession(claim.label)
+        if any(compare_chains(known, texts) is ChainOrder.FORKED for texts in told.values()):
+            return  # two releases of one Original: people have to decide
+        if succession.is_signed and known:
+            holder = succession.chain[-1] if succession.chain else claim.home
+            _LOG.info("a dispute is settled by signed releases", label=str(claim.label), holder=str(holder))
+            if holder != claim.claimant:
+                self._beliefs.record_proof(claim.label, claim.claimant, int(self._wall()))

@@ -1,23 +1,30 @@
-"""Follows the feeds of changes of Archives elsewhere, so that what is kept of them is never older than their feeds.
+"""Follows the feeds of changes of Archives elsewhere, so that what is kept of them is never older than their feeds, and
+what they say of Copies is known, and what they have deleted (E84, E99).
 
 An Archive that says at its inclusion where it tells of its changes is followed from when something of it is to be kept,
-until nothing was for a minute. Its server answers as soon as something changes; so what changed there is forgotten here
-within a fraction of a second. A feed that falls silent, begins again or cannot be read makes everything forgotten that
-rests on its Archive's word, and until it is heard again what is found there is kept for seconds only.
+until nothing was for a minute and nothing of it is kept any more. Its server answers as soon as something changes; so
+what changed there is forgotten here within a fraction of a second. A feed that falls silent, begins again or cannot be
+read makes everything forgotten that rests on its Archive's word, and until it is heard again what is found there is
+kept for seconds only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
 import structlog
 
-from ibi.errors import InvalidLabel
+from ibi.errors import IbiError, InvalidInput, InvalidLabel
 from ibi.label import RepositoryName
-from ibi.model.change import FollowedPage
-from ibi.resolver.authority import ArchiveRef
+from ibi.messages.copy_holders import read_copies_statement
+from ibi.model.change import AnnouncedCopies, FollowedChange, FollowedPage
+from ibi.model.registration import KnownDeletion
+from ibi.ports.registry import Beliefs, Registry
+from ibi.resolver.archive_keys import distrust_copies
+from ibi.resolver.authority import ArchiveRef, is_home
+from ibi.services.promptness import end_tasks
 
 WAIT: Final = 5
 """Seconds for which an Archive is asked to wait for its next change."""
@@ -26,7 +33,7 @@ SILENCE: Final = WAIT + 3.0
 MOST_FOLLOWED: Final = 64
 """Archives at a time. Of others, what is found is kept for seconds."""
 _UNWANTED: Final = 60.0
-"""Seconds after which an Archive is not followed any more of which nothing was to be kept."""
+"""Seconds after which an Archive is not followed any more of which nothing was to be kept, and nothing is."""
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
 _MANY: Final = 100
@@ -48,6 +55,9 @@ class FeedListener(Protocol):
     def forget_relations(self, archive: ArchiveRef, now: float, /) -> None: ...
 
     def forget_archive(self, archive: ArchiveRef, now: float, /) -> None: ...
+
+    def rests_on(self, archive: ArchiveRef, now: float, /) -> bool:
+        """Whether something is kept of that Archive."""
 
 
 class _Followed:
@@ -91,10 +101,7 @@ class FollowedFeeds:
         return followed.since is not None and followed.since <= since and now - followed.heard < SILENCE
 
     async def close(self) -> None:
-        tasks = [each.task for each in self._followed.values() if each.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*(each.task for each in self._followed.values()))
 
     def _begin(self, archive: ArchiveRef, now: float) -> None:
         if len(self._followed) < MOST_FOLLOWED:
@@ -104,7 +111,7 @@ class FollowedFeeds:
     async def _follow(self, archive: ArchiveRef, followed: _Followed) -> None:
         rest = _FIRST_REST
         try:
-            while self._clock() - followed.wanted < _UNWANTED:
+            while self._is_wanted(archive, followed):
                 if await self._listen(archive, followed):
                     rest = _FIRST_REST
                 self._lose(archive, followed)
@@ -114,6 +121,13 @@ class FollowedFeeds:
             self._lose(archive, followed)
             self._followed.pop(archive, None)
 
+    def _is_wanted(self, archive: ArchiveRef, followed: _Followed) -> bool:
+        """Links that are asked for again and again are kept, and do not ask for the feed: what is kept does."""
+        now = self._clock()
+        if now - followed.wanted >= _UNWANTED and self._listener.rests_on(archive, now):
+            followed.wanted = now
+        return now - followed.wanted < _UNWANTED
+
     async def _listen(self, archive: ArchiveRef, followed: _Followed) -> bool:
         """Tell the changes of one epoch until the feed is lost, or not wanted any more; return whether it was heard."""
         page = await self._gateway.read_feed(archive, None, "", 0)
@@ -122,7 +136,7 @@ class FollowedFeeds:
         self._on_page(archive, page)
         followed.since = followed.heard = self._clock()
         after = page.end
-        while self._clock() - followed.wanted < _UNWANTED:
+        while self._is_wanted(archive, followed):
             page = await self._gateway.read_feed(archive, after, page.epoch, WAIT)
             if page is None:
                 return True
@@ -153,3 +167,111 @@ def _labels(page: FollowedPage) -> Iterator[RepositoryName]:
             yield RepositoryName.parse(change.label)
         except InvalidLabel:
             continue  # of a later version, perhaps: what is kept of it is no label either
+
+
+# --- who holds Copies -------------------------------------------------------------------------------------------------
+
+# Learns from homes who holds Copies of their items, so that it is known when a home falls silent (E84).
+#
+# A home announces its statement in its feed of changes. It is read when the home is included, and again when the feed
+# that is followed announces a later one. What the home signed with its pinned key is kept, byte for byte.
+
+_LOG: Final = structlog.get_logger("ibi.resolver")
+
+
+class CopiesGateway(Protocol):
+    """Reads what Archives elsewhere tell; `ibi.transport.feed_client` implements it. Neither call raises."""
+
+    async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None: ...
+
+    async def read_copies(self, archive: ArchiveRef, path: str) -> str | None:
+        """The statement at that path of the Archive's server; None if there is none."""
+
+
+class CopyStatements:
+    """The statements of all homes of one resolver. For its event loop, but for `take`."""
+
+    def __init__(self, gateway: CopiesGateway, registry: Registry, beliefs: Beliefs, wall: Callable[[], float]) -> None:
+        """`wall` is the time of day in POSIX seconds."""
+        self._gateway, self._registry, self._beliefs, self._wall = gateway, registry, beliefs, wall
+        self._reading: dict[ArchiveRef, asyncio.Task[None]] = {}
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._seen: dict[ArchiveRef, int] = {}
+        """The last announcement that was looked at of each Archive: one that is not believed is not read again."""
+
+    async def learn(self, archive: ArchiveRef) -> None:
+        """Read the statement of an Archive that was included."""
+        if archive.feed is None:
+            return
+        page = await self._gateway.read_feed(archive, None, "", 0)
+        if page is not None:
+            self._seen.pop(archive, None)
+            self.note(archive, page)
+            await self.settle()
+
+    def _keep_deletions(self, archive: ArchiveRef, told: Iterable[FollowedChange]) -> None:
+        by, beliefs = KnownDeletion(archive.service.labels[0]), self._beliefs
+        for change in told:
+            try:
+                label = RepositoryName.parse(change.label)
+                if is_home(archive, label) and not beliefs.successors(label) and beliefs.deletion(label) is None:
+                    beliefs.record_deletion(label, by, int(self._wall()))
+            except InvalidInput:
+                continue
+            except IbiError as error:
+                _LOG.warning("what an Archive has deleted is not kept", archive=archive.address, reason=str(error))
+                return
+
+    def note(self, archive: ArchiveRef, page: FollowedPage) -> None:
+        """A page of its feed came: keep what was deleted, and begin to read the statement if it is another one than
+        before."""
+        told = [change for change in page.changes if change.deleted]
+        if told:
+            # Of a thousand, each is a transaction.
+            task = asyncio.get_running_loop().create_task(asyncio.to_thread(self._keep_deletions, archive, told))
+            self._keeping.add(task)
+            task.add_done_callback(self._keeping.discard)
+        announced = page.copies
+        if announced is None or announced.at == self._seen.get(archive) or archive in self._reading:
+            return
+        self._seen[archive] = announced.at
+        task = asyncio.get_running_loop().create_task(self._read(archive, announced))
+        self._reading[archive] = task
+        task.add_done_callback(lambda _: self._reading.pop(archive, None))
+
+    async def settle(self) -> None:
+        """Wait for the statements that are being read, and for what is being kept."""
+        await asyncio.gather(*self._reading.values(), *self._keeping, return_exceptions=True)
+
+    async def close(self) -> None:
+        await end_tasks(*self._reading.values())
+        await asyncio.gather(*self._keeping, return_exceptions=True)
+
+    async def _read(self, archive: ArchiveRef, announced: AnnouncedCopies) -> None:
+        statement = await self._gateway.read_copies(archive, announced.path)
+        if statement is None:
+            self._seen.pop(archive, None)  # at the next page again
+            return
+        try:
+            reason = await asyncio.to_thread(self.take, archive, statement)
+        except IbiError as error:
+            reason = str(error)
+        if reason is not None:
+            _LOG.warning("what an Archive says of its Copies is not believed", archive=archive.address, reason=reason)
+
+    def take(self, archive: ArchiveRef, statement: str) -> str | None:
+        """Keep a statement of that home, wherever it came from. Returns why it is not believed; None if it is, or was
+        before. Blocks."""
+        try:
+            said = read_copies_statement(statement)
+        except InvalidInput as error:
+            return str(error)
+        home = archive.service.labels[0]
+        registration, known, now = self._registry.find(home), self._beliefs.named_copies(home), self._wall()
+        if known.statement == statement:
+            return None
+        reason = distrust_copies(registration, said, known, int(now * 1000))
+        if reason is None:
+            self._beliefs.record_signed_copies(home, said, statement, int(now))
+            _LOG.info("an Archive says who holds its Copies", archive=str(home), holders=list(map(str, said.holders)))
+        return reason

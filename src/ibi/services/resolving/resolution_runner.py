@@ -1,22 +1,35 @@
-"""Runs one resolution: sends its questions, passes the replies to it, and wakes it in time (R §8.2)."""
+"""Runs one resolution: sends its questions, passes the replies to it, and wakes it in time (R §8.2); with the values of
+a reader's request, and the directory of the Archives that may be asked."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
+from enum import StrEnum
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 from weakref import finalize
 
 import structlog
 
+from ibi.errors import IbiError
+from ibi.languages import Preference
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.caching import LONGEST
+from ibi.messages.values import IpAddress
+from ibi.model.registration import Registration
+from ibi.persistent_url import PersistentUrl
+from ibi.ports.registry import Registry
+from ibi.resolver.authority import ArchiveRef, Home, Homes
+from ibi.resolver.caching import LONGEST, OutcomeKey
+from ibi.resolver.membership import archive_ref
+from ibi.resolver.memory import NewClaim
+from ibi.resolver.outcome import Outcome
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.resolver.trace import Answered, Failure, Reply, Trace
+from ibi.services.limits import LimitExceeded
+from ibi.services.promptness import beside
 
 _LOG = structlog.get_logger("ibi.resolver")
 
@@ -264,3 +277,174 @@ class ResolutionRunner:
             )
         else:
             self.run.failure(asking, reply, now)
+
+
+# --- a reader's request -----------------------------------------------------------------------------------------------
+
+# A reader's request to the resolver, and what became of it: the values of `resolver_service`.
+
+
+class ReaderRequest(NamedTuple):
+    """A reader's request."""
+
+    url: PersistentUrl
+    clients: tuple[IpAddress, ...]
+    preferences: Sequence[Preference]
+    base: str
+    is_refused: bool = False
+    """Whether remote Archives must not be asked."""
+
+    @property
+    def client(self) -> IpAddress | None:
+        return self.clients[0] if self.clients else None
+
+
+class PendingResolution(NamedTuple):
+    """A resolution under way and its request."""
+
+    reader: ReaderRequest
+    archives: tuple[ArchiveRef, ...]
+    wish: OutcomeKey
+    began: float
+
+
+class ForeignUrls(StrEnum):
+    """How URLs on hosts that their Archive did not declare are treated (E31)."""
+
+    HOLDER = "holder"
+    """Those of the item's holder are followed, those of others shown for confirmation."""
+    CONFIRM = "confirm"
+    """All are shown for confirmation."""
+    REFUSE = "refuse"
+
+
+class Resolved(NamedTuple):
+    """The outcome of a resolution, how long it took, and for how many seconds it may be cached.
+
+    With `to_confirm` the URL is on a host that the Archive did not declare: the reader has to confirm it (E31).
+    """
+
+    outcome: Outcome
+    seconds: float
+    max_age: int = 0
+    was_kept: bool = False
+    to_confirm: bool = False
+    began: float = 0.0
+    """The time from which those of the trace are counted."""
+    resolution: Resolution | None = None
+
+    @property
+    def outcome_name(self) -> str:
+        """`Redirect`, `NotFound` and so on; a URL that the reader has to confirm has a name of its own."""
+        return "UrlToConfirm" if self.to_confirm else type(self.outcome).__name__
+
+    @property
+    def trace(self) -> Trace:
+        """The trace, made on demand; that of a cached outcome has no questions."""
+        return Trace(()) if self.resolution is None else self.resolution.trace
+
+
+Unfinished: TypeAlias = Callable[[], Awaitable[Resolved]]
+"""The rest of a resolution that has to wait for remote Archives; to be called once."""
+
+
+class Watcher(ReplyWatcher, Protocol):
+    """Counts outcomes, refusals and claims."""
+
+    def on_resolved(self, resolved: Resolved) -> None: ...
+
+    def on_turned_away(self, refusal: LimitExceeded) -> None: ...
+
+    def on_claimed(self, claim: NewClaim) -> None: ...
+
+
+class NoWatcher:
+    """Counts nothing."""
+
+    def on_resolved(self, resolved: Resolved) -> None: ...
+
+    def on_turned_away(self, refusal: LimitExceeded) -> None: ...
+
+    def on_claimed(self, claim: NewClaim) -> None: ...
+
+    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+
+
+NO_WATCHER: Final = NoWatcher()
+
+
+# --- the Archives that may be asked -----------------------------------------------------------------------------------
+
+_NEVER: Hashable = object()
+
+
+class ArchiveDirectory:
+    """The registered Archives, that of this process, and the homes of labels: the same until one changes, anywhere."""
+
+    def __init__(self, registry: Registry | None, own: ArchiveRef | None) -> None:
+        """`own` is the Archive of this process: always included, first, and counted as registered."""
+        self._registry, self._own = registry, own
+        self._version: Hashable = _NEVER
+        self._archives: tuple[ArchiveRef, ...] = ()
+        self._homes = Homes()
+        self._known: dict[Hashable, tuple[Registration, Home]] = {}
+        self._reading: asyncio.Task[None] | None = None
+        if registry is not None and not registry.prompt:  # before the event loop asks
+            self._set(registry.recent_version(), registry.all())
+
+    def archives(self) -> tuple[ArchiveRef, ...]:
+        """The Archives. After a change of a slow register those of before, until it has been read again."""
+        registry = self._registry
+        version = None if registry is None else registry.recent_version()
+        if version != self._version:
+            # The version is read first, so it is never newer than the content: a change in between is read next time.
+            if registry is None or registry.prompt:
+                self._set(version, () if registry is None else registry.all())
+            elif self._reading is None:
+                self._reading = asyncio.get_running_loop().create_task(self._read(registry, version))
+        return self._archives
+
+    async def _read(self, registry: Registry, version: Hashable) -> None:
+        try:
+            self._set(version, await beside(registry.all))
+        except IbiError as error:  # what was read before stays until the next question
+            _LOG.error("the register cannot be read", reason=str(error))
+        finally:
+            self._reading = None
+
+    def _set(self, version: Hashable, registered: Iterable[Registration]) -> None:
+        self._known = {each.labels[0]: self._know(each) for each in registered}
+        self._archives = tuple(self._own_and_included(home.archive for _, home in self._known.values()))
+        self._homes, self._version = Homes(self._prefixes_by_home()), version
+
+    def _know(self, registration: Registration) -> tuple[Registration, Home]:
+        """One that did not change is known already: an Archive that comes and goes must not cost what all cost."""
+        before = self._known.get(registration.labels[0])
+        if before is not None and before[0] is registration:
+            return before
+        return registration, Home(registration.service, self._ref(registration), registration.successor)
+
+    def homes(self) -> Homes:
+        """The homes of labels, also those that are switched off. Call it after `archives`: it describes the same state
+        of the register."""
+        return self._homes
+
+    def _ref(self, registration: Registration) -> ArchiveRef | None:
+        """The Archive of a registration: `own` if it is that one, so that it is asked once, without a network."""
+        own = self._own
+        is_own = own is not None and not set(own.service.labels).isdisjoint(registration.labels)
+        return own if is_own else archive_ref(registration)
+
+    def _own_and_included(self, refs: Iterable[ArchiveRef | None]) -> Iterator[ArchiveRef]:
+        if self._own is not None:
+            yield self._own
+        yield from (ref for ref in refs if ref is not None and ref is not self._own)
+
+    def _prefixes_by_home(self) -> Iterator[tuple[Home, Iterable[str]]]:
+        """Each home with its prefixes, its own Archive first, then by date of registration."""
+        own = self._own
+        if own is not None:
+            yield Home(own.service, own), own.home_prefixes
+        for registration, home in self._known.values():
+            if home.archive is None or home.archive is not own:
+                yield home, registration.home_prefixes

@@ -17,7 +17,7 @@ import structlog
 
 from ibi.errors import IbiError
 from ibi.label import Label
-from ibi.language_range import Preference
+from ibi.languages import Preference
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word
@@ -42,12 +42,13 @@ from ibi.services.change_watch import ChangeWatch, Touched
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.promptness import OneThread
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
-from ibi.services.resolving.resolution_runner import Gateway, ResolutionRunner
-from ibi.services.resolving.resolved import (
+from ibi.services.resolving.resolution_runner import (
     NO_WATCHER,
     ForeignUrls,
+    Gateway,
     PendingResolution,
     ReaderRequest,
+    ResolutionRunner,
     Resolved,
     Unfinished,
     Watcher,
@@ -426,7 +427,8 @@ class ResolverService:
         assert outcome is not None  # called only after the end
         if isinstance(outcome, Redirect):
             return outcome
-        return confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
+        outcome = confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
+        return self._memory.recall(outcome)
 
 
 def _exempt(own: ArchiveRef, rule: Rule) -> Rule:

@@ -1,4 +1,5 @@
-"""Resolution without the centre: the register that an Archive keeps of its resolver, and when it is used (E94).
+"""Resolution without the centre: the register as a resolver publishes it, as an Archive keeps it, and when it is used
+(E94).
 
 While the resolver is there, links to items elsewhere are left to it. When it does not answer, the Archive resolves them
 for its own readers: it asks the others of the register, as a resolver would.
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from threading import Lock
 from typing import Final, Protocol
 
 import structlog
@@ -18,10 +20,19 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.messages.signatures import leads_to
 from ibi.model.membership import FetchedRegister
-from ibi.ports.archive_state import RegisterStore
+from ibi.ports.archive_state import KeyStore, RegisterStore
 from ibi.ports.errors import StorageError
+from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef, Homes
-from ibi.resolver.signed_register import ListedArchive, SignedRegister, read_register
+from ibi.resolver.signed_register import (
+    ListedArchive,
+    SignedRegister,
+    etag_of,
+    read_register,
+    register_entries,
+    sign_register,
+)
+from ibi.services.promptness import end_tasks
 from ibi.signing import InvalidStatement
 
 FETCH_EVERY: Final = 60.0
@@ -41,8 +52,14 @@ class RegisterRefused(IbiError):
     code = "register-refused"
 
 
+class RegisterMissing(IbiError):
+    """The register of {resolver} was not read yet: this replica leads nowhere until it is."""
+
+    code = "register-missing"
+
+
 class RegisterGateway(Protocol):
-    """Asks the resolver; `ibi.transport.register_client` implements it. Never raises for what the resolver does."""
+    """Asks the resolver; `ibi.transport.resolver_gateway` implements it. Never raises for what the resolver does."""
 
     async def fetch(self, etag: str | None) -> FetchedRegister: ...
 
@@ -57,20 +74,21 @@ class KeptRegister:
         gateway: RegisterGateway,
         store: RegisterStore,
         resolver: str,
-        own: ArchiveRef,
+        own: ArchiveRef | None = None,
         *,
         log: FilteringBoundLogger | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """`resolver` is its URL, and `own` the Archive of this process, which is asked without a network."""
+        """`resolver` is its URL, and `own` the Archive of this process, if there is one, which is asked without a
+        network."""
         self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
         self._log = log or structlog.get_logger("ibi.membership")
         self._chance = chance
         self._task: asyncio.Task[None] | None = None
         self._told: str | None = None
         self.register: SignedRegister | None = None
-        self._archives: tuple[ArchiveRef, ...] = (own,)
-        self._homes = Homes.of_archives((own,))
+        self._archives: tuple[ArchiveRef, ...] = () if own is None else (own,)
+        self._homes = Homes.of_archives(self._archives)
 
     # --- what a resolution asks ---
 
@@ -79,6 +97,11 @@ class KeptRegister:
 
     def homes(self) -> Homes:
         return self._homes
+
+    def check(self) -> None:
+        """Raise `RegisterMissing` while there is none. For the monitoring of a replica."""
+        if self.register is None:
+            raise RegisterMissing(resolver=self._resolver)
 
     # --- keeping it ---
 
@@ -98,9 +121,7 @@ class KeptRegister:
 
     async def stop(self) -> None:
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(task)
 
     async def fetch(self) -> bool:
         """Ask the resolver once; return whether what is kept is what it has now."""
@@ -144,21 +165,22 @@ class KeptRegister:
         return register
 
     def _use(self, register: SignedRegister) -> None:
+        own = self._own
         archives = tuple(map(self._with_own, register.archives))
         refs = tuple(each.home.archive for each in archives if each.home.archive is not None)
         listed = [(each.home, each.prefixes) for each in archives]
-        if not any(each.home.archive is self._own for each in archives):
-            own = ListedArchive.of_own(self._own)
-            listed.insert(0, (own.home, frozenset(self._own.home_prefixes)))
-        self._archives = (self._own, *(ref for ref in refs if ref is not self._own))
+        if own is not None and not any(each.home.archive is own for each in archives):
+            listed.insert(0, (ListedArchive.of_own(own).home, frozenset(own.home_prefixes)))
+        self._archives = (*(() if own is None else (own,)), *(ref for ref in refs if ref is not own))
         self._homes = Homes(listed)
         self.register = register
 
     def _with_own(self, listed: ListedArchive) -> ListedArchive:
         """The entry of this Archive leads to this process, whatever address it has in the list."""
-        if set(self._own.service.labels).isdisjoint(listed.home.service.labels):
+        own = self._own
+        if own is None or set(own.service.labels).isdisjoint(listed.home.service.labels):
             return listed
-        return ListedArchive(listed.home._replace(archive=self._own), listed.prefixes, listed.registered, listed.key)
+        return ListedArchive(listed.home._replace(archive=own), listed.prefixes, listed.registered, listed.key)
 
     def _tell(self, what: str, reason: str) -> None:
         if reason != self._told:  # once, not at every attempt
@@ -203,3 +225,67 @@ class ResolverPresence:
         self._is_there = await self._gateway.is_there(PATIENCE)
         self._looked = self._monotonic()
         return self._is_there
+
+
+# --- the other side: the register as a resolver publishes it ----------------------------------------------------------
+
+# The register of this resolver, signed, for Archives that keep it (E94).
+#
+# It is signed anew when something in it has changed, and is otherwise the same text, by which Archives see that there
+# is nothing new.
+
+_LOOK: Final = 5.0
+"""Seconds after which Copies that homes have named since are looked for."""
+
+
+class RegisterPublication:
+    """Calls block: they read the register and a key. From any thread."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        beliefs: Beliefs,
+        keys: KeyStore,
+        *,
+        resolver_url: str,
+        own: ArchiveRef | None = None,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`own` is the Archive of the same server, which counts as registered."""
+        self._registry, self._beliefs, self._keys = registry, beliefs, keys
+        self._resolver_url, self._own = resolver_url, own
+        self._wall, self._monotonic = wall, monotonic
+        self._lock = Lock()
+        self._version: Hashable = object()
+        self._look_again = 0.0
+        self._signed_by = ""
+        self._entries: list[dict[str, object]] | None = None
+        self._issued = 0
+        self._text = self._etag = ""
+
+    def current(self) -> tuple[str, str]:
+        """The statement, and its entity tag."""
+        with self._lock:
+            version, now = self._registry.version(), self._monotonic()
+            if version != self._version or now >= self._look_again:
+                self._refresh()
+                self._version, self._look_again = version, now + _LOOK
+            return self._text, self._etag
+
+    def _refresh(self) -> None:
+        entries, key = register_entries(self._listed()), self._keys.signing_key()
+        if entries == self._entries and str(key.public) == self._signed_by:
+            return
+        # Later than the one before, also if the clock was set back: Archives take no older one.
+        self._issued = max(int(self._wall()), self._issued + 1)
+        self._text = sign_register(entries, self._resolver_url, self._issued, key, self._keys.changes())
+        self._etag, self._entries, self._signed_by = etag_of(self._text), entries, str(key.public)
+
+    def _listed(self) -> Iterator[ListedArchive]:
+        own = self._own
+        if own is not None:
+            yield ListedArchive.of_own(own, self._beliefs.copies(own.service.labels[0]).holders)
+        for registration in self._registry.all():
+            if own is None or set(own.service.labels).isdisjoint(registration.labels):
+                yield ListedArchive.of_registration(registration, self._beliefs.copies(registration.labels[0]).holders)

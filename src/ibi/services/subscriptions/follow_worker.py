@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -23,12 +24,66 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangeKind
-from ibi.model.follow import FeedEntry, Follow, FollowKind, SourceAddress, SourcePage, WantedItem
+from ibi.model.subscription import FeedEntry, Follow, FollowKind, SourceAddress, SourcePage, WantedItem
+from ibi.origin import Origin
 from ibi.ports.catalog import Catalog
 from ibi.ports.errors import StorageError
-from ibi.ports.follows import Advance, FeedBegunAgain, FollowStore, SourceAway, SourceRecord, SourceUnusable
-from ibi.services.subscriptions.daemon_threads import DaemonThreads
+from ibi.ports.subscriptions import Advance, FeedBegunAgain, FollowStore, SourceAway, SourceRecord, SourceUnusable
 from ibi.services.subscriptions.followed_items import Bringer, FollowedItems
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+# Calls that wait for a disk or a network, in threads for which the end of the process does not wait.
+#
+# What runs here is safe at any point, as it is against SIGKILL.
+
+_MOMENT: Final = 0.01
+
+T = TypeVar("T")
+
+
+class DaemonThreads:
+    """Makes each call in a thread of its own. For one event loop."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._threads: set[threading.Thread] = set()
+
+    async def __call__(self, call: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def run() -> None:
+            try:
+                value = call()
+            except BaseException as error:  # noqa: BLE001 - handed to whom it belongs
+                failure = error
+                _tell(loop, future, lambda: future.set_exception(failure))
+            else:
+                _tell(loop, future, lambda: future.set_result(value))
+
+        thread = threading.Thread(target=run, name=self._name, daemon=True)
+        self._threads = {each for each in self._threads if each.is_alive()} | {thread}
+        thread.start()
+        return await future
+
+    async def join(self, within: float) -> None:
+        """Wait until all calls have ended, at most so many seconds."""
+        until = time.monotonic() + within
+        while any(each.is_alive() for each in self._threads) and time.monotonic() < until:  # noqa: ASYNC110 - threads
+            await asyncio.sleep(_MOMENT)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], call: Callable[[], None]) -> None:
+    def tell() -> None:
+        if not future.done():
+            call()
+
+    try:
+        loop.call_soon_threadsafe(tell)
+    except RuntimeError:  # the loop has ended, and the caller with it
+        return
+
 
 WAIT: Final = 20
 """Seconds for which a source is asked to wait for its next change."""
@@ -94,12 +149,14 @@ class FollowWorker:
         now: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        own_url: str | None = None,
     ) -> None:
+        """`own_url` is the address of this Archive, which does not follow itself."""
         self._store, self._sources = store, sources
         self._log = log or structlog.get_logger("ibi.follow")
         self._now, self._chance, self._sleep = now, chance, sleep
         self._in_thread = DaemonThreads("ibi-follow")
-        self._items = FollowedItems(store, bringer, catalog, now, self._log)
+        self._items = FollowedItems(store, bringer, catalog, now, self._log, own_url)
         self._tasks: dict[SourceAddress, _SourceTask] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -160,6 +217,8 @@ class FollowWorker:
                     await self._sleep(rest * (0.5 + self._chance()))
             except (SourceAway, SourceUnusable, StorageError) as error:
                 await self._note_failure(follows, error)
+                if await self._has_moved(source, follows):
+                    return  # what is followed at the new address has a task of its own
                 await self._sleep(rest * (0.5 + self._chance()))
                 rest = min(2 * rest, _LONGEST_REST)
             except asyncio.CancelledError:
@@ -167,6 +226,29 @@ class FollowWorker:
             except Exception:  # noqa: BLE001 - the server goes on, and so do the other sources
                 self._log.error("a source is not followed for a while", source=source.url, follows=ids, exc_info=True)
                 await self._sleep(_LONGEST_REST)
+
+    async def _has_moved(self, source: SourceAddress, follows: Sequence[Follow]) -> bool:
+        """Whether a source that does not answer is at another address, as the resolver says, and says itself that it is
+        the same Archive: it is followed there from now on, where it was. Its token is not sent to another host."""
+        name = next((each.archive for each in follows if each.archive), "")
+        if not name or any(each.archive not in ("", name) for each in follows):
+            return False
+        try:
+            url = await self._in_thread(lambda: self._items.find_holder(RepositoryName.parse(name)))
+            is_same_host = Origin.of_url(url).host.lower() == Origin.of_url(source.url).host.lower()
+            place = SourceAddress(url, is_named_by_operator=source.is_named_by_operator and is_same_host)
+            is_there = url != source.url and (await self._sources.page(place, None, "", 0)).archive == name
+        except IbiError:
+            return False
+        if not is_there:
+            return False
+        is_safe = is_same_host and Origin.of_url(url).scheme in ("https", Origin.of_url(source.url).scheme)
+        for each in follows:
+            await self._in_thread(lambda each=each: self._store.relocate(each.id, place, keeps_token=is_safe))  # type: ignore[misc]
+        lost = [each.id for each in follows if each.token is not None and not is_safe]
+        told = {"source": source.url, "now": url, "without_token": lost}
+        self._log.info("a source has moved, and is followed where it is", **told)
+        return True
 
     async def step(self, follows: Sequence[Follow], changed: asyncio.Event) -> bool:
         """Work off what is due of follows of one source, then read its feed; whether a follow was begun, at first or
@@ -262,7 +344,7 @@ class FollowWorker:
                 reason = f"its feed ended at {follow.end} before and ends at {page.end} now, in the same epoch"
                 raise SourceUnusable(source=source.url, reason=reason)
         advances = [
-            Advance(each.id, page.epoch, page.after, page.end, await self._concerned(source, each, page))
+            Advance(each.id, page.epoch, page.after, page.end, await self._concerned(source, each, page), page.archive)
             for each in follows
         ]
         await self._in_thread(lambda: self._store.advance(advances, int(self._now())))

@@ -15,10 +15,11 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangeKind
-from ibi.model.follow import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, WantedItem
 from ibi.model.item import Item
+from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, WantedItem
+from ibi.origin import is_same_place
 from ibi.ports.catalog import Catalog
-from ibi.ports.follows import FollowStore
+from ibi.ports.subscriptions import FollowStore
 from ibi.vocabulary import State
 
 _FIRST_RETRY: Final = 30
@@ -76,8 +77,14 @@ class FollowedItems:
         catalog: Catalog,
         now: Callable[[], float],
         log: FilteringBoundLogger,
+        own_url: str | None = None,
     ) -> None:
         self._store, self._bringer, self._catalog, self._now, self._log = store, bringer, catalog, now, log
+        self._own_url = own_url
+
+    def find_holder(self, label: Label) -> str:
+        """The address of the Archive that keeps the Original; an `IbiError` if that is not known."""
+        return self._bringer.find_holder(label)
 
     def stop(self) -> None:
         self._bringer.stop()
@@ -157,6 +164,9 @@ class FollowedItems:
             return True
         if holder == source.url:
             return False
+        if self._own_url is not None and is_same_place(holder, self._own_url):
+            self._store.finish(item, FollowedState.OWN, 0, "")  # it was given to this Archive
+            return True
         target, place = FollowTarget(FollowKind.MOVED), SourceAddress(holder, is_named_by_operator=False)
         follow = Follow(id=secrets.token_hex(4), target=target, source=place, created=int(self._now()))
         self._store.move(item, follow)

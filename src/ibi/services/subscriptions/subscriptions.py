@@ -1,18 +1,308 @@
-"""All that a server needs of what its Archive follows and of its webhooks, put together once.
-
-Short: a bundle that is started and stopped with the application.
-"""
+"""Subscriptions of an Archive: adds, lists and removes follows and webhooks, for the command, the API and the page
+alike, and puts together what a server needs of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
-from ibi.services.subscriptions.follow_admin import FollowAdmin
-from ibi.services.subscriptions.follow_worker import FollowWorker
-from ibi.services.subscriptions.webhook_admin import WebhookAdmin
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.account import COMMAND, Actor, AuditEntry
+from ibi.model.subscription import (
+    SECRET_BYTES,
+    Follow,
+    FollowCounts,
+    FollowedState,
+    FollowKind,
+    FollowTarget,
+    SourceAddress,
+    Webhook,
+    entries_behind,
+    read_webhook_kinds,
+    read_webhook_prefix,
+    read_webhook_url,
+    shown_secret,
+    shown_url,
+)
+from ibi.origin import InvalidOrigin, Origin, authority_of, is_same_place
+from ibi.ports.accounts import AuditLog
+from ibi.ports.catalog import ChangeFeed
+from ibi.ports.subscriptions import FollowStore, WebhookStore
+from ibi.services.promptness import beside
+from ibi.services.subscriptions.follow_worker import FollowWorker, SourceGateway
 from ibi.services.subscriptions.webhook_worker import WebhookWorker
+
+
+class UnknownFollow(IbiError):
+    """Nothing is followed under the id {id}; `ibi follow list` shows what is."""
+
+    code = "unknown-follow"
+
+
+class FollowsItself(IbiError):
+    """{source} is this Archive itself: it has its own Originals."""
+
+    code = "follows-itself"
+
+
+class InsecureSource(IbiError):
+    """A token is not sent to {source} over plain http, where others can read it: use https."""
+
+    code = "insecure-source"
+
+
+class UnusableSourceToken(IbiError):
+    """The token for the source holds characters that no token has."""
+
+    # The token itself is not repeated.
+    code = "unusable-source-token"
+
+
+class UnknownAtSource(IbiError):
+    """{source} has no item {label}."""
+
+    code = "unknown-at-source"
+
+
+class FollowDirectory(Protocol):
+    """What is followed, here or on a server; documents are as the API gives them. Calls block."""
+
+    def list_follows(self) -> list[dict[str, Any]]: ...
+
+    def remove_follow(self, identity: str) -> dict[str, Any]: ...
+
+
+class FollowAdmin:
+    """The follows of one data directory."""
+
+    def __init__(
+        self,
+        store: FollowStore,
+        sources: SourceGateway,
+        now: Callable[[], float],
+        *,
+        own_url: str | None = None,
+        audit: AuditLog | None = None,
+        actor: Actor = COMMAND,
+    ) -> None:
+        """`own_url` is that of this Archive. Who follows what is told to the `audit` log, with the `actor`."""
+        self._store, self._sources, self._now, self._own_url = store, sources, now, own_url
+        self._audit, self._actor = audit, actor
+
+    def acting_as(self, actor: Actor) -> FollowAdmin:
+        """The same for a caller of the API, whose sources have to be public, or in networks that the settings name."""
+        return FollowAdmin(self._store, self._sources, self._now, own_url=self._own_url, audit=self._audit, actor=actor)
+
+    async def add(self, kind: FollowKind, text: str, source_url: str, token: str | None) -> tuple[dict[str, Any], bool]:
+        """Follow something from now on; how it is listed, and whether it was not followed before.
+
+        The source is asked whether it has a feed, and such an item, before anything is kept.
+        """
+        source = SourceAddress(_origin(source_url), self._actor.address == COMMAND.address)
+        if self._own_url is not None and is_same_place(source.url, self._own_url):
+            raise FollowsItself(source=source.url)
+        if token is not None:
+            _check_token(source.url, token)
+        target = FollowTarget.of(kind, text)
+        await self._sources.page(source, None, "", 0)
+        if target.kind is FollowKind.ITEM:
+            found = await self._sources.record(source, target.label, token)
+            if found is None:
+                raise UnknownAtSource(source=source.url, label=target.text)
+            target = FollowTarget(FollowKind.ITEM, str(found.name))
+        now = int(self._now())
+        follow = Follow(id=secrets.token_hex(4), target=target, source=source, token=token, created=now)
+        is_new = await beside(lambda: self._store.add(follow))
+        await beside(lambda: self._note("follow", follow))
+        return next(each for each in await beside(self.list_follows) if _is_same(each, follow)), is_new
+
+    def list_follows(self) -> list[dict[str, Any]]:
+        """Blocks."""
+        counts: Mapping[str, FollowCounts] = self._store.counts()
+        return [follow_document(each, counts.get(each.id, FollowCounts({}))) for each in self._store.all()]
+
+    def remove_follow(self, identity: str) -> dict[str, Any]:
+        """Follow it no longer; Copies stay. Blocks."""
+        counts = self._store.counts().get(identity, FollowCounts({}))
+        removed = self._store.remove(identity)
+        if removed is None:
+            raise UnknownFollow(id=identity)
+        self._note("unfollow", removed)
+        return follow_document(removed, counts)
+
+    def _note(self, act: str, follow: Follow) -> None:
+        if self._audit is not None:
+            who, detail = self._actor, f"{follow.target} of {follow.source.url}"
+            when = Instant(int(self._now()))
+            self._audit.append(
+                [AuditEntry(when, act, f"follow:{follow.id}", who.account, who.token, who.address, detail)]
+            )
+
+
+def _origin(url: str) -> str:
+    """The address of the source: a scheme, a host and perhaps a port, in one spelling."""
+    if "@" in authority_of(url):
+        # Not repeated: what stands there may be a password.
+        raise InvalidOrigin(authority_of(url).rpartition("@")[2], 0, "a user name has no place in it")
+    origin = Origin.of_url(url)
+    rest = url.partition("://")[2].partition("/")
+    if rest[2]:
+        raise InvalidOrigin(url, url.index("/", url.index("://") + 3), "an Archive is named without a path")
+    return str(replace(origin, host=origin.host.lower()))
+
+
+def _check_token(source: str, token: str) -> None:
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise UnusableSourceToken()
+    origin = Origin.of_url(source)
+    is_here = origin.name == "localhost" or (origin.address is not None and origin.address.is_loopback)
+    if origin.scheme != "https" and not is_here:
+        raise InsecureSource(source=source)
+
+
+def _is_same(listed: dict[str, Any], follow: Follow) -> bool:
+    wanted = follow.target.kind.value, follow.target.text, follow.source.url
+    return (listed["kind"], listed["text"], listed["source"]) == wanted
+
+
+def follow_document(follow: Follow, counts: FollowCounts) -> dict[str, Any]:
+    """A follow as it is listed; whether it has a token, and never which."""
+    states = {state.value: counts.states.get(state, 0) for state in FollowedState if state is not FollowedState.WAITING}
+    return {
+        "id": follow.id,
+        "kind": follow.target.kind.value,
+        "text": follow.target.text,
+        "source": follow.source.url,
+        "has_token": follow.token is not None,
+        "created": time_text(follow.created),
+        "epoch": follow.epoch or None,
+        "position": follow.position,
+        "end": follow.end,
+        "behind": entries_behind(follow, counts),
+        "waiting": counts.waiting,
+        "refused": counts.refused,
+        "refused_reason": counts.reason,
+        "items": states,
+        "heard": time_text(follow.heard),
+        "current": time_text(follow.current),
+        "failing_since": time_text(follow.failing),
+        "reason": follow.reason,
+    }
+
+
+def time_text(second: int | None) -> str | None:
+    return None if second is None else str(Instant(second))
+
+
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+# Adds, lists, enables and removes webhooks: for the command and the API alike.
+
+MOST_WEBHOOKS: Final = 100
+_END: Final = 1 << 62
+
+
+class UnknownWebhook(IbiError):
+    """There is no webhook with the id {id}; `ibi webhook list` shows those there are."""
+
+    code = "unknown-webhook"
+
+
+class TooManyWebhooks(IbiError):
+    """There are {most} webhooks already: remove one first."""
+
+    code = "too-many-webhooks"
+
+
+class WebhookAdmin:
+    """The webhooks of one data directory. Calls block."""
+
+    def __init__(
+        self,
+        store: WebhookStore,
+        feed: ChangeFeed,
+        now: Callable[[], float],
+        *,
+        audit: AuditLog | None = None,
+        actor: Actor = COMMAND,
+    ) -> None:
+        self._store, self._feed, self._now, self._audit, self._actor = store, feed, now, audit, actor
+
+    def acting_as(self, actor: Actor) -> WebhookAdmin:
+        return WebhookAdmin(self._store, self._feed, self._now, audit=self._audit, actor=actor)
+
+    def add_webhook(self, url: str, prefix: str | None, kinds: Sequence[str]) -> dict[str, Any]:
+        """A new webhook, told of what changes from now on. Its `secret` is in the answer, this once."""
+        place, secret = self._feed.since(_END, 1), secrets.token_bytes(SECRET_BYTES)
+        webhook = Webhook(
+            id=secrets.token_hex(4),
+            url=read_webhook_url(url),
+            secret=secret,
+            is_named_by_operator=self._actor.address == COMMAND.address,
+            prefix=read_webhook_prefix(prefix),
+            kinds=read_webhook_kinds(tuple(kinds)),
+            created=int(self._now()),
+            epoch=place.epoch,
+            position=place.end,
+        )
+        if len(self._store.all()) >= MOST_WEBHOOKS:
+            raise TooManyWebhooks(most=MOST_WEBHOOKS)
+        self._store.add(webhook)
+        self._note("create", webhook)
+        return {**self._document(webhook), "secret": shown_secret(secret)}
+
+    def list_webhooks(self) -> list[dict[str, Any]]:
+        return [self._document(each) for each in self._store.all()]
+
+    def remove_webhook(self, identity: str) -> dict[str, Any]:
+        removed = self._store.remove(identity)
+        if removed is None:
+            raise UnknownWebhook(id=identity)
+        self._note("remove", removed)
+        return self._document(removed)
+
+    def enable_webhook(self, identity: str) -> dict[str, Any]:
+        """Tell it again, from where it was told last as far as that is known."""
+        known = next((each for each in self._store.all() if each.id == identity), None)
+        enabled = None if known is None else self._store.enable(identity, known.epoch, known.position)
+        if enabled is None:
+            raise UnknownWebhook(id=identity)
+        self._note("enable", enabled)
+        return self._document(enabled)
+
+    def _document(self, webhook: Webhook) -> dict[str, Any]:
+        """A webhook as it is listed, without its secret."""
+        place = self._feed.since(_END, 1)
+        is_same = place.epoch == webhook.epoch
+        return {
+            "id": webhook.id,
+            "url": shown_url(webhook.url),
+            "prefix": webhook.prefix,
+            "kinds": sorted(kind.value for kind in webhook.kinds),
+            "created": time_text(webhook.created),
+            "position": webhook.position,
+            "behind": max(0, place.end - webhook.position) if is_same else place.end,
+            "delivered": time_text(webhook.delivered),
+            "attempts": webhook.attempts,
+            "failing_since": time_text(webhook.failing),
+            "reason": webhook.reason,
+            "disabled": time_text(webhook.disabled),
+        }
+
+    def _note(self, act: str, webhook: Webhook) -> None:
+        if self._audit is not None:
+            who, detail, when = self._actor, shown_url(webhook.url), Instant(int(self._now()))
+            self._audit.append(
+                [AuditEntry(when, act, f"webhook:{webhook.id}", who.account, who.token, who.address, detail)]
+            )
+
+
+# --- all of them together ---------------------------------------------------------------------------------------------
+
+# All that a server needs of what its Archive follows and of its webhooks, put together once.
 
 Listing = Callable[[], list[dict[str, Any]]]
 """Lists documents as the API gives them. Blocks."""

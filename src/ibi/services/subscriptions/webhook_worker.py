@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.instant import Instant
 from ibi.model.change import ChangePage, ItemChange
-from ibi.model.webhook import (
+from ibi.model.subscription import (
     DISABLED_AFTER,
     Delivery,
     Webhook,
@@ -27,9 +27,10 @@ from ibi.model.webhook import (
     retry_seconds,
     shown_url,
 )
-from ibi.ports.changes import ChangeFeed
+from ibi.ports.catalog import ChangeFeed
 from ibi.ports.errors import StorageError
-from ibi.ports.webhooks import GONE, WebhookStore
+from ibi.ports.subscriptions import GONE, WebhookStore
+from ibi.services.promptness import end_tasks
 
 _LOOK: Final = 0.5
 """Seconds between two looks at the feed and at the webhooks."""
@@ -78,10 +79,7 @@ class WebhookWorker:
         task, self._task = self._task, None
         if task is None:
             return
-        tasks = [task, *self._busy.values()]
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(task, *self._busy.values())
         await asyncio.to_thread(self._store.release)
 
     async def _run(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ibi.errors import IbiError
-from ibi.model.transfer_record import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.transfers import TransferLedger
 
 MOST_TRANSFERS: Final = 500

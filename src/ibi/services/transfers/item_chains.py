@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final
 
 from ibi.archive import life_cycle
@@ -31,17 +32,19 @@ from ibi.federation.transfer import KeepRelease, TakeOver
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
-from ibi.model.audit import AuditEntry
+from ibi.model.account import AuditEntry
 from ibi.model.content import Bytes, Change, Keep, Source
 from ibi.model.item import Item
 from ibi.model.item_json import encode_local
+from ibi.origin import Origin
 from ibi.ports.archive_state import KeyStore
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.services.items import item_repository as kept_items
-from ibi.services.items.errors import ItemTransferred
-from ibi.services.items.item_object import LOCAL
-from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
+from ibi.services.items.item_object import LOCAL, ItemTransferred
+from ibi.services.items.item_reader import StoredItem, name_of
+from ibi.services.items.item_repository import ItemRepository
+from ibi.signing import PublicKey
 from ibi.vocabulary import State
 
 STEPS: Final = ("track kept", *kept_items.STEPS)
@@ -66,16 +69,19 @@ class ItemChains:
         *,
         keep_track: Callable[[], None],
         in_doubt: Callable[[], bool],
+        resolver_key: Callable[[], PublicKey | None] = lambda: None,
     ) -> None:
         """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over;
-        `in_doubt` says whether the directory may have been put back from a backup."""
+        `in_doubt` says whether the directory may have been put back from a backup; `resolver_key` is the key by which
+        the resolver is known."""
         self.repository, self.service, self.keys = repository, service, keys
         self._clocks, self._keep_track, self._in_doubt = clocks, keep_track, in_doubt
+        self._resolver_key = resolver_key
 
     def here(self, label: Label) -> Here:
         """The item as this Archive has it."""
         public = (self.keys.signing_key().public, *self.keys.former())
-        nothing = Here(self.service, public, in_doubt=self._in_doubt())
+        nothing = Here(self.service, public, resolver_key=self._resolver_key(), in_doubt=self._in_doubt())
         item = find_labelled(self.repository.catalog, label)
         if item is None:
             return nothing
@@ -100,10 +106,15 @@ class ItemChains:
         return Chain() if item is None else self._chain_of(item)
 
     def tell(self, label: Label) -> tuple[Chain, str | None]:
-        """The chain, for others; empty with the reason if the files that are there are none."""
+        """The chain, for others; empty with the reason if the files that are there are none. A release that a process
+        has kept and died before it was listed is listed first: who hears of it takes the Original over, and none may be
+        called so here from then on."""
         item = find_labelled(self.repository.catalog, label)
         try:
-            return Chain() if item is None else self._chain(name_of(item)), None
+            chain = Chain() if item is None else self._chain(name_of(item))
+            if item is not None and item.state is State.ORIGINAL and chain.is_under_way:
+                self.repository.finish(name_of(item))
+            return chain, None
         except ContentDamaged as error:
             return Chain(), str(error)
 
@@ -183,6 +194,20 @@ class ItemChains:
             return before.item, chain, message
 
         return self._change(label, who, "learn release", adopt, even_in_doubt=True)
+
+    def yield_to(self, label: Label, to: Label, source: str, theirs: Chain, who: str) -> bool:
+        """Be a Copy of what the Archive at `source` keeps as its Original, with the chain `theirs`: a dispute was
+        settled for it (E98). Links that contradict it are not kept. False if there is no Original here any more."""
+
+        def give_up(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
+            if not here.is_original:
+                return None
+            shared = zip(here.chain.links, theirs.texts, strict=False)
+            links = tuple(takewhile(lambda pair: pair[0].text == pair[1], shared))
+            after = life_cycle.yield_to(before.item, to, Origin.of_url(source), service=self.service)
+            return after, Chain(tuple(link for link, _ in links)), f"Yielded to {to}"
+
+        return self._change(label, who, "yield", give_up, even_in_doubt=True)
 
     def _change(
         self,

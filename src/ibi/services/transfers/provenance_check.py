@@ -22,9 +22,11 @@ from ibi.federation.provenance import (
 )
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.service import resolver_service
 from ibi.model.content import KeptObject
 from ibi.model.item import Item
-from ibi.services.items.item_repository import ItemRepository, name_of
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 
@@ -74,11 +76,14 @@ class ProvenanceCheck:
         service: LabelForms | None,
         keys: tuple[PublicKey, ...],
         is_key_of: IsKeyOf | None = None,
+        *,
+        resolver_key: PublicKey | None = None,
     ) -> None:
-        """`keys` are those of this Archive, the former ones among them. `is_key_of` knows those of others; without it,
+        """`keys` are those of this Archive, the former ones among them, and `resolver_key` is the one by which its
+        resolver is known. `is_key_of` knows those of others; without it,
         what others signed is proven by what this Archive signed after it, or by a release that is proven."""
         self._repository, self._service, self._keys = repository, service, keys
-        self._is_key_of = is_key_of
+        self._is_key_of, self._resolver_key = is_key_of, resolver_key
 
     def check_all(self, labels: Iterable[Label] = ()) -> Iterator[CheckedProvenance]:
         """These items, or all that have moved."""
@@ -120,6 +125,8 @@ class ProvenanceCheck:
     def _knows(self, who: Label, key: PublicKey, unknown: set[PublicKey]) -> bool:
         if self._service is not None and who in self._service.labels:
             return key in self._keys
+        if who == resolver_service() and key == self._resolver_key:
+            return True
         if self._is_key_of is not None:
             return self._is_key_of(who, key)
         unknown.add(key)

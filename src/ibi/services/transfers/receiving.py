@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from ibi.errors import IbiError
-from ibi.federation.provenance import IsKeyOf
+from ibi.federation.provenance import IsKeyOf, check_chain, read_link
 from ibi.federation.transfer import (
     AskChain,
     BringCopy,
@@ -20,8 +20,10 @@ from ibi.federation.transfer import (
     TakeOver,
     TransferRefused,
     accept,
+    accept_lost,
     answer_offer,
     decline,
+    hear_lost,
     next_of_receiver,
     receiver_hears_chain,
     receiver_holds,
@@ -29,10 +31,12 @@ from ibi.federation.transfer import (
 from ibi.federation.transfer_messages import Offer, Reply, read_offer
 from ibi.federation.transfer_offers import is_another, receive_offer, was_accepted
 from ibi.label import Label, RepositoryName
-from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
+from ibi.model.transfer import IncomingTransfer, ReceiverStage
 from ibi.ports.clocks import Clocks
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
-from ibi.services.limits import LimitExceeded, LimitScope, RateLimiter
+from ibi.services.limits import LimitExceeded, LimitRows, LimitScope, RateLimiter
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.signing import PublicKey
 
@@ -80,13 +84,17 @@ class Receiving:
         url: str,
         is_key_of: IsKeyOf,
         check_source: Callable[[Label, str], None] = lambda _label, _source: None,
+        is_home: Callable[[Offer, PublicKey], bool] = lambda _offer, _signer: False,
         on_step: Callable[[str], None] = _pass,
+        offers: LimitRows | None = None,
     ) -> None:
         """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives; `check_source` refuses
-        items that may not come from an address, as those of a sandbox."""
+        items that may not come from an address, as those of a sandbox; `is_home` knows whether an offer is of the home
+        of its label. `offers` counts those of all processes."""
+        self._is_home = is_home
         self._chains, self._ledger, self._peers, self._copies, self._clocks = chains, ledger, peers, copies, clocks
         self._url, self._is_key_of, self._check_source, self._step = url, is_key_of, check_source, on_step
-        self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers), Lock()
+        self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers, rows=offers), Lock()
 
     def take_offer(self, text: str, *, agreed: bool, network: str = "unknown") -> Reply:
         """What is answered to an offer. `agreed` is whether a token came with it that may accept; `network` is where
@@ -101,7 +109,10 @@ class Receiving:
             if not agreed and not was_accepted(offer, signer, here):
                 self._check_room(rep, offer, signer, network)
             kept = self._ledger.change_incoming(
-                rep, lambda known: receive_offer(known, offer, signer, here, now, agreed=agreed, network=network)
+                rep,
+                lambda known: receive_offer(
+                    known, offer, signer, here, now, agreed=agreed, network=network, is_home=self._is_home
+                ),
             )
         self._step("offer kept")
         return answer_offer(kept, here)
@@ -205,6 +216,31 @@ class Receiving:
 
         return self._ledger.change_incoming(kept.rep, keep)
 
+    # --- of an Archive that is lost ---
+
+    def ask_for_lost(self, item: Item, resolver: str) -> IncomingTransfer:
+        """Take over the Original of a Copy whose Archive is lost, as the administrator of the resolver has decided.
+        `TransferRefused`, `PeerRefused`, `PeerSilent`. To ask again is harmless."""
+        if item.original_tombstone is not None:
+            raise TransferRefused(label=str(item.rep), reason="it was deleted, and an IBI that is gone never returns")
+        here, key = self._chains.here(item.rep), self._chains.keys.signing_key()
+        texts = self._peers.ask_for_lost(resolver, accept_lost(here, item.labels, key), here.chain.texts)
+        self._step("lost release fetched")
+        return self.take_lost(item.labels, texts, resolver)
+
+    def take_lost(self, labels: LabelForms, texts: tuple[str, ...], resolver: str) -> IncomingTransfer:
+        """Take over what the resolver has released in the place of a lost Archive: this Archive asked for it."""
+        rep, here = _repository_name(labels), self._chains.here(labels.labels[0])
+        step = hear_lost(here, texts, labels)
+        if step is not None and not self._chains.take_over(rep, step, "transfer"):
+            raise TransferRefused(label=str(rep), reason="the Copy here has changed meanwhile: ask again")
+        said = check_chain(texts, lambda *_: True).last_release
+        assert said is not None  # or nothing was given
+        signer, stage = read_link(texts[said.number - 1], said.number).signer, ReceiverStage.TAKEN
+        taken = IncomingTransfer(labels, said.giver, signer, resolver, said.number, said.manifest, stage)
+        self._ledger.note_untold(rep)
+        return self._ledger.change_incoming(rep, lambda _known: taken)
+
     def restart(self, incoming: IncomingTransfer) -> IncomingTransfer:
         """Take up a transfer that was lost with a backup: the chain says that the Original belongs here."""
 
@@ -219,6 +255,12 @@ class Receiving:
 
 def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
     return kept.giver_key, kept.number, kept.manifest
+
+
+def _repository_name(labels: LabelForms) -> RepositoryName:
+    if labels.rep is None:
+        raise TransferRefused(label=str(labels.labels[0]), reason="it has no repository name")
+    return labels.rep
 
 
 def _required(rep: RepositoryName, known: IncomingTransfer | None) -> IncomingTransfer:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 from ibi.accounts.rights import Belonging, ItemAct, require_right
 from ibi.archive import life_cycle
 from ibi.archive.errors import NotAllowedNow, UntransferableItem
 from ibi.errors import IbiError, InvalidInput
+from ibi.federation.provenance import check_files
 from ibi.federation.transfer import (
     KeepChain,
     KeepRelease,
@@ -29,14 +31,24 @@ from ibi.federation.transfer import (
 from ibi.federation.transfer_messages import Offer, read_reply, sign_offer
 from ibi.label import Label, RepositoryName
 from ibi.model.account import COMMAND, Actor
+from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
-from ibi.model.transfer_record import OutgoingTransfer, SenderStage
+from ibi.model.transfer import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 
 _MOST_TURNS = 8
 """Steps made of one transfer at a time: an Original that changes faster than it is copied waits for the next round."""
+
+
+class Originals(Protocol):
+    """Originals of other Archives (`ibi.services.copies`)."""
+
+    def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
+        """The address of the Archive that keeps the Original, by the resolver, and what it says of the item."""
+
+    def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 
 
 def _pass(_: str) -> None:
@@ -133,6 +145,30 @@ class Sending:
         with suppress(PeerSilent, PeerRefused):  # it asks again, and is told then
             self._peers.send_offer(ended.receiver, sign_offer(offers[0], self._chains.keys.signing_key()))
         return ended
+
+    def yield_original(self, item: Item, resolver: str, originals: Originals, token: str | None = None) -> Label:
+        """Be a Copy of the Original that another Archive has, for which a dispute was settled; that Archive (E98).
+
+        It has to have the Original, so that there is one. What this Archive had stays among the versions of the object.
+        `TransferRefused`, `PeerSilent`, `PeerRefused`; what `originals` raises.
+        """
+        life_cycle.require(item, life_cycle.Act.YIELD)
+        settled = self._peers.settled_holders(resolver, item.rep) - frozenset(self._chains.service.labels)
+        if not settled:
+            reason = (
+                "no dispute over it was settled for another Archive (`ibi resolver disputes --all` at the resolver)"
+            )
+            raise TransferRefused(label=str(item.rep), reason=reason)
+        source, record = originals.find_original(item.rep, token)
+        holder = next((each for each in record.service.labels if each in settled), None)
+        if holder is None:
+            names = ", ".join(map(str, settled))
+            raise TransferRefused(label=str(item.rep), reason=f"{source} is not {names}, which has the Original")
+        if not self._chains.yield_to(item.rep, holder, source, check_files(record.others, item.labels), "transfer"):
+            raise TransferRefused(label=str(item.rep), reason="it is not the Original here any more")
+        self._step("yielded")
+        originals.bring(item.rep, source, token)
+        return holder
 
     def _do(
         self, kept: OutgoingTransfer, step: SenderStep, token: str | None

@@ -13,10 +13,11 @@ from threading import Lock
 import structlog
 
 from ibi.errors import IbiError, InvalidInput
-from ibi.federation.doubt import Doubt, recall
+from ibi.federation.doubt import Doubt, Here, recall
 from ibi.federation.provenance import Chain, ChainOrder, Release, check_chain, compare_chains
+from ibi.federation.transfer import TransferRefused
 from ibi.label import RepositoryName
-from ibi.model.transfer_record import IncomingTransfer, ReceiverStage
+from ibi.model.transfer import IncomingTransfer, ReceiverStage
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
@@ -134,12 +135,26 @@ class Tracking:
             if chain is not None and chains.keep_chain(rep, chain, "transfer"):
                 self._ledger.note_untold(rep)
                 self._log.warning("a release of this Archive was not known here any more", item=name, told_by=witness)
-            if witness != self._resolver:
+            if witness == self._resolver:
+                self._go_on_with_lost(texts, here, receiving, witness)
+            else:
                 self._claim_back(check_chain(texts, lambda *_: True), here.state, chains, receiving, witness)
         except InvalidInput as error:
             self._log.warning("a chain of this Archive is not believed", item=name, told_by=witness, reason=str(error))
             return None
         return None if compare_chains(here.chain.texts, texts) is ChainOrder.OLDER else rep
+
+    def _go_on_with_lost(self, texts: tuple[str, ...], here: Here, receiving: Receiving, resolver: str) -> None:
+        """What the resolver released to this Archive in the place of a lost one, which it had asked for before it was
+        stopped (E97)."""
+        release = check_chain(texts, lambda *_: True).last_release
+        if release is None or release.by is None or release.to not in here.service.labels or len(texts) % 2 == 0:
+            return
+        try:
+            receiving.take_lost(release.labels, texts, resolver)
+        except TransferRefused as error:
+            item = str(release.labels.labels[0])
+            self._log.warning("what the resolver gives cannot be taken over", item=item, reason=str(error))
 
     @staticmethod
     def _claim_back(chain: Chain, state: State | None, chains: ItemChains, receiving: Receiving, witness: str) -> None:

@@ -12,12 +12,15 @@ from typing import Final
 import structlog
 
 from ibi.errors import IbiError
-from ibi.label import RepositoryName
-from ibi.model.transfer_record import ReceiverStage, SenderStage
+from ibi.federation.transfer import TransferRefused
+from ibi.label import Label, RepositoryName
+from ibi.model.item import Item
+from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.services.limits import hold_alone
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
-from ibi.services.transfers.sending import Sending
+from ibi.services.transfers.sending import Originals, Sending
 from ibi.services.transfers.tracking import Tracking
 
 _IDLE: Final = 1.0
@@ -48,8 +51,10 @@ class TransferWorker:
         resolver: str | None,
         polls: bool = True,
         now: Callable[[], float] = time.time,
+        hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """`polls` whether the resolver is asked from time to time what it knows: not where it is this server itself."""
+        """Of several processes that one goes on with transfers for which `hold` is true. `polls` whether the resolver
+        is asked from time to time what it knows: not where it is this server itself."""
         self.chains, self.ledger, self.sending, self.receiving, self.tracking = (
             chains,
             ledger,
@@ -57,8 +62,8 @@ class TransferWorker:
             receiving,
             tracking,
         )
-        self._peers, self._resolver, self._polls, self._now = peers, resolver, polls, now
-        self._log = structlog.get_logger("ibi.transfers")
+        self._peers, self.resolver, self._polls, self._now = peers, resolver, polls, now
+        self._hold, self._log = hold, structlog.get_logger("ibi.transfers")
         self._stopping, self._waking = Event(), Event()
         self._thread: Thread | None = None
         self._tell_at = self._ask_at = 0.0
@@ -66,6 +71,18 @@ class TransferWorker:
         self._disbelieved: dict[RepositoryName, float] = {}
         """When the resolver is told again what it did not believe."""
         self._doubts = 0
+
+    def ask_for_lost(self, item: Item) -> IncomingTransfer:
+        """Take over the Original of a Copy whose Archive is lost. `TransferRefused`, `PeerRefused`, `PeerSilent`."""
+        if self.resolver is None:
+            raise TransferRefused(label=str(item.rep), reason="this Archive has no resolver, which could decide it")
+        return self.receiving.ask_for_lost(item, self.resolver)
+
+    def yield_original(self, item: Item, originals: Originals, token: str | None = None) -> Label:
+        """Be a Copy of an item over which a dispute was settled for another Archive; that Archive."""
+        if self.resolver is None:
+            raise TransferRefused(label=str(item.rep), reason="this Archive has no resolver, which could say so")
+        return self.sending.yield_original(item, self.resolver, originals, token)
 
     def start(self) -> None:
         self._thread = Thread(target=self._run, name="transfers", daemon=True)
@@ -90,7 +107,8 @@ class TransferWorker:
         while not self._stopping.is_set():
             self._waking.clear()
             try:
-                self.step()
+                if self._hold():
+                    self.step()
             except IbiError as error:
                 self._log.warning("transfers cannot be gone on with at the moment", reason=str(error))
             except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
@@ -100,6 +118,7 @@ class TransferWorker:
     def step(self) -> None:
         """One round: everything that is due. Blocks."""
         now = int(self._now())
+        self._poll_resolver(now)  # first: what was given away in the place of this Archive is not given again
         if self.tracking.in_doubt and now >= self._ask_at:
             self._ask_at = now + min(1 << min(self._doubts, 6), 60)
             self._doubts += 1
@@ -110,7 +129,8 @@ class TransferWorker:
         for come in self.ledger.due_incoming(now, _MOST):
             if not self._stopping.is_set():
                 self._try(come.rep, self.receiving.go_on)
-        self._speak_to_resolver(now)
+        if self.resolver is not None and now >= self._tell_at:
+            self._tell_at = now + self._tell(self.resolver, now)
 
     def _try(self, rep: RepositoryName, go_on: Callable[[RepositoryName], object]) -> None:
         try:
@@ -118,16 +138,13 @@ class TransferWorker:
         except IbiError as error:
             self._log.warning("a transfer cannot be gone on with at the moment", item=str(rep), reason=str(error))
 
-    def _speak_to_resolver(self, now: int) -> None:
-        if self._resolver is None:
+    def _poll_resolver(self, now: int) -> None:
+        if self.resolver is None or not self._polls or now < self._poll_at:
             return
-        if self._polls and now >= self._poll_at:
-            self._poll_at = now + _POLL
-            with suppress(PeerSilent, PeerRefused):
-                known = self.tracking.hear(self._resolver, self.chains, self.receiving)
-                self._note_lost(known)
-        if now >= self._tell_at:
-            self._tell_at = now + self._tell(self._resolver, now)
+        self._poll_at = now + _POLL
+        with suppress(PeerSilent, PeerRefused):
+            known = self.tracking.hear(self.resolver, self.chains, self.receiving)
+            self._note_lost(known)
 
     def _note_lost(self, known: frozenset[RepositoryName]) -> None:
         """The resolver knows no more than these: it is told again of all others that came here or went from here."""

@@ -17,7 +17,7 @@ from ibi.errors import InvalidLabel
 from ibi.label.label import RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.storage.errors import NotAStore, StoreNewer
-from ibi.storage.machine import make_directory, sync_tree, write_durably
+from ibi.storage.machine import make_directory, refusals, sync_tree, write_durably
 
 
 class Broken(Exception):
@@ -33,7 +33,7 @@ DEPTH = 4
 """A repository name has so many parts, each a directory; the last is the object."""
 
 OBJECT_DECLARATION = ("0=ocfl_object_1.1", b"ocfl_object_1.1\n")
-_ROOT_DECLARATION = ("0=ocfl_1.1", b"ocfl_1.1\n")
+ROOT_DECLARATION = ("0=ocfl_1.1", b"ocfl_1.1\n")
 _RESERVED = "extensions"
 _PAGE = "ibi-repository-name-layout.md"
 _PAGE_TEXT = """\
@@ -59,7 +59,7 @@ Inside an object, the logical path `item.json` describes the item, `local.json` 
 
 def lay_out(root: Path) -> None:
     """Make `root` a storage root unless it is one."""
-    name, content = _ROOT_DECLARATION
+    name, content = ROOT_DECLARATION
     declaration = root / name
     if declaration.is_file():
         return
@@ -143,6 +143,19 @@ changes a file of content."""
 
 MIGRATIONS: Mapping[int, Migration] = {}
 """By the version that each one starts from."""
+
+
+def check_layout(root: Path) -> None:
+    """Raise `NotAStore` or `StoreNewer` if what is at `root` cannot be opened as a store. Nothing is changed."""
+    path = root.parent / FILE_NAME
+    with refusals(NotAStore, path):
+        found = _read_version(path)
+    if found is not None and found > VERSION:
+        raise StoreNewer(path=path, found=found, known=VERSION)
+    name, content = ROOT_DECLARATION
+    if not (root / name).is_file() and any(names_in(str(root))):
+        lost = f"if that was lost, make it again with the one line {content.decode('ascii').strip()}"
+        raise NotAStore(path=root, reason=f"it has items, and no file {name}; {lost}")
 
 
 def ensure_version(root: Path, migrations: Mapping[int, Migration] = MIGRATIONS, known: int = VERSION) -> None:

@@ -22,9 +22,9 @@ from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.model.content import Change, KeptObject, KeptVersion
 from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.storage.batching import SharedLruCache
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import Broken
-from ibi.storage.shared_cache import SharedLruCache
 
 NAME = "inventory.json"
 SIDECAR = "inventory.json.sha512"
@@ -307,8 +307,7 @@ class ObjectDirectory:
 
     def inventory_status(self) -> tuple[int, ...]:
         """Changes with every new inventory."""
-        status = os.stat(NAME, dir_fd=self.descriptor, follow_symlinks=False)
-        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+        return _stamp(os.stat(NAME, dir_fd=self.descriptor, follow_symlinks=False))
 
     def open(self, place: str) -> int:
         """A descriptor of the plain file at a content path."""
@@ -400,6 +399,15 @@ def _descend(start: int, parts: Iterable[str]) -> int:
 _MOST: Final = 256
 _MOST_FILES: Final = 100_000
 """In all of them, those of earlier versions included: some thirty megabytes."""
+
+
+def inventory_stamp(root: int, name: str) -> tuple[int, ...]:
+    """`ObjectDirectory.inventory_status` of an object in the storage root, in one call of the system."""
+    return _stamp(os.stat(f"{name}/{NAME}", dir_fd=root, follow_symlinks=False))
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 class RememberedInventories:

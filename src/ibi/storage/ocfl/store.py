@@ -20,7 +20,7 @@ from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import check_same_file, raise_if_exhausted, refusals
 from ibi.storage.ocfl import recovery, sweep, versions
 from ibi.storage.ocfl.layout import Broken, checked_name, ensure_version, lay_out, names_in, strays_in
-from ibi.storage.ocfl.object import Inventory, ObjectDirectory, OpenContent, RememberedInventories
+from ibi.storage.ocfl.object import Inventory, ObjectDirectory, OpenContent, RememberedInventories, inventory_stamp
 from ibi.storage.ocfl.store_context import StoreContext
 from ibi.storage.ocfl.verification import verify
 
@@ -118,6 +118,13 @@ class OcflStore:
 
     def holds(self, name: str) -> bool:
         return os.path.lexists(self._working().target(checked_name(name)))
+
+    def stamp(self, name: str) -> tuple[int, ...] | None:
+        try:
+            return inventory_stamp(self._working().descriptor, checked_name(name))
+        except OSError as error:
+            raise_if_exhausted(error)
+            return None
 
     def verify(self, name: str, on_bytes: OnBytes | None = None, on_crc: OnCrc | None = None) -> Iterator[Problem]:
         return verify(self._working(), checked_name(name), on_bytes, on_crc)

@@ -20,7 +20,7 @@ from threading import Lock, RLock
 from ibi.model.content import Derived, Keep, Source
 from ibi.ports.content import BlockDigests, ContentChanged, ContentDamaged, FileMissing, OnBytes
 from ibi.storage.errors import DiskRefused
-from ibi.storage.locks import ObjectLocks, alone, open_lock
+from ibi.storage.locks import ObjectLocks, alone, open_lock, try_lock
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.ocfl.durability import Batch, FileSystem, Parents
 from ibi.storage.ocfl.intake import Intake
@@ -107,15 +107,9 @@ class Staging:
 def _lock_abandoned(place: Path) -> int | None:
     """The lock of a directory whose process is no more."""
     try:
-        descriptor = open_lock(place / _LOCK)
+        return try_lock(open_lock(place / _LOCK))
     except FileNotFoundError:
         return None  # swept by another process
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _number(place: Path) -> int:

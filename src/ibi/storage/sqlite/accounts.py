@@ -2,124 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
-from ibi.accounts.errors import PersonExists, TokenExists, UnknownPerson
+from ibi.accounts.errors import MailTaken, PersonExists, TokenExists, UnknownPerson
+from ibi.accounts.names import fold_name
 from ibi.instant import Instant
-from ibi.model.account import Person, Role, Scope, Session, SignInLink, Token
-from ibi.ports.errors import StoreDamaged
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
-from ibi.storage.machine import raise_if_exhausted, sync_directory
-from ibi.storage.sqlite.connection import (
-    ACCOUNTS,
-    PEOPLE,
-    Connection,
-    DatabaseError,
-    DatabaseKind,
-    FileWatch,
-    checkpoint,
-    connect,
-    note_begun,
-    refuse_lost,
-    storage_errors,
-    transaction,
-)
-
-
-def keep_private(path: Path) -> None:
-    """Have the file there for its owner alone before SQLite opens it: the files beside it get the same mode."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            sync_directory(path.parent)
-        except FileExistsError:
-            for suffix in ("", "-wal", "-shm", "-journal"):
-                _tighten(Path(f"{path}{suffix}"))
-    except OSError as error:
-        raise_if_exhausted(error)
-        raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
-
-
-def _tighten(path: Path) -> None:
-    # Another user's file, or a file system without modes: who may read it was decided elsewhere.
-    with suppress(FileNotFoundError, PermissionError):
-        mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & 0o077:
-            path.chmod(mode & 0o700)
-
-
-def empty_log(connection: Connection) -> None:
-    """Leave nothing in the log of what was overwritten in the database, unless a reader is in the way: the next time
-    then."""
-    with suppress(DatabaseError):
-        (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
-        connection.execute("PRAGMA busy_timeout = 0")  # it is not worth waiting for
-        try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {patience}")
-
-
-_opening = Lock()
-"""One at a time: a process that closes a file gives up every lock that SQLite holds on it in the same process."""
-
-
-class PrivateStore:
-    """What the adapters of small, secret things have in common. Calls come from any thread of the process."""
-
-    def __init__(self, directory: Path, kind: DatabaseKind, migrations: Sequence[str]) -> None:
-        """The `directory` is made if it is missing. A database that was there once and is lost is refused."""
-        self._path, self._lock, self._process = directory / kind.file_name, Lock(), os.getpid()
-        self._kind = kind
-        with _opening:
-            refuse_lost(self._path, kind)
-            keep_private(self._path)
-            self._connection: Connection | None = connect(self._path, migrations, kind=kind)
-            try:
-                note_begun(self._path)
-                self._watch = FileWatch(self._path, kind)
-            except BaseException:
-                self._connection.close()
-                raise
-
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
-
-    def check(self) -> None:
-        """Raise an error if the file is not the sound database that was opened. For the monitoring of a server."""
-        self._watch.check()
-
-    @contextmanager
-    def _open(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock:
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            # Before each answer: what is not found in a file that was emptied must not be said to be unknown.
-            self._watch.check()
-            changes = self._connection.total_changes
-            try:
-                with storage_errors(self._path, self._kind.damaged):
-                    yield self._connection
-            except StoreDamaged as damage:
-                self._watch.damage = damage
-                raise
-            if self._connection.total_changes != changes:
-                # Changes are few and matter (a revoked token): the file has them, also if its log is lost.
-                checkpoint(self._connection)
-                self._watch.note_own_change()
-
+from ibi.model.account import Invitation, LinkUse, Person, Role, Scope, SecondFactor, Session, SignInLink, Token
+from ibi.storage.sqlite.connection import ACCOUNTS, PEOPLE, Connection
+from ibi.storage.sqlite.guarded import PrivateStore
 
 TOKENS_FILE = ACCOUNTS.file_name
 
@@ -225,8 +117,7 @@ def _token(row: tuple[Any, ...]) -> Token:
 
 PEOPLE_FILE = PEOPLE.file_name
 
-# Names are ASCII (`ibi.accounts.sign_in.check_name`), so NOCASE folds all of them.
-_PEOPLE_MIGRATIONS = (
+PEOPLE_MIGRATIONS = (
     """
     CREATE TABLE people (
         name TEXT PRIMARY KEY COLLATE NOCASE,
@@ -247,78 +138,157 @@ _PEOPLE_MIGRATIONS = (
         expires INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
+    # Names of any script, known by what all their spellings have in common. Those made before are ASCII, which `lower`
+    # folds. What refers to people goes before they do.
+    """
+    CREATE TABLE newer_people (
+        name TEXT PRIMARY KEY,
+        folded TEXT NOT NULL UNIQUE,
+        role TEXT NOT NULL CHECK (role IN ('reader', 'depositor', 'librarian', 'admin')),
+        created INTEGER NOT NULL,
+        password_hash TEXT,
+        disabled INTEGER,
+        shown TEXT NOT NULL DEFAULT '',
+        mail TEXT,
+        folded_mail TEXT UNIQUE
+    ) WITHOUT ROWID;
+    INSERT INTO newer_people (name, folded, role, created, password_hash, disabled)
+        SELECT name, lower(name), role, created, password_hash, disabled FROM people;
+    CREATE TABLE newer_sessions (
+        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+        person TEXT NOT NULL REFERENCES newer_people (name),
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        network TEXT NOT NULL DEFAULT '',
+        browser TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    INSERT INTO newer_sessions (digest, person, created, expires)
+        SELECT digest, name, sessions.created, expires FROM sessions JOIN people ON name = person;
+    CREATE TABLE newer_links (
+        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+        person TEXT NOT NULL REFERENCES newer_people (name),
+        expires INTEGER NOT NULL,
+        use TEXT NOT NULL DEFAULT 'sign-in'
+    ) WITHOUT ROWID;
+    INSERT INTO newer_links (digest, person, expires)
+        SELECT digest, name, expires FROM links JOIN people ON name = person;
+    DROP TABLE sessions;
+    DROP TABLE links;
+    DROP TABLE people;
+    ALTER TABLE newer_people RENAME TO people;
+    ALTER TABLE newer_sessions RENAME TO sessions;
+    ALTER TABLE newer_links RENAME TO links;
+    CREATE INDEX sessions_of_person ON sessions (person);
+    CREATE TABLE invitations (
+        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+        mail TEXT NOT NULL,
+        folded_mail TEXT NOT NULL UNIQUE,
+        role TEXT NOT NULL CHECK (role IN ('reader', 'depositor', 'librarian', 'admin')),
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        invited_by TEXT,
+        shown TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE identities (
+        issuer TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        person TEXT NOT NULL REFERENCES people (name),
+        PRIMARY KEY (issuer, subject)
+    ) WITHOUT ROWID;
+    CREATE TABLE second_factors (
+        person TEXT PRIMARY KEY REFERENCES people (name),
+        secret BLOB NOT NULL,
+        confirmed INTEGER,
+        last_step INTEGER NOT NULL,
+        recovery BLOB NOT NULL CHECK (length(recovery) % 32 = 0)
+    ) WITHOUT ROWID
+    """,
 )
 _ROLES = {role.value: role for role in Role}
-_PERSON = "SELECT name, role, created, password_hash, disabled FROM people"
-_LINK = "SELECT digest, person, expires FROM links WHERE digest = ?"
+_USES = {use.value: use for use in LinkUse}
+_PERSON_COLUMNS = "name, role, created, password_hash, disabled, shown, mail"
+_PERSON = f"SELECT {_PERSON_COLUMNS} FROM people"  # noqa: S608
+_SESSION = "SELECT digest, person, created, expires, network, browser FROM sessions"
+_LINK = "SELECT digest, person, expires, use FROM links WHERE digest = ?"
+_INVITED = "SELECT digest, mail, role, created, expires, invited_by, shown FROM invitations"
 
 
 class SqlitePeople(PrivateStore):
-    """The port `People` on one data directory. Each change is a commit of its own, and each look a fresh one."""
+    """The ports `People` and `SignInMeans` on one data directory. Each change is a commit of its own, and each look a
+    fresh one."""
 
     prompt = True
 
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
-        super().__init__(directory, PEOPLE, _PEOPLE_MIGRATIONS)
+        super().__init__(directory, PEOPLE, PEOPLE_MIGRATIONS)
 
     def add(self, person: Person) -> None:
-        with self._open() as connection:
-            added = connection.execute(
-                "INSERT INTO people (name, role, created, password_hash, disabled) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT DO NOTHING",
-                (person.name, person.role.value, person.created.seconds, person.password_hash, _seconds(person)),
-            ).rowcount
-        if not added:
-            raise PersonExists(name=person.name)
+        with self._change() as connection:
+            _add_person(connection, person)
 
     def change(self, name: str, make: Callable[[Person], Person]) -> Person:
-        with self._open() as connection, transaction(connection):
-            row = connection.execute(f"{_PERSON} WHERE name = ?", (name,)).fetchone()
+        with self._change() as connection:
+            row = connection.execute(f"{_PERSON} WHERE folded = ?", (fold_name(name),)).fetchone()
             if row is None:
                 raise UnknownPerson(name=name)
             person = make(_person(row))
+            _refuse_taken_mail(connection, person)
             connection.execute(
-                "UPDATE people SET role = ?, password_hash = ?, disabled = ? WHERE name = ?",
-                (person.role.value, person.password_hash, _seconds(person), name),
+                "UPDATE people SET role = ?, password_hash = ?, disabled = ?, shown = ?, mail = ?, folded_mail = ?"
+                " WHERE name = ?",
+                (*_changing(person), row[0]),
             )
         return person
 
     def find(self, name: str) -> Person | None:
+        return self._find("folded", fold_name(name))
+
+    def find_by_mail(self, mail: str) -> Person | None:
+        return self._find("folded_mail", fold_name(mail))
+
+    def _find(self, column: str, folded: str) -> Person | None:
         with self._open() as connection:
-            row = connection.execute(f"{_PERSON} WHERE name = ?", (name,)).fetchone()
+            row = connection.execute(f"{_PERSON} WHERE {column} = ?", (folded,)).fetchone()
         return None if row is None else _person(row)
 
     def list(self) -> tuple[Person, ...]:
         with self._open() as connection:
-            return tuple(map(_person, connection.execute(f"{_PERSON} ORDER BY name").fetchall()))
+            return tuple(map(_person, connection.execute(f"{_PERSON} ORDER BY folded").fetchall()))
 
     def open_session(self, session: Session) -> None:
-        row = session.digest, session.person, session.created.seconds, session.expires.seconds
+        times = session.created.seconds, session.expires.seconds
         with self._open() as connection:
-            connection.execute("INSERT INTO sessions (digest, person, created, expires) VALUES (?, ?, ?, ?)", row)
+            connection.execute(
+                "INSERT INTO sessions (digest, person, created, expires, network, browser) VALUES (?, ?, ?, ?, ?, ?)",
+                (session.digest, session.person, *times, session.network, session.browser),
+            )
 
     def find_session(self, digest: bytes) -> Session | None:
         with self._open() as connection:
-            row = connection.execute(
-                "SELECT digest, person, created, expires FROM sessions WHERE digest = ?", (digest,)
-            ).fetchone()
-        return None if row is None else Session(row[0], row[1], Instant(row[2]), Instant(row[3]))
+            row = connection.execute(f"{_SESSION} WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else _session(row)
+
+    def sessions_of(self, name: str) -> tuple[Session, ...]:
+        with self._open() as connection:
+            rows = connection.execute(f"{_SESSION} WHERE person = ? ORDER BY created DESC, digest", (name,)).fetchall()
+        return tuple(map(_session, rows))
 
     def end_session(self, digest: bytes) -> None:
         with self._open() as connection:
             connection.execute("DELETE FROM sessions WHERE digest = ?", (digest,))
 
     def end_sessions_of(self, name: str) -> None:
-        with self._open() as connection, transaction(connection):
-            connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
-            connection.execute("DELETE FROM links WHERE person = ?", (name,))
+        named = "(SELECT name FROM people WHERE folded = ?)"
+        with self._change() as connection:
+            for table in ("sessions", "links"):
+                connection.execute(f"DELETE FROM {table} WHERE person IN {named}", (fold_name(name),))  # noqa: S608
 
     def add_link(self, link: SignInLink) -> None:
         with self._open() as connection:
             connection.execute(
-                "INSERT INTO links (digest, person, expires) VALUES (?, ?, ?)",
-                (link.digest, link.person, link.expires.seconds),
+                "INSERT INTO links (digest, person, expires, use) VALUES (?, ?, ?, ?)",
+                (link.digest, link.person, link.expires.seconds, link.use.value),
             )
 
     def find_link(self, digest: bytes) -> SignInLink | None:
@@ -327,26 +297,153 @@ class SqlitePeople(PrivateStore):
         return None if row is None else _link(row)
 
     def take_link(self, digest: bytes) -> SignInLink | None:
-        with self._open() as connection, transaction(connection):
+        with self._change() as connection:
             row = connection.execute(_LINK, (digest,)).fetchone()
             connection.execute("DELETE FROM links WHERE digest = ?", (digest,))
         return None if row is None else _link(row)
 
+    def invite(self, invitation: Invitation) -> None:
+        one, folded = invitation, fold_name(invitation.mail)
+        times = one.created.seconds, one.expires.seconds
+        with self._change() as connection:
+            connection.execute("DELETE FROM invitations WHERE folded_mail = ?", (folded,))
+            connection.execute(
+                "INSERT INTO invitations (digest, mail, folded_mail, role, created, expires, invited_by, shown)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (one.digest, one.mail, folded, one.role.value, *times, one.invited_by, one.shown),
+            )
+
+    def find_invitation(self, digest: bytes) -> Invitation | None:
+        with self._open() as connection:
+            row = connection.execute(f"{_INVITED} WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else _invitation(row)
+
+    def invitations(self) -> tuple[Invitation, ...]:
+        with self._open() as connection:
+            return tuple(map(_invitation, connection.execute(f"{_INVITED} ORDER BY created, digest").fetchall()))
+
+    def accept(self, digest: bytes, person: Person) -> bool:
+        with self._change() as connection:
+            if not connection.execute("DELETE FROM invitations WHERE digest = ?", (digest,)).rowcount:
+                return False
+            _add_person(connection, person)
+        return True
+
+    def withdraw(self, digest: bytes) -> bool:
+        with self._open() as connection:
+            return bool(connection.execute("DELETE FROM invitations WHERE digest = ?", (digest,)).rowcount)
+
     def sweep(self, now: Instant) -> None:
-        with self._open() as connection, transaction(connection):
-            connection.execute("DELETE FROM sessions WHERE expires <= ?", (now.seconds,))
-            connection.execute("DELETE FROM links WHERE expires <= ?", (now.seconds,))
+        with self._change() as connection:
+            for table in ("sessions", "links", "invitations"):
+                connection.execute(f"DELETE FROM {table} WHERE expires <= ?", (now.seconds,))  # noqa: S608
+
+    # --- the port `SignInMeans` ---------------------------------------------------------------------------------------
+
+    def find_identity(self, issuer: str, subject: str) -> str | None:
+        with self._open() as connection:
+            row = connection.execute(
+                "SELECT person FROM identities WHERE issuer = ? AND subject = ?", (issuer, subject)
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def identities_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        with self._open() as connection:
+            return tuple(
+                connection.execute(
+                    "SELECT issuer, subject FROM identities WHERE person = ? ORDER BY issuer, subject", (name,)
+                ).fetchall()
+            )
+
+    def add_identity(self, issuer: str, subject: str, name: str) -> bool:
+        with self._open() as connection:
+            connection.execute(
+                "INSERT INTO identities (issuer, subject, person) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (issuer, subject, name),
+            )
+        return self.find_identity(issuer, subject) == name
+
+    def drop_identity(self, issuer: str, subject: str, name: str) -> None:
+        with self._open() as connection:
+            connection.execute(
+                "DELETE FROM identities WHERE issuer = ? AND subject = ? AND person = ?", (issuer, subject, name)
+            )
+
+    def find_factor(self, name: str) -> SecondFactor | None:
+        with self._open() as connection:
+            return _find_factor(connection, name)
+
+    def change_factor(self, name: str, make: Callable[[SecondFactor | None], SecondFactor | None]) -> None:
+        with self._change() as connection:
+            made = make(_find_factor(connection, name))
+            connection.execute("DELETE FROM second_factors WHERE person = ?", (name,))
+            if made is not None:
+                confirmed = None if made.confirmed is None else made.confirmed.seconds
+                connection.execute(
+                    "INSERT INTO second_factors (person, secret, confirmed, last_step, recovery) VALUES (?,?,?,?,?)",
+                    (name, made.secret, confirmed, made.last_step, b"".join(sorted(made.recovery))),
+                )
 
 
-def _seconds(person: Person) -> int | None:
-    return None if person.disabled is None else person.disabled.seconds
+def _add_person(connection: Connection, person: Person) -> None:
+    folded = fold_name(person.name)
+    taken = connection.execute("SELECT 1 FROM people WHERE ? IN (folded, folded_mail)", (folded,)).fetchone()
+    if taken is not None:
+        raise PersonExists(name=person.name)
+    _refuse_taken_mail(connection, person)
+    connection.execute(
+        "INSERT INTO people (name, folded, created, role, password_hash, disabled, shown, mail, folded_mail)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (person.name, folded, person.created.seconds, *_changing(person)),
+    )
 
 
-def _link(row: tuple[Any, ...]) -> SignInLink:
-    digest, person, expires = row
-    return SignInLink(digest, person, Instant(expires))
+def _refuse_taken_mail(connection: Connection, person: Person) -> None:
+    """No two people have one address; nor is it what another signs in with as their name."""
+    if person.mail is None:
+        return
+    folded = fold_name(person.mail)
+    taken = connection.execute(
+        "SELECT 1 FROM people WHERE ? IN (folded, folded_mail) AND name <> ?", (folded, person.name)
+    ).fetchone()
+    if taken is not None:
+        raise MailTaken(mail=person.mail)
+
+
+def _changing(person: Person) -> tuple[object, ...]:
+    """What of a person may change."""
+    disabled = None if person.disabled is None else person.disabled.seconds
+    folded_mail = None if person.mail is None else fold_name(person.mail)
+    return person.role.value, person.password_hash, disabled, person.shown, person.mail, folded_mail
 
 
 def _person(row: tuple[Any, ...]) -> Person:
-    name, role, created, password_hash, disabled = row
-    return Person(name, _ROLES[role], Instant(created), password_hash, None if disabled is None else Instant(disabled))
+    name, role, created, password_hash, disabled, shown, mail = row
+    until = None if disabled is None else Instant(disabled)
+    return Person(name, _ROLES[role], Instant(created), password_hash, until, shown, mail)
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    digest, person, created, expires, network, browser = row
+    return Session(digest, person, Instant(created), Instant(expires), network, browser)
+
+
+def _link(row: tuple[Any, ...]) -> SignInLink:
+    digest, person, expires, use = row
+    return SignInLink(digest, person, Instant(expires), _USES[use])
+
+
+def _invitation(row: tuple[Any, ...]) -> Invitation:
+    digest, mail, role, created, expires, invited_by, shown = row
+    return Invitation(digest, mail, _ROLES[role], Instant(created), Instant(expires), invited_by, shown)
+
+
+def _find_factor(connection: Connection, name: str) -> SecondFactor | None:
+    row = connection.execute(
+        "SELECT secret, confirmed, last_step, recovery FROM second_factors WHERE person = ?", (name,)
+    ).fetchone()
+    if row is None:
+        return None
+    secret, confirmed, last_step, recovery = row
+    left = frozenset(recovery[place : place + 32] for place in range(0, len(recovery), 32))
+    return SecondFactor(secret, None if confirmed is None else Instant(confirmed), last_step, left)

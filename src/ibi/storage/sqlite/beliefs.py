@@ -6,41 +6,35 @@ a power cut the last seconds are learned anew from the homes.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import CopiesStatement, CopyHolder
-from ibi.model.belief import (
+from ibi.model.registration import (
     DISPUTED,
     NO_COPIES,
     NO_SUCCESSION,
     ClaimKind,
     Dispute,
     FalseClaim,
+    KnownDeletion,
     LabelBeliefs,
     NamedCopies,
     Ruling,
     Succession,
 )
-from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
-from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
-from ibi.storage.machine import make_directory, refusals
-from ibi.storage.shared_cache import SharedLruCache
+from ibi.storage.batching import SharedLruCache
 from ibi.storage.sqlite.catalog_rows import label_key
-from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, set_aside, storage_errors, transaction
+from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, transaction
+from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, open_or_begin_anew
 
 FILE_NAME: Final = BELIEFS.file_name
-
-OnDamage = Callable[[StoreDamaged, Path | None], None]
-"""Told what is wrong with the file, and under which name it was set aside."""
 
 _RECENT: Final = 0.01
 """Seconds for which changes by other processes may go unnoticed."""
@@ -91,10 +85,11 @@ MIGRATIONS: Final = (
     CREATE INDEX successions_signed ON successions (owner, signed, id)
     """,
     "ALTER TABLE claims ADD COLUMN proven INTEGER",
+    _counted_table("deletions", "label BLOB NOT NULL UNIQUE, by TEXT NOT NULL, deleted INTEGER, at INTEGER NOT NULL"),
 )
 
 
-class SqliteBeliefs:
+class SqliteBeliefs(GuardedDatabase):
     """The port `Beliefs` on one data directory.
 
     Most labels were never given on. Which prefixes have any that were is kept in memory, so that asking about the
@@ -107,9 +102,9 @@ class SqliteBeliefs:
     def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
         """With `on_damage`, a file that cannot be used is set aside, and all is learned anew: that is no reason not to
         resolve links. Without it, that raises an error."""
-        self._path, self._lock, self._process = directory / FILE_NAME, Lock(), os.getpid()
         self._looked, self._version = float("-inf"), -1
         self._passed_on: frozenset[str] = frozenset()
+        self._with_deletions: frozenset[str] = frozenset()
         self._copies: dict[str, NamedCopies] = {}
         self._copies_rows: list[Any] = []
         self._rulings: dict[Label, Label] = {}
@@ -117,35 +112,14 @@ class SqliteBeliefs:
         self._holders: SharedLruCache[Label, tuple[Label, int] | tuple[()]] = SharedLruCache(
             _MOST_IN_MEMORY, _MOST_IN_MEMORY
         )
-        with refusals(DiskRefused, self._path):
-            make_directory(directory)
-        self._connection: Connection | None = self._connect(on_damage)
+        path = directory / FILE_NAME
 
-    def _connect(self, on_damage: OnDamage | None) -> Connection:
-        try:
-            connection = connect(self._path, MIGRATIONS, kind=BELIEFS)
-        except StoreDamaged as error:
-            if on_damage is None:
-                raise
-            on_damage(error, set_aside(self._path))
-            connection = connect(self._path, MIGRATIONS, kind=BELIEFS)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
+        def open_file() -> Connection:
+            connection = connect(path, MIGRATIONS, kind=BELIEFS)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            return connection
 
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
-
-    @contextmanager
-    def _open(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock, storage_errors(self._path, BeliefsDamaged):
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            yield self._connection
+        super().__init__(path, BELIEFS, lambda: open_or_begin_anew(path, open_file, on_damage))
 
     # --- successors ---
 
@@ -234,6 +208,29 @@ class SqliteBeliefs:
         row = str(home), " ".join(sorted(map(str, holders))), at, statement, signed_at
         with self._change() as connection:
             connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
+
+    # --- deletions ---
+
+    def deletion(self, label: Label) -> KnownDeletion | None:
+        self._follow_changes()
+        if home_prefix(label) not in self._with_deletions:
+            return None
+        with self._open() as connection:
+            statement = "SELECT by, deleted FROM deletions WHERE label = ?"
+            row = connection.execute(statement, (label_key(label),)).fetchone()
+        return None if row is None else KnownDeletion(parse(row[0]), row[1])
+
+    def record_deletion(self, label: Label, known: KnownDeletion, at: int) -> None:
+        owner, key = home_prefix(label), label_key(label)
+        with self._change() as connection:
+            connection.execute("DELETE FROM deletions WHERE label = ?", (key,))
+            statement = "INSERT INTO deletions (owner, label, by, deleted, at) VALUES (?, ?, ?, ?, ?)"
+            connection.execute(statement, (owner, key, str(known.by), known.when, at))
+            _drop_oldest(connection, "deletions", owner, MOST_SUCCESSIONS)
+
+    def forget_deletion(self, label: Label) -> None:
+        with self._change() as connection:
+            connection.execute("DELETE FROM deletions WHERE label = ?", (label_key(label),))
 
     # --- false claims ---
 
@@ -345,6 +342,8 @@ class SqliteBeliefs:
     def _read_into_memory(self, connection: Connection) -> None:
         owners = connection.execute("SELECT owner FROM successions_counts WHERE rows > 0").fetchall()
         self._passed_on = frozenset(owner for (owner,) in owners)
+        owners = connection.execute("SELECT owner FROM deletions_counts WHERE rows > 0").fetchall()
+        self._with_deletions = frozenset(owner for (owner,) in owners)
         rows = connection.execute("SELECT home, services, at, NULL, signed_at FROM copies").fetchall()
         if rows != self._copies_rows:  # to read them takes longer than all else that a change does
             self._copies_rows = rows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import count, islice
+from itertools import count, islice, repeat
 from pathlib import Path
 from threading import Lock, get_ident, local
 from time import monotonic, time
@@ -20,16 +20,16 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
-from ibi.model.content import HeldTotal
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.ports.errors import CatalogDamaged, StorageError
+from ibi.storage.batching import GroupCommit, SharedLruCache
+from ibi.storage.change_journal import CatalogStanding, Expected, GenerationFile, first_standing
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import make_directory, refusals
-from ibi.storage.shared_cache import SharedLruCache
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
     CLAIMANTS_AFTER,
@@ -53,10 +53,8 @@ from ibi.storage.sqlite.catalog_rows import (
 )
 from ibi.storage.sqlite.changes import SqliteChanges, renew_epoch
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
-from ibi.storage.sqlite.group_commit import GroupCommit
+from ibi.storage.sqlite.held_rows import CatalogHoldings
 from ibi.storage.sqlite.search_rows import check_search
-from ibi.storage.store_generation import CatalogStanding, Expected, GenerationFile, first_standing
-from ibi.vocabulary import State
 
 FILE_NAME: Final = CATALOGUE.file_name
 
@@ -74,7 +72,7 @@ def _accept(_: Label) -> None:
     """What the catalogue does not have is not there."""
 
 
-class SqliteCatalog:
+class SqliteCatalog(CatalogHoldings):
     """The ports `Catalog` and `Search` on one file, from any thread and beside other processes.
 
     Reads are on a connection of each thread and wait for no writer; changes are made in groups. While an item is not
@@ -123,17 +121,12 @@ class SqliteCatalog:
         return found
 
     def version(self) -> tuple[int, int]:
-        """Another value after every change by any process: what was made of the catalogue before may be kept until
-        then. Connections count for themselves, so that one thread's value means nothing to another."""
+        """As the port says. Connections count for themselves: one thread's value means nothing to another."""
         return get_ident(), self._ask_reader(CatalogReader.version)
 
     def recent_version(self) -> tuple[int, int]:
-        """`version`, at most 2 ms old; but never older than a change that this process has made.
-
-        To ask the file costs more than all the rest of an answer that is kept. A change through this process is seen at
-        once. A change through another is seen 2 ms late at most: answers are kept elsewhere for minutes (E32), so that
-        no client can rely on more.
-        """
+        """`version`, at most 2 ms old; but never older than a change that this process has made. To ask the file costs
+        more than the rest of an answer that is kept; those are kept elsewhere for minutes (E32)."""
         changes, now = self._changes, monotonic()
         seen: tuple[int, float, tuple[int, int]] | None = getattr(self._own, "seen", None)
         if seen is None or seen[0] != changes or now >= seen[1]:
@@ -145,6 +138,9 @@ class SqliteCatalog:
 
     def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
         return self._ask_reader(lambda reader: reader.find_alternate(alternate))
+
+    def owned_by(self, owner: str, before: RepositoryName | None = None, most: int = 100) -> tuple[Item, ...]:
+        return self._ask_reader(lambda reader: reader.owned_by(owner, before, most))
 
     def newest(self, prefixes: Iterable[str]) -> Instant | None:
         """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any.
@@ -158,12 +154,11 @@ class SqliteCatalog:
     def facets(self, query: SearchQuery) -> FacetCounts:
         return self._ask_reader(lambda reader: reader.search.facets(query))
 
-    def holdings(self) -> dict[State, HeldTotal]:
-        return self._ask_reader(CatalogReader.holdings)
+    def suggest(self, query: SearchQuery) -> str | None:
+        return self._ask_reader(lambda reader: reader.search.suggest(query))
 
     def items(self, after: RepositoryName | None = None, *, statement: str = PAGE_AFTER) -> Iterator[Item]:
-        """Read page by page, so that a slow reader does not keep the log of changes from being folded in: a change made
-        meanwhile is seen or not, as it comes."""
+        """Read page by page: a slow reader does not keep the log of changes from being folded in."""
         key = b"" if after is None else label_key(after)
         while page := self._ask_reader(partial(CatalogReader.page, after=key, statement=statement)):
             yield from (item for _, item in page)
@@ -180,18 +175,19 @@ class SqliteCatalog:
             key = page[-1]
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
-        row = row_of(item, revision)
-        self._write(partial(_put, rows=(row,), as_recorded=self._is_rebuilt))
+        self._write(partial(_put, rows=(row_of(item, revision),), as_recorded=self._is_rebuilt))
 
     def put_each(self, items: Sequence[Item], revisions: Sequence[Revision] | None = None) -> list[IbiError | None]:
-        rows = tuple(_rows(items, revisions))
-        return self._write(partial(_put_each, rows=rows))
+        return self._write(partial(_put_each, rows=tuple(_rows(items, revisions))))
 
     def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
-        """Put many, some hundred a commit; how many. What was put before a refusal stays. Nothing that the catalogue
-        says of them already is relied on."""
-        number, rows = 0, _rows(items, revisions)
-        while batch := tuple(islice(rows, _BATCH)):
+        """What was put before a refusal stays. Nothing that the catalogue says of them already is relied on."""
+        return self.put_prepared(_rows(items, revisions))
+
+    def put_prepared(self, rows: Iterable[Row]) -> int:
+        """The same of rows that `row_of` has made."""
+        number, rest = 0, iter(rows)
+        while batch := tuple(islice(rest, _BATCH)):
             self._write(partial(_put, rows=batch, anew=True, as_recorded=self._is_rebuilt))
             number += len(batch)
         return number
@@ -236,7 +232,7 @@ class SqliteCatalog:
         """Alone among all writers; for what shares the file."""
         return self._write(change)
 
-    # Whether it is the catalogue of its store (`ibi.storage.store_generation`).
+    # Whether it is the catalogue of its store (`ibi.storage.change_journal`).
 
     def standing(self) -> CatalogStanding:
         return self._write(_standing)
@@ -435,9 +431,7 @@ def _number(connection: Connection) -> int:
 
 
 def _rows(items: Iterable[Item], revisions: Iterable[Revision] | None) -> Iterator[Row]:
-    if revisions is None:
-        return map(row_of, items)
-    return map(row_of, items, revisions)
+    return map(row_of, items, repeat(None) if revisions is None else revisions)
 
 
 def _put(connection: Connection, rows: tuple[Row, ...], *, anew: bool = False, as_recorded: bool = False) -> None:

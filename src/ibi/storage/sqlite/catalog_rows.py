@@ -22,10 +22,12 @@ from ibi.model.item import Item
 from ibi.model.item_json import decode_item, whole_item_document, whole_local_document
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
-from ibi.storage.sqlite.changes import append_change, begin_feed
+from ibi.storage.sqlite.changes import append_change, begin_feed, complete_feed
 from ibi.storage.sqlite.connection import Connection, Migration
-from ibi.storage.sqlite.holdings import BEGIN_HOLDINGS, HeldRow, count_held, held_row
-from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, unlist_item
+from ibi.storage.sqlite.held_rows import BEGIN_HOLDINGS, BEGIN_HOLDINGS_BY_TYPE, HeldRow, count_held, held_row
+from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, renew_search, unlist_item
+
+# --- rows -------------------------------------------------------------------------------------------------------------
 
 _SECONDS = 5
 """Bytes; 2⁴⁰ seconds are 34,000 years."""
@@ -62,6 +64,9 @@ Record = tuple[bytes, bytes]
 
 ALTERNATE: Final = "alternate"
 """Stands for a relation where an item has another name: a name of any scheme in the place of a label."""
+
+OWNED_BY: Final = "owner"
+"""Stands for a relation where an item belongs to an account, which is in the place of a label."""
 
 PAGE: Final = 200
 
@@ -101,7 +106,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
         record BLOB NOT NULL
     ) WITHOUT ROWID
     """,
-    # One row that says of which state of which store this is the catalogue (`ibi.storage.store_generation`). Triggers
+    # One row that says of which state of which store this is the catalogue (`ibi.storage.change_journal`). Triggers
     # keep the count, so that every change of the number of items changes it.
     """
     CREATE TABLE standing (
@@ -119,6 +124,15 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     BEGIN_HOLDINGS,
     # A list of everything by title, to its end.
     "CREATE INDEX listed_by_title ON listed (title)",
+    complete_feed,
+    renew_search,
+    # Whose an item is, found as its other names are.
+    """
+    INSERT INTO links
+        SELECT 'owner', CAST(json_extract(CAST(local AS TEXT), '$.owner') AS BLOB), number FROM items
+        WHERE json_valid(CAST(local AS TEXT)) AND json_extract(CAST(local AS TEXT), '$.owner') IS NOT NULL
+    """,
+    BEGIN_HOLDINGS_BY_TYPE,
 )
 
 FIND_SEATED: Final = {
@@ -147,6 +161,13 @@ LINKED: Final = """
     SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
     WHERE links.link = ? AND links.label = ? ORDER BY items.rep
 """
+# Numbers follow from the instants of labels, so that the newest come first without being sorted.
+OWNED_BEFORE: Final = f"""
+    SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
+    WHERE links.link = '{OWNED_BY}' AND links.label = :owner
+        AND links.item < coalesce((SELECT number FROM items WHERE rep = :before), :first)
+    ORDER BY links.item DESC LIMIT :most
+"""  # noqa: S608 - a constant
 
 _OWNER = "SELECT rep FROM items WHERE ibip = ?"
 # Where all seats are taken, any number will do: SQLite then takes the one after the highest.
@@ -206,7 +227,7 @@ def row_of(item: Item, revision: Revision | None = None) -> Row:
         rep=label_key(item.rep),
         ibip=None if ibip is None else label_key(ibip),
         record=(msgspec.json.encode(whole_item_document(item)), msgspec.json.encode(whole_local_document(item))),
-        links=links,
+        links=links if item.owner is None else (*links, (OWNED_BY, item.owner.encode())),
         second_label=str(ibip or ""),
         first=first_rowid(item.rep),
         listed=listed_row(item),

@@ -87,6 +87,13 @@ def begin_feed(connection: Connection) -> None:
     connection.execute(_FILL, {"now": int(time.time())})
 
 
+def complete_feed(connection: Connection) -> None:
+    """Add the column that the first feeds did not have, and which their migration got later. For the migration of a
+    catalogue: whether an item has relations is not looked up, so each counts as one that has."""
+    if "related" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(changes)")}:
+        connection.execute("ALTER TABLE changes ADD COLUMN related INTEGER NOT NULL DEFAULT 1")
+
+
 def append_change(
     connection: Connection,
     label: str,

@@ -24,12 +24,15 @@ from ibi.ports.errors import CatalogDamaged, StorageError, StoreDamaged
 from ibi.storage.errors import (
     AccountsDamaged,
     BeliefsDamaged,
+    CollectionsDamaged,
     DiskRefused,
     JobsDamaged,
     NotificationsDamaged,
     PeopleDamaged,
     RegistryDamaged,
     ReleasesDamaged,
+    RequestsDamaged,
+    ReviewsDamaged,
     StoreNewer,
     SubscriptionsDamaged,
     TicksDamaged,
@@ -189,14 +192,12 @@ SUBSCRIPTIONS: Final = DatabaseKind(
 NOTIFICATIONS: Final = DatabaseKind(
     "notifications.sqlite", 15, frozenset({"received", "sent", "outgoing"}), NotificationsDamaged
 )
-
-KINDS: Final = {
-    kind.application_id: kind
-    for kind in (
-        *(CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS),
-        *(COPY_JOBS, NOTIFICATIONS, TRANSFERS, RELEASES, SUBSCRIPTIONS),
-    )
-}
+COLLECTIONS: Final = DatabaseKind("collections.sqlite", 20, frozenset({"collections", "members"}), CollectionsDamaged)
+REQUESTS: Final = DatabaseKind("requests.sqlite", 22, frozenset({"requests"}), RequestsDamaged, has_tokens=True)
+REVIEWS: Final = DatabaseKind("reviews.sqlite", 21, frozenset({"reviews", "review_entries"}), ReviewsDamaged)
+_FIRST: Final = (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS)
+_LATER: Final = (COPY_JOBS, NOTIFICATIONS, TRANSFERS, RELEASES, SUBSCRIPTIONS, REQUESTS, REVIEWS, COLLECTIONS)
+KINDS: Final = {kind.application_id: kind for kind in (*_FIRST, *_LATER)}
 
 
 # The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two
@@ -272,24 +273,29 @@ def connect(
     return connection
 
 
-def inspect(path: Path, kind: DatabaseKind) -> None:
-    """Look at the file anew, on a connection of its own: raise the `damaged` of its kind if it is not sound.
+def inspect(path: Path, kind: DatabaseKind, how: str = "mode=ro", most: int | None = None) -> None:
+    """Look at the file anew, on a connection of its own: raise the `damaged` of its kind if it is not sound. One of
+    `most` bytes is read to its end.
 
     Other connections to it in this process would go on with the pages that they remember.
     """
-    uri = f"{path.absolute().as_uri()}?mode=ro"
+    uri = f"{path.absolute().as_uri()}?{how}"
     with storage_errors(path, kind.damaged):
-        connection = driver.connect(uri, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        connection = connect_by_uri(uri)
         try:
             _identify(connection, path, kind)
-            _read_small(connection, path, kind)
+            _read_small(connection, path, kind, most)
         finally:
             connection.close()
 
 
-def _read_small(connection: Connection, path: Path, kind: DatabaseKind) -> None:
+def connect_by_uri(uri: str) -> Connection:
+    return driver.connect(uri, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+
+
+def _read_small(connection: Connection, path: Path, kind: DatabaseKind, most: int | None = None) -> None:
     """Read every page of a small database. SQLite raises some of what it finds wrong, and returns the rest."""
-    if path.stat().st_size > _INSPECTED:
+    if path.stat().st_size > (_INSPECTED if most is None else most):
         return
     ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
     if found != "ok":

@@ -6,8 +6,6 @@ token that a job shows to another Archive is kept while the job is not at its en
 
 from __future__ import annotations
 
-import fcntl
-import os
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,13 +13,12 @@ from threading import RLock
 from typing import Any, Final
 
 from ibi.label import parse
-from ibi.model.copy_job import CopyJob, ItemOutcome, JobItem, JobState
+from ibi.model.copies import CopyJob, ItemOutcome, JobItem, JobState
 from ibi.ports.copies import WantedCopies
 from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused
-from ibi.storage.locks import open_lock
+from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import make_directory, refusals
-from ibi.storage.sqlite.accounts import empty_log, keep_private
 from ibi.storage.sqlite.connection import (
     COPY_JOBS,
     Connection,
@@ -30,6 +27,7 @@ from ibi.storage.sqlite.connection import (
     storage_errors,
     transaction,
 )
+from ibi.storage.sqlite.guarded import empty_log, keep_private
 
 FILE_NAME: Final = COPY_JOBS.file_name
 _RUNNER: Final = "copies.runner"
@@ -86,8 +84,9 @@ class SqliteCopyJobs:
 
     def __init__(self, data: Path, on_damage: OnJobsDamaged | None = None) -> None:
         """With `on_damage`, a file that cannot be used is set aside: Copies are there without it."""
-        self._data, self._path, self._lock = data, data / FILE_NAME, RLock()
-        self._runner: int | None = None
+        self._path, self._lock = data / FILE_NAME, RLock()
+        self._runner = WorkerLock(data / _RUNNER)
+        self.hold = self._runner.hold
         with refusals(DiskRefused, self._path):
             make_directory(data)
         try:
@@ -186,25 +185,10 @@ class SqliteCopyJobs:
 
         self._write(write)
 
-    def hold(self) -> bool:
-        if self._runner is not None:
-            return True
-        with refusals(DiskRefused, self._path):
-            descriptor = open_lock(self._data / _RUNNER)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._runner = descriptor
-        return True
-
     def close(self) -> None:
         with self._lock:
             self._connection.close()
-            if self._runner is not None:
-                os.close(self._runner)
-                self._runner = None
+            self._runner.release()
 
     def _items(self, where: str, job: str, after: int, most: int) -> list[JobItem]:
         rows = self._ask(f"{_ITEM} AND {where} ORDER BY i.number LIMIT ?", job, after, most)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ibi.model.change import ChangeKind
-from ibi.model.follow import (
+from ibi.model.subscription import (
     FeedEntry,
     Follow,
     FollowCounts,
@@ -18,15 +18,16 @@ from ibi.model.follow import (
     SourceAddress,
     WantedItem,
 )
-from ibi.ports.follows import Advance
+from ibi.ports.subscriptions import Advance
+from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.connection import Connection
-from ibi.storage.sqlite.subscriptions import SubscriptionDatabase, WorkerLock
+from ibi.storage.sqlite.subscriptions import SubscriptionDatabase
 
 _COLUMNS: Final = (
     "id, kind, text, source, by_operator, token, created,"
-    " epoch, position, end, round, until, heard, current, failing, reason"
+    " epoch, position, end, round, until, heard, current, failing, reason, archive"
 )
-_PROGRESS: Final = ("epoch", "position", "end", "round", "until", "heard", "current", "failing", "reason")
+_PROGRESS: Final = ("epoch", "position", "end", "round", "until", "heard", "current", "failing", "reason", "archive")
 _FOLLOWS: Final = f"SELECT {_COLUMNS} FROM follows"  # noqa: S608
 _ITEM: Final = "WHERE follow = (SELECT row FROM follows WHERE id = ?) AND label = ?"
 
@@ -89,7 +90,7 @@ class SqliteFollows:
 
     def __init__(self, directory: Path) -> None:
         self._database = SubscriptionDatabase(directory)
-        self._lock = WorkerLock(directory, "follows")
+        self._lock = WorkerLock(directory / "follows.lock")
         self.hold, self.release = self._lock.hold, self._lock.release
 
     def close(self) -> None:
@@ -175,9 +176,9 @@ class SqliteFollows:
                     connection.execute(_RETRY, (now, row, now))
                 _take_in(connection, row, number, each.entries, now)
                 connection.execute(
-                    "UPDATE follows SET position = max(position, ?), end = ?, heard = ?, failing = NULL, reason = NULL"
-                    " WHERE row = ?",
-                    (each.position, each.end, now, row),
+                    "UPDATE follows SET position = max(position, ?), end = ?, heard = ?, failing = NULL, reason = NULL,"
+                    " archive = coalesce(nullif(?, ''), archive) WHERE row = ?",
+                    (each.position, each.end, now, each.archive, row),
                 )
                 connection.execute(_CURRENT, (now, row))
 
@@ -236,6 +237,20 @@ class SqliteFollows:
             _take_in(connection, row, number, [entry], follow.created)
             connection.execute(_HOLD_COPY, (row, entry.label))
         self.finish(item, FollowedState.MOVED, 0, "")
+
+    def relocate(self, identity: str, source: SourceAddress, *, keeps_token: bool) -> None:
+        with self._database.change() as connection:
+            # What was added at the new address already goes on there, and this one has nothing to do any more.
+            connection.execute(
+                "DELETE FROM follows WHERE id = ?1 AND EXISTS (SELECT 1 FROM follows AS other WHERE other.source = ?2"
+                " AND (other.kind, other.text) = (follows.kind, follows.text))",
+                (identity, source.url),
+            )
+            connection.execute(
+                "UPDATE follows SET source = ?, by_operator = ?, token = CASE WHEN ? THEN token END,"
+                " failing = NULL, reason = NULL WHERE id = ?",
+                (source.url, source.is_named_by_operator, keeps_token, identity),
+            )
 
     def put_off(self, item: WantedItem, due: int, reason: str) -> None:
         with self._database.change() as connection:

@@ -51,6 +51,8 @@ _MIGRATIONS: Final = (
     CREATE INDEX items_damaged ON items (damaged) WHERE damaged IS NOT NULL;
     CREATE TABLE letters (sent INTEGER NOT NULL)
     """,
+    # Items that a person wants verified before it is their turn.
+    "CREATE TABLE wanted (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID",
 )
 _FIND_BLOCKS = "SELECT blocks FROM blocks WHERE digest = ?"
 _KEEP_BLOCKS = "INSERT OR REPLACE INTO blocks VALUES (?, ?)"
@@ -69,10 +71,29 @@ _NEXT = """
     WHERE verified IS NULL OR verified < iif(damaged IS NULL, :before, :damaged_before)
     ORDER BY verified LIMIT 1
 """
+_LATEST = """
+    SELECT name, verified, damaged, problems FROM items WHERE verified IS NOT NULL
+    ORDER BY verified DESC, name DESC LIMIT ?
+"""
+_WANT = "INSERT OR IGNORE INTO wanted VALUES (?, ?)"
+_WANTED = "SELECT name, at FROM wanted ORDER BY at, name"
+_GRANT = "DELETE FROM wanted WHERE name = :name"
+_DUE = """
+    SELECT name FROM items WHERE damaged IS NOT NULL OR verified IS NULL OR verified < :before
+    ORDER BY damaged IS NULL, verified, name
+"""
+_FOREVER: Final = 1 << 62
 _SUMMARY = """
     SELECT count(*), count(verified), count(damaged), min(verified), max(verified) FROM items
 """
 _DECODER = msgspec.json.Decoder(list[tuple[str, str, str, str, str | None]])
+
+
+def read_integrity(connection: Connection) -> tuple[IntegritySummary, list[Verification]]:
+    """The verifications in short, and the items that are damaged, read on a connection that need not be able to
+    write."""
+    summary = IntegritySummary(*connection.execute(_SUMMARY).fetchone())
+    return summary, [_decode_verification(name, *rest) for name, *rest in connection.execute(_DAMAGED).fetchall()]
 
 
 class SqliteIntegrity:
@@ -117,9 +138,16 @@ class SqliteIntegrity:
     # --- verifications ---
 
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
-        found = [problem for problem in problems if is_damage(problem)]
-        values = {"name": name, "at": at, "damaged": at if found else None, "problems": _encode_problems(found)}
-        self._change(lambda connection: connection.execute(_RECORD, values))
+        self.record_all([(name, problems)], at)
+
+    def record_all(self, results: Iterable[tuple[str, Sequence[Problem]]], at: int) -> None:
+        rows = [_result_row(name, problems, at) for name, problems in results]
+
+        def write(connection: Connection) -> None:
+            connection.executemany(_RECORD, rows)
+            connection.executemany(_GRANT, rows)
+
+        self._change(write)
 
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
         known = self.damaged_items().get(name)
@@ -144,7 +172,11 @@ class SqliteIntegrity:
             self._change(partial(_expect, rows=batch))
 
     def forget(self, name: str) -> None:
-        self._change(lambda connection: connection.execute("DELETE FROM items WHERE name = ?", (name,)))
+        def write(connection: Connection) -> None:
+            connection.execute("DELETE FROM items WHERE name = ?", (name,))
+            connection.execute(_GRANT, {"name": name})
+
+        self._change(write)
 
     def damaged_items(self) -> Mapping[str, Verification]:
         # It is asked on event loops: while another thread uses the file, what was last known stands.
@@ -153,10 +185,25 @@ class SqliteIntegrity:
                 self._ask(self._look)
         return self._damaged
 
+    def due(self, before: int | None = None) -> list[str]:
+        limits = {"before": _FOREVER if before is None else before}
+        return [str(name) for (name,) in self._ask(lambda connection: connection.execute(_DUE, limits).fetchall())]
+
     def next_due(self, before: int, damaged_before: int) -> str | None:
         limits = {"before": before, "damaged_before": damaged_before}
         found = self._ask(lambda connection: connection.execute(_NEXT, limits).fetchone())
         return None if found is None else str(found[0])
+
+    def latest(self, most: int) -> tuple[Verification, ...]:
+        rows = self._ask(lambda connection: connection.execute(_LATEST, (most,)).fetchall())
+        return tuple(_decode_verification(name, *rest) for name, *rest in rows)
+
+    def want(self, name: str, at: int) -> None:
+        self._change(lambda connection: connection.execute(_WANT, (name, at)))
+
+    def wanted(self) -> tuple[tuple[str, int], ...]:
+        rows = self._ask(lambda connection: connection.execute(_WANTED).fetchall())
+        return tuple((str(name), int(at)) for name, at in rows)
 
     def summary(self) -> IntegritySummary:
         items, verified, damaged, oldest, newest = self._ask(lambda connection: connection.execute(_SUMMARY).fetchone())
@@ -246,11 +293,16 @@ def _is_same(one: Problem, other: Problem) -> bool:
     return one.path == other.path and one.digest in (None, other.digest)
 
 
+def _result_row(name: str, problems: Sequence[Problem], at: int) -> dict[str, object]:
+    found = [problem for problem in problems if is_damage(problem)]
+    return {"name": name, "at": at, "damaged": at if found else None, "problems": _encode_problems(found)}
+
+
 def _encode_problems(problems: Sequence[Problem]) -> bytes:
     return msgspec.json.encode([(each.kind, each.code, each.path, each.reason, each.digest) for each in problems])
 
 
-def _decode_verification(name: str, verified: int | None, damaged: int, problems: Any) -> Verification:
+def _decode_verification(name: str, verified: int | None, damaged: int | None, problems: Any) -> Verification:
     try:
         found = tuple(Problem(*fields) for fields in _DECODER.decode(problems))
     except msgspec.MsgspecError:

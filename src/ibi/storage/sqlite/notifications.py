@@ -5,30 +5,21 @@ Each row is a document with the columns beside it by which it is found.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import RLock
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from ibi.model.notification import OutgoingNotification, ReceivedClaim, SentClaim
-from ibi.ports.errors import StoreDamaged
-from ibi.storage.errors import DiskRefused, NotificationsDamaged, StoreClosed, StoreForked
-from ibi.storage.locks import open_lock
-from ibi.storage.machine import make_directory, refusals
-from ibi.storage.sqlite.accounts import keep_private
-from ibi.storage.sqlite.connection import NOTIFICATIONS, Connection, connect, set_aside, storage_errors, transaction
+from ibi.storage.locks import WorkerLock
+from ibi.storage.sqlite.connection import NOTIFICATIONS, Connection, connect, transaction
+from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
 
 FILE_NAME: Final = NOTIFICATIONS.file_name
 _LOCK: Final = "notifications.lock"
-
-OnDamage = Callable[[StoreDamaged, Path | None], None]
-"""Told what is wrong with the file, and under which name it was set aside."""
 
 Row = TypeVar("Row", ReceivedClaim, SentClaim, OutgoingNotification)
 _STANDING: Final = ("pending", "accepted", "declined")
@@ -58,42 +49,27 @@ MIGRATIONS: Final = (
 )
 
 
-class SqliteNotifications:
+class SqliteNotifications(GuardedDatabase):
     """The port `Notifications` on one data directory."""
 
     def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
         """With `on_damage`, a file that cannot be used is set aside, and another one begun: claims that wait are lost
         then, and the Archive goes on. Without it, that raises an error."""
-        self._path, self._lock_path = directory / FILE_NAME, directory / _LOCK
-        self._lock, self._process = RLock(), os.getpid()
-        self._holding: int | None = None
+        path = directory / FILE_NAME
+
+        def open_file() -> Connection:
+            keep_private(path)
+            return connect(path, MIGRATIONS, kind=NOTIFICATIONS)
+
+        self._worker = WorkerLock(directory / _LOCK)
+        self.hold = self._worker.hold
         self._is_inside = False
-        with refusals(DiskRefused, self._path):
-            make_directory(directory)
-        self._connection: Connection | None = self._connect(on_damage)
+        super().__init__(path, NOTIFICATIONS, lambda: open_or_begin_anew(path, open_file, on_damage))
         self.received = _Rows(self, "received", ReceivedClaim, _received_columns)
         self.sent = _Rows(self, "sent", SentClaim, _sent_columns)
         self.outgoing = _Rows(self, "outgoing", OutgoingNotification, _outgoing_columns)
 
-    def _connect(self, on_damage: OnDamage | None) -> Connection:
-        keep_private(self._path)
-        try:
-            return connect(self._path, MIGRATIONS, kind=NOTIFICATIONS)
-        except StoreDamaged as error:
-            if on_damage is None:
-                raise
-            on_damage(error, set_aside(self._path))
-            keep_private(self._path)
-            return connect(self._path, MIGRATIONS, kind=NOTIFICATIONS)
-
-    @contextmanager
-    def opened(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock, storage_errors(self._path, NotificationsDamaged):
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            yield self._connection
+    opened = GuardedDatabase._open
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -132,28 +108,9 @@ class SqliteNotifications:
         with self.together(), self.opened() as connection:
             connection.execute("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", (epoch, number))
 
-    def hold(self) -> bool:
-        if self._holding is not None:
-            return True
-        with refusals(DiskRefused, self._lock_path):
-            descriptor = open_lock(self._lock_path)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                return False
-        self._holding = descriptor
-        return True
-
     def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
-            if self._holding is not None:
-                with suppress(OSError):
-                    os.close(self._holding)
-                self._holding = None
+        super().close()
+        self._worker.release()
 
 
 Columns = tuple[str, str, str, str, int | None, int]

@@ -1,4 +1,5 @@
-"""The database `subscriptions.sqlite` of a data directory: what is followed elsewhere, and who is told of changes here.
+"""The database `subscriptions.sqlite` of a data directory: what is followed elsewhere, and who is told of changes here,
+with the table of these webhooks.
 
 It holds secrets that have to be sent, tokens for restricted items and keys of webhooks: the file is for its owner
 alone. Several processes use it; the one that works on it holds the lock of a file beside it.
@@ -6,26 +7,23 @@ alone. Several processes use it; the one that works on it holds the lock of a fi
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
-from typing import Final
+from typing import Any, Final
 
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, SubscriptionsDamaged
-from ibi.storage.locks import open_lock
-from ibi.storage.machine import make_directory, refusals
+from ibi.model.change import ChangeKind
+from ibi.model.subscription import Webhook
+from ibi.storage.errors import DiskRefused
+from ibi.storage.locks import WorkerLock, open_lock
+from ibi.storage.machine import refusals
 from ibi.storage.sqlite.connection import (
     SUBSCRIPTIONS,
     Connection,
     connect,
     note_begun,
     refuse_lost,
-    storage_errors,
-    transaction,
 )
+from ibi.storage.sqlite.guarded import GuardedDatabase
 
 FILE_NAME: Final = SUBSCRIPTIONS.file_name
 
@@ -87,66 +85,116 @@ MIGRATIONS: Final = (
         disabled INTEGER
     )
     """,
+    "ALTER TABLE follows ADD COLUMN archive TEXT NOT NULL DEFAULT ''",
 )
 
 
-class SubscriptionDatabase:
+class SubscriptionDatabase(GuardedDatabase):
     """One connection to the database of a data directory, for one thread at a time."""
 
     def __init__(self, directory: Path) -> None:
-        self._path, self._lock, self._process = directory / FILE_NAME, Lock(), os.getpid()
-        with refusals(DiskRefused, self._path):
-            make_directory(directory)
-            refuse_lost(self._path, SUBSCRIPTIONS)
-            # What SQLite makes beside the file has the mode of the file.
-            os.close(open_lock(self._path))
-        self._connection: Connection | None = connect(self._path, MIGRATIONS, kind=SUBSCRIPTIONS)
-        note_begun(self._path)
+        path = directory / FILE_NAME
+
+        def open_file() -> Connection:
+            with refusals(DiskRefused, path):
+                refuse_lost(path, SUBSCRIPTIONS)
+                # What SQLite makes beside the file has the mode of the file.
+                os.close(open_lock(path))
+            return connect(path, MIGRATIONS, kind=SUBSCRIPTIONS)
+
+        super().__init__(path, SUBSCRIPTIONS, open_file)
+        note_begun(path)
+
+    read, change = GuardedDatabase._open, GuardedDatabase._change
+
+
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+# Webhooks in SQLite: the table `webhooks` of `subscriptions.sqlite`.
+
+_COLUMNS: Final = (
+    "id, url, secret, by_operator, prefix, kinds, created,"
+    " epoch, position, delivered, attempts, due, failing, reason, disabled"
+)
+_PROGRESS: Final = ("epoch", "position", "delivered", "attempts", "due", "failing", "reason", "disabled")
+_WEBHOOKS: Final = f"SELECT {_COLUMNS} FROM webhooks"  # noqa: S608
+
+
+class SqliteWebhooks:
+    """The port `WebhookStore` on one data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._database = SubscriptionDatabase(directory)
+        self._lock = WorkerLock(directory / "webhooks.lock")
+        self.hold, self.release = self._lock.hold, self._lock.release
 
     def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
+        self.release()
+        self._database.close()
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock, storage_errors(self._path, SubscriptionsDamaged):
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            yield self._connection
+    def add(self, webhook: Webhook) -> None:
+        kinds = " ".join(sorted(webhook.kinds))
+        values = webhook.id, webhook.url, webhook.secret, webhook.is_named_by_operator, webhook.prefix, kinds
+        progress = webhook.created, webhook.epoch, webhook.position
+        with self._database.change() as connection:
+            connection.execute(
+                "INSERT INTO webhooks (id, url, secret, by_operator, prefix, kinds, created, epoch, position)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*values, *progress),
+            )
 
-    @contextmanager
-    def change(self) -> Iterator[Connection]:
-        """One transaction, durable when it ends."""
-        with self.read() as connection, transaction(connection):
-            yield connection
+    def remove(self, identity: str) -> Webhook | None:
+        with self._database.change() as connection:
+            row = connection.execute(f"{_WEBHOOKS} WHERE id = ?", (identity,)).fetchone()
+            connection.execute("DELETE FROM webhooks WHERE id = ?", (identity,))
+        return None if row is None else _webhook(row)
+
+    def enable(self, identity: str, epoch: str, position: int) -> Webhook | None:
+        with self._database.change() as connection:
+            connection.execute(
+                "UPDATE webhooks SET disabled = NULL, failing = NULL, reason = NULL, attempts = 0, due = 0,"
+                " epoch = ?, position = ? WHERE id = ?",
+                (epoch, position, identity),
+            )
+            row = connection.execute(f"{_WEBHOOKS} WHERE id = ?", (identity,)).fetchone()
+        return None if row is None else _webhook(row)
+
+    def all(self) -> tuple[Webhook, ...]:
+        with self._database.read() as connection:
+            return tuple(map(_webhook, connection.execute(f"{_WEBHOOKS} ORDER BY row").fetchall()))
+
+    def advance(self, identity: str, epoch: str, position: int, delivered: int | None) -> None:
+        with self._database.change() as connection:
+            connection.execute("UPDATE webhooks SET epoch = ?, position = ? WHERE id = ?", (epoch, position, identity))
+            if delivered is not None:
+                connection.execute(
+                    "UPDATE webhooks SET delivered = ?, attempts = 0, due = 0, failing = NULL, reason = NULL"
+                    " WHERE id = ?",
+                    (delivered, identity),
+                )
+
+    def put_off(self, identity: str, due: int, reason: str, now: int) -> None:
+        with self._database.change() as connection:
+            connection.execute(
+                "UPDATE webhooks SET due = ?, reason = ?, failing = coalesce(failing, ?), attempts = attempts + 1"
+                " WHERE id = ?",
+                (due, reason, now, identity),
+            )
+
+    def disable(self, identity: str, reason: str, now: int) -> None:
+        with self._database.change() as connection:
+            connection.execute("UPDATE webhooks SET disabled = ?, reason = ? WHERE id = ?", (now, reason, identity))
 
 
-class WorkerLock:
-    """Which process works on the follows, or on the webhooks, of a data directory."""
-
-    def __init__(self, directory: Path, name: str) -> None:
-        self._path = directory / f"{name}.lock"
-        self._descriptor: int | None = None
-
-    def hold(self) -> bool:
-        if self._descriptor is not None:
-            return True
-        with refusals(DiskRefused, self._path):
-            make_directory(self._path.parent)
-            descriptor = open_lock(self._path)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                return False
-        self._descriptor = descriptor
-        return True
-
-    def release(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+def _webhook(row: tuple[Any, ...]) -> Webhook:
+    identity, url, secret, by_operator, prefix, kinds, created, *progress = row
+    return Webhook(
+        id=identity,
+        url=url,
+        secret=secret,
+        is_named_by_operator=bool(by_operator),
+        prefix=prefix,
+        kinds=frozenset(map(ChangeKind, kinds.split())),
+        created=created,
+        **dict(zip(_PROGRESS, progress, strict=True)),
+    )

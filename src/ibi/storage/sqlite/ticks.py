@@ -2,7 +2,7 @@
 
 DATA/mint/ticks.sqlite   where every clock stands, which keys were served, up to where the log is known
 DATA/mint/mint.log       every batch, in a chain
-DATA/mint/lock           held while the clock is moved
+DATA/mint/lock           held while the clock is moved; lock.queue by the process whose turn is next
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
@@ -368,6 +368,26 @@ class SqliteTicks:
             self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
             entry = known.next_line("copy", known.identity, reading.wall)
         self._store.commit(known, entry, store=here, clocks=clocks)
+
+
+def settle_restored(directory: Path, machine: str, until: Instant) -> None:
+    """Have a clock that was put back from a backup go on later than `until`, as another minter than the one it was.
+
+    What it has given out since the backup is not known: it begins a new use when it is opened, and the address is asked
+    for the other one. A clock that is behind `until` refuses to mint.
+    """
+    directory = _make_directory(directory)
+    with closing(DataLock(directory)) as lock:
+        lock.acquire()
+        here = Store(secrets.token_hex(16), machine, str(directory))
+        with closing(TickStore(directory / "mint", here, None)) as ticks, storage_errors(ticks.path, TICKS.damaged):
+            known = ticks.begin()
+            clocks = {key: later(clock, until) for key, clock in ticks.clocks().items()}
+            ticks.restart_home(until)
+            entry = None if known.identity is None else known.next_line("copy", known.identity, until)
+            here = known.store._replace(instance=here.instance, machine=machine, path=here.path, epoch="")
+            ticks.commit(known, entry, store=here, clocks=clocks)
+        lock.write_instance(here.instance)
 
 
 def _make_directory(directory: Path) -> Path:

@@ -13,15 +13,14 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final, TypeVar
 
 from ibi.label import Label, RepositoryName
-from ibi.model.transfer_record import (
+from ibi.model.transfer import (
     IncomingTransfer,
     OutgoingTransfer,
     ReceiverStage,
@@ -30,10 +29,9 @@ from ibi.model.transfer_record import (
     decode_outgoing,
     encode_record,
 )
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import LockDirectory
-from ibi.storage.machine import make_directory, refusals
-from ibi.storage.sqlite.accounts import empty_log, keep_private
+from ibi.storage.machine import refusals
 from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.connection import (
     RELEASES,
@@ -42,8 +40,8 @@ from ibi.storage.sqlite.connection import (
     DatabaseKind,
     connect,
     storage_errors,
-    transaction,
 )
+from ibi.storage.sqlite.guarded import GuardedDatabase, empty_log, keep_private
 
 MIGRATIONS: Final = (
     """
@@ -64,35 +62,17 @@ _LONGEST: Final = 4096
 T = TypeVar("T")
 
 
-class _Database:
-    """One file, one connection, one thread at a time."""
+class _Database(GuardedDatabase):
+    """A file for its owner alone."""
 
     def __init__(self, directory: Path, kind: DatabaseKind, migrations: tuple[str, ...]) -> None:
-        self._path, self._kind, self._lock, self._process = directory / kind.file_name, kind, Lock(), os.getpid()
-        with refusals(DiskRefused, self._path):
-            make_directory(directory)
-        keep_private(self._path)
-        self._connection: Connection | None = connect(self._path, migrations, kind=kind)
+        path = directory / kind.file_name
 
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
+        def open_file() -> Connection:
+            keep_private(path)
+            return connect(path, migrations, kind=kind)
 
-    @contextmanager
-    def _open(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock, storage_errors(self._path, self._kind.damaged):
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            yield self._connection
-
-    @contextmanager
-    def _change(self) -> Iterator[Connection]:
-        with self._open() as connection, transaction(connection):
-            yield connection
+        super().__init__(path, kind, open_file)
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
         with self._open() as connection:
@@ -282,6 +262,14 @@ class SqliteTransferLedger(_Database):
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def forget_track(directory: Path) -> None:
+    """Have a directory that was put back from a backup be taken for one, whatever the machine remembers of it."""
+    path = directory / TRANSFERS.file_name
+    if path.exists():
+        with storage_errors(path, TRANSFERS.damaged), closing(connect(path, MIGRATIONS, kind=TRANSFERS)) as connection:
+            connection.execute("DELETE FROM track")
 
 
 CHAIN_MIGRATIONS: Final = (

@@ -7,14 +7,14 @@ come together to the file once a second: a thousand downloads of an item cost on
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Lock, Thread, current_thread
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from ibi.label import RepositoryName
-from ibi.model.usage import Usage, UsageDay, UsageKind
+from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin, month_of
 from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import make_directory, refusals
@@ -32,21 +32,22 @@ from ibi.storage.sqlite.connection import (
 )
 
 _NONE = Usage()
+_Counted: TypeAlias = tuple[UsageDay, ReferrerClass]
 
 
 class MemoryUsageLog:
     """The port `UsageLog` without a disk."""
 
     def __init__(self) -> None:
-        self._counts: dict[UsageDay, Usage] = {}
+        self._counts: dict[_Counted, Usage] = {}
         self._lock = Lock()
 
-    def count(self, day: UsageDay, kind: UsageKind) -> None:
-        self.add(day, Usage.one(kind))
+    def count(self, day: UsageDay, kind: UsageKind, referrer: ReferrerClass = ReferrerClass.UNKNOWN) -> None:
+        self.add((day, referrer), Usage.one(kind))
 
-    def add(self, day: UsageDay, usage: Usage) -> None:
+    def add(self, counted: _Counted, usage: Usage) -> None:
         with self._lock:
-            self._counts[day] = self._counts.get(day, _NONE) + usage
+            self._counts[counted] = self._counts.get(counted, _NONE) + usage
 
     def days(
         self, rep: RepositoryName, first: int | None = None, last: int | None = None
@@ -60,13 +61,26 @@ class MemoryUsageLog:
     def counts(self, first: int | None = None, last: int | None = None) -> dict[UsageDay, Usage]:
         """What was counted in a period."""
         with self._lock:
-            return {
-                day: usage
-                for day, usage in self._counts.items()
-                if (first is None or first <= day.day) and (last is None or day.day <= last)
-            }
+            counts = list(self._counts.items())
+        found: dict[UsageDay, Usage] = {}
+        for (day, _), usage in counts:
+            if (first is None or first <= day.day) and (last is None or day.day <= last):
+                found[day] = found.get(day, _NONE) + usage
+        return found
 
-    def take(self) -> dict[UsageDay, Usage]:
+    def origins(self, first: int, last: int) -> tuple[tuple[UsageOrigin, Usage], ...]:
+        with self._lock:
+            counts = dict(self._counts)
+        return tuple(sorted((each, usage) for each, usage in _by_origin(counts) if first <= each.month <= last))
+
+    def walk(self, first: int, last: int) -> Iterator[tuple[UsageDay, Usage]]:
+        return iter(sorted(self.counts(first, last).items(), key=lambda entry: (entry[0].rep, entry[0].day)))
+
+    def most_used(self, month: int, most: int) -> tuple[tuple[RepositoryName, Usage], ...]:
+        counts = {day: usage for day, usage in self.counts().items() if month_of(day.day) == month}
+        return tuple(sorted(sum_by_item(counts).items(), key=_popularity)[:most])
+
+    def take(self) -> dict[_Counted, Usage]:
         """Everything, which is forgotten here."""
         with self._lock:
             taken, self._counts = self._counts, {}
@@ -84,6 +98,18 @@ def sum_by_item(counts: Mapping[UsageDay, Usage]) -> dict[RepositoryName, Usage]
     for day, usage in counts.items():
         sums[day.rep] = sums.get(day.rep, _NONE) + usage
     return sums
+
+
+def _by_origin(counts: Mapping[_Counted, Usage]) -> Iterable[tuple[UsageOrigin, Usage]]:
+    sums: dict[UsageOrigin, Usage] = {}
+    for (day, referrer), usage in counts.items():
+        origin = UsageOrigin(month_of(day.day), day.rep.prefix, referrer)
+        sums[origin] = sums.get(origin, _NONE) + usage
+    return sums.items()
+
+
+def _popularity(used: tuple[RepositoryName, Usage]) -> tuple[int, RepositoryName]:
+    return -used[1].downloads - used[1].resolutions, used[0]
 
 
 FILE_NAME: Final = USAGE.file_name
@@ -109,12 +135,66 @@ _MIGRATIONS: Final = (
         PRIMARY KEY (rep, day)
     ) WITHOUT ROWID
     """,
+    # Sums by month, so that a report costs the same for ten items and a million: of each item, and of all items by the
+    # Archive of their labels and by where readers came from. A month is the number of months since the year 0. The key
+    # of an item ends with a zero and the prefix of its label (`label_key`).
+    """
+    CREATE TABLE item_months (
+        month INTEGER NOT NULL,
+        rep BLOB NOT NULL,
+        resolutions INTEGER NOT NULL,
+        downloads INTEGER NOT NULL,
+        robot_resolutions INTEGER NOT NULL,
+        robot_downloads INTEGER NOT NULL,
+        PRIMARY KEY (month, rep)
+    ) WITHOUT ROWID;
+    CREATE INDEX most_used ON item_months (month, resolutions + downloads);
+    CREATE TABLE origin_months (
+        month INTEGER NOT NULL,
+        archive TEXT NOT NULL,
+        referrer TEXT NOT NULL,
+        resolutions INTEGER NOT NULL,
+        downloads INTEGER NOT NULL,
+        robot_resolutions INTEGER NOT NULL,
+        robot_downloads INTEGER NOT NULL,
+        PRIMARY KEY (month, archive, referrer)
+    ) WITHOUT ROWID;
+    INSERT INTO item_months
+        SELECT strftime('%Y', day * 86400, 'unixepoch') * 12 + strftime('%m', day * 86400, 'unixepoch') - 1 AS month,
+            rep, sum(resolutions), sum(downloads), sum(robot_resolutions), sum(robot_downloads)
+        FROM usage GROUP BY month, rep;
+    INSERT INTO origin_months
+        SELECT month, CAST(substr(rep, 6 + instr(substr(rep, 6), x'00')) AS TEXT) AS archive, 'unknown',
+            sum(resolutions), sum(downloads), sum(robot_resolutions), sum(robot_downloads)
+        FROM item_months GROUP BY month, archive
+    """,
 )
 _ADD = """
     INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (rep, day) DO UPDATE SET
         resolutions = resolutions + excluded.resolutions, downloads = downloads + excluded.downloads,
         robot_resolutions = robot_resolutions + excluded.robot_resolutions,
         robot_downloads = robot_downloads + excluded.robot_downloads
+"""
+_ADD_MONTH = """
+    INSERT INTO item_months VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (month, rep) DO UPDATE SET
+        resolutions = resolutions + excluded.resolutions, downloads = downloads + excluded.downloads,
+        robot_resolutions = robot_resolutions + excluded.robot_resolutions,
+        robot_downloads = robot_downloads + excluded.robot_downloads
+"""
+_ADD_ORIGIN = """
+    INSERT INTO origin_months VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (month, archive, referrer) DO UPDATE SET
+        resolutions = resolutions + excluded.resolutions, downloads = downloads + excluded.downloads,
+        robot_resolutions = robot_resolutions + excluded.robot_resolutions,
+        robot_downloads = robot_downloads + excluded.robot_downloads
+"""
+_ORIGINS = "SELECT * FROM origin_months WHERE month BETWEEN ? AND ?"
+_MOST_USED = """
+    SELECT rep, resolutions, downloads, robot_resolutions, robot_downloads FROM item_months
+    WHERE month = ? AND resolutions + downloads > 0 ORDER BY resolutions + downloads DESC LIMIT ?
+"""
+_WALK = """
+    SELECT rep, day, resolutions, downloads, robot_resolutions, robot_downloads FROM usage
+    WHERE (rep, day) > (?, ?) AND day BETWEEN ? AND ? ORDER BY rep, day LIMIT 2000
 """
 _DAYS = """
     SELECT rep, day, resolutions, downloads, robot_resolutions, robot_downloads FROM usage
@@ -147,9 +227,9 @@ class SqliteUsageLog:
             make_directory(path.parent)
         self._connection: Connection | None = self._begin()
 
-    def count(self, day: UsageDay, kind: UsageKind) -> None:
+    def count(self, day: UsageDay, kind: UsageKind, referrer: ReferrerClass = ReferrerClass.UNKNOWN) -> None:
         self._open()
-        self._pending.count(day, kind)
+        self._pending.count(day, kind, referrer)
         if self._thread is None:
             self._start()
 
@@ -168,6 +248,33 @@ class SqliteUsageLog:
             found = {repository_name(row[0]): Usage(*row[1:]) for row in rows}
             _add(found, sum_by_item(self._pending.counts(first, last)))
         return iter(sorted(found.items()))
+
+    def origins(self, first: int, last: int) -> tuple[tuple[UsageOrigin, Usage], ...]:
+        with self._writing:
+            rows = self._ask(_ORIGINS, first, last)
+            found = {UsageOrigin(row[0], row[1], _class_named(row[2])): Usage(*row[3:]) for row in rows}
+            _add(found, dict(self._pending.origins(first, last)))
+        return tuple(sorted(found.items(), key=lambda entry: entry[0]))
+
+    def walk(self, first: int, last: int) -> Iterator[tuple[UsageDay, Usage]]:
+        self.flush()
+        place: tuple[bytes, int] = (b"", 0)
+        while rows := self._walked(place, first, last):
+            yield from ((UsageDay(repository_name(row[0]), row[1]), Usage(*row[2:])) for row in rows)
+            place = rows[-1][0], rows[-1][1]
+
+    def _walked(self, place: tuple[bytes, int], first: int, last: int) -> list[tuple[Any, ...]]:
+        with self._writing:
+            return self._ask(_WALK, *place, first, last)
+
+    def most_used(self, month: int, most: int) -> tuple[tuple[RepositoryName, Usage], ...]:
+        with self._writing:
+            pending = dict(self._pending.most_used(month, 1 << 62))
+            # What waits to be written may have moved an item up by as much.
+            rows = self._ask(_MOST_USED, month, most + len(pending))
+            found = {repository_name(row[0]): Usage(*row[1:]) for row in rows}
+            _add(found, pending)
+        return tuple(sorted(found.items(), key=_popularity)[:most])
 
     def flush(self) -> None:
         with self._writing:
@@ -221,10 +328,10 @@ class SqliteUsageLog:
             return
         try:
             with storage_errors(self._path, USAGE.damaged), transaction(connection):
-                connection.executemany(_ADD, map(_row, taken.items()))
+                _write(connection, taken)
         except BaseException as error:
-            for day, usage in taken.items():
-                self._pending.add(day, usage)
+            for counted, usage in taken.items():
+                self._pending.add(counted, usage)
             if isinstance(error, StoreDamaged) and self._on_damage is not None:
                 self._flush(self._begin_anew(connection, error, self._on_damage))
                 return
@@ -272,16 +379,29 @@ def _period(first: int | None, last: int | None) -> tuple[int, int]:
     return _EVER[0] if first is None else first, _EVER[1] if last is None else last
 
 
-def _row(counted: tuple[UsageDay, Usage]) -> tuple[object, ...]:
-    day, usage = counted
-    return (
-        label_key(day.rep),
-        day.day,
-        usage.resolutions,
-        usage.downloads,
-        usage.robot_resolutions,
-        usage.robot_downloads,
-    )
+def _write(connection: Connection, taken: Mapping[_Counted, Usage]) -> None:
+    days: dict[tuple[bytes, int], Usage] = {}
+    months: dict[tuple[int, bytes], Usage] = {}
+    for (day, _), usage in taken.items():
+        key = label_key(day.rep)
+        _add(days, {(key, day.day): usage})
+        _add(months, {(month_of(day.day), key): usage})
+    connection.executemany(_ADD, ((*key, *_numbers(usage)) for key, usage in days.items()))
+    connection.executemany(_ADD_MONTH, ((*key, *_numbers(usage)) for key, usage in months.items()))
+    origins = ((each.month, each.archive, each.referrer.value, *_numbers(usage)) for each, usage in _by_origin(taken))
+    connection.executemany(_ADD_ORIGIN, origins)
+
+
+def _numbers(usage: Usage) -> tuple[int, int, int, int]:
+    return usage.resolutions, usage.downloads, usage.robot_resolutions, usage.robot_downloads
+
+
+def _class_named(text: str) -> ReferrerClass:
+    """A class that a later version named counts as any other site."""
+    return ReferrerClass(text) if text in _CLASSES else ReferrerClass.WEB
+
+
+_CLASSES: Final = frozenset(each.value for each in ReferrerClass)
 
 
 def _add(found: dict[T, Usage], others: Mapping[T, Usage]) -> None:

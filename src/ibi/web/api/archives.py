@@ -1,10 +1,10 @@
-"""`/api/archives`: the resolver's register of Archives. Which Archives it asks is public; the rest is for
-administrators."""
+"""The register of a resolver over HTTP: `/api/archives`, the Archives that it asks; `/api/disputes`, who claims an
+Original beside its known holder; and all routes of a resolver."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 from starlette.requests import Request
@@ -13,7 +13,8 @@ from starlette.routing import Route
 
 from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
-from ibi.model.account import Scope
+from ibi.model.account import Actor, Scope, Token
+from ibi.model.visibility import IpNetwork
 from ibi.resolver.membership import RegistrationChange
 from ibi.services.membership.registration_admin import (
     Application,
@@ -22,14 +23,73 @@ from ibi.services.membership.registration_admin import (
     public_facts,
     registered_facts,
 )
-from ibi.web.api.authentication import Authentication
-from ibi.web.http.body import check_json, read_body
-from ibi.web.http.request import by_method, percent_decode, raw_path, values
-from ibi.web.http.request_errors import MalformedBody, PathNotFound
+from ibi.services.promptness import ask, beside
+from ibi.services.resolving.disputes import Disputes, dispute_facts
+from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ResolverSite
+from ibi.web.api.authentication import Authentication, name_of
+from ibi.web.http.body import read_json
+from ibi.web.http.request import by_method, percent_decode, raw_path, reader_address, values
+from ibi.web.http.request_errors import PathNotFound
+from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPages, RegisterStatementPage
+
+# --- disputes ---------------------------------------------------------------------------------------------------------
+
+# `/api/disputes`: who claims an Original beside its known holder. The list is public; administrators settle it.
+
+DISPUTES: Final = b"/api/disputes/"
+
+
+class _Ruling(msgspec.Struct, forbid_unknown_fields=True):
+    holder: str
+
+
+class DisputeEndpoints:
+    """Labels hold slashes: the path is read as it came."""
+
+    def __init__(
+        self,
+        disputes: Disputes,
+        authentication: Authentication,
+        resolving: ResolverService,
+        proxies: tuple[IpNetwork, ...] = (),
+    ) -> None:
+        self._disputes, self._authentication, self._resolving = disputes, authentication, resolving
+        self._proxies = proxies
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/disputes", self.list),
+            Route("/api/disputes/{label:path}", by_method(GET=self.get, PUT=self.settle), methods=["GET", "PUT"]),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        settled = request.query_params.get("settled", "") == "yes"
+        disputes = await ask(self._disputes, lambda: self._disputes.all(settled=settled))
+        return _answer({"disputes": [dispute_facts(each) for each in disputes]})
+
+    async def get(self, request: Request) -> Response:
+        """The disputes over one item: its Archives learn how they were settled."""
+        label = _label(request, DISPUTES)
+        disputes = await ask(self._disputes, lambda: self._disputes.over(label))
+        return _answer({"disputes": [dispute_facts(each) for each in disputes]})
+
+    async def settle(self, request: Request) -> Response:
+        """Say who holds the Original."""
+        token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
+        label, wanted = _label(request, DISPUTES), await read_json(request, _Ruling)
+        holder = parse(wanted.holder)
+        actor = _actor(token, request, self._proxies)
+        disputes = await beside(lambda: self._disputes.settle(label, holder, name_of(token), actor))
+        self._resolving.forget((label,))
+        return _answer({"disputes": [dispute_facts(each) for each in disputes]})
+
+
+# --- the register -----------------------------------------------------------------------------------------------------
+
+# Which Archives a resolver asks is public; the rest is for administrators.
 
 PREFIX: Final = b"/api/archives/"
-
-Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 class _Application(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,14 +120,17 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
     admin_mail: str | None = None
     archive_key: str | None = None
     forget_archive_key: bool = False
+    lost: bool | None = None
 
 
 class ArchivePages:
     """Endpoints of the register. Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any
     case."""
 
-    def __init__(self, admin: RegistrationAdmin, authentication: Authentication) -> None:
-        self._admin, self._authentication = admin, authentication
+    def __init__(
+        self, admin: RegistrationAdmin, authentication: Authentication, proxies: tuple[IpNetwork, ...] = ()
+    ) -> None:
+        self._admin, self._authentication, self._proxies = admin, authentication, proxies
 
     def routes(self) -> list[Route]:
         all_archives = by_method(GET=self.list, POST=self.register)
@@ -87,7 +150,7 @@ class ArchivePages:
         return _answer(facts(await self._admin.find(_label(request))))
 
     async def register(self, request: Request) -> Response:
-        await self._require_admin(request)
+        actor = await self._require_admin(request)
         wanted = await read_json(request, _Application)
         registered = await self._admin.register(
             Application.of_words(
@@ -102,21 +165,23 @@ class ArchivePages:
             ),
             allow_weak_key=wanted.allow_weak_key,
             replace_key=wanted.replace,
+            actor=actor,
         )
         return _answer(registered_facts(registered), 200 if wanted.replace else 201)
 
     async def change(self, request: Request) -> Response:
-        await self._require_admin(request)
+        actor = await self._require_admin(request)
         label, wanted = _label(request), await read_json(request, _Change)
         change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
-        return _answer(all_facts(await self._admin.set(label, change)))
+        return _answer(all_facts(await self._admin.set(label, change, actor=actor)))
 
     async def forget(self, request: Request) -> Response:
-        await self._require_admin(request)
-        return _answer(all_facts(await self._admin.forget(_label(request))))
+        actor = await self._require_admin(request)
+        return _answer(all_facts(await self._admin.forget(_label(request), actor=actor)))
 
-    async def _require_admin(self, request: Request) -> None:
-        await self._authentication.require(request.scope["headers"], Scope.ADMIN)
+    async def _require_admin(self, request: Request) -> Actor:
+        token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
+        return _actor(token, request, self._proxies)
 
     async def _is_admin(self, request: Request) -> bool:
         """Whether the request has an admin token. No token or a lesser scope means the public view; an invalid token
@@ -131,24 +196,40 @@ class ArchivePages:
         return True
 
 
-def _label(request: Request) -> Label:
+def _actor(token: Token, request: Request, proxies: tuple[IpNetwork, ...]) -> Actor:
+    """Who changes the register, for the audit log."""
+    address = reader_address(request.scope, proxies)
+    return Actor(token.account, token.scope, token.id, "unknown" if address is None else str(address))
+
+
+def _label(request: Request, prefix: bytes = PREFIX) -> Label:
     path = raw_path(request.scope)
-    if not path.startswith(PREFIX):
+    if not path.startswith(prefix):
         raise PathNotFound()
-    return parse(percent_decode(path[len(PREFIX) :]))
-
-
-async def read_json(request: Request, kind: type[Body]) -> Body:
-    """The body of a request, which is to be of this kind; `MalformedBody` if it is not."""
-    body = await read_body(request.scope["headers"], request.receive)
-    check_json(request.scope["headers"])
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        # msgspec's message names the wrong member and the fault without quoting the value.
-        text = " ".join(str(error).split())
-        raise MalformedBody(reason=text[:1].lower() + text[1:200]) from None
+    return parse(percent_decode(path[len(prefix) :]))
 
 
 def _answer(body: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(body), status, {"cache-control": "no-store"}, "application/json")
+
+
+# --- all routes of a resolver -----------------------------------------------------------------------------------------
+
+# The routes of a resolver, beside the links themselves: its register, what it believes, and disputes.
+
+
+def resolver_routes(site: ResolverSite, authentication: Authentication) -> list[Route]:
+    """Of the parts that the resolver has."""
+    found: list[Route] = []
+    if site.registrations is not None:
+        found += ArchivePages(site.registrations, authentication, site.proxies).routes()
+    if site.beliefs is not None:
+        found += ClaimPages(site.beliefs).routes()
+    if site.registrations is not None and site.report is not None:
+        found += RegisterPages(site.registrations, site.report, site.disputes).routes()
+    if site.disputes is not None:
+        found += DisputePages(site.disputes).routes()
+        found += DisputeEndpoints(site.disputes, authentication, site.resolving, site.proxies).routes()
+    if site.publication is not None:
+        found += RegisterStatementPage(site.publication).routes()
+    return found

@@ -5,22 +5,27 @@ end up in logs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+import msgspec
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from ibi.accounts.errors import NotAuthenticated
-from ibi.accounts.tokens import as_person_may, authenticate, require
+from ibi.accounts.sign_in import as_person_may, authenticate, recognise, require
 from ibi.model.account import Actor, Person, Scope, Token
+from ibi.model.visibility import IpNetwork
 from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks
-from ibi.services.accounts.account_admin import find_account
+from ibi.services.accounts.account_admin import LocalTokenAdmin, TokenAdmin, find_account
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.promptness import ask
 from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.web.http.request import RawHeaders, only_value, reader_address, values
+from ibi.web.http.body import read_json
+from ibi.web.http.request import RawHeaders, by_method, only_value, reader_address, values
 from ibi.web.http.request_errors import ReadOnlyArchive
 
 
@@ -47,6 +52,12 @@ class Authentication:
             token = as_person_may(token, await self._find_person(token.person))
         require(token, needed)
         return token
+
+    async def identify(self, headers: RawHeaders) -> Actor | None:
+        """Whose token came with a request, valid or not: for the audit log, and for nothing else."""
+        text = next(iter(values(headers, b"authorization")), "").partition(" ")[2].strip(" ")
+        token = await ask(self._tokens, lambda: recognise(text, self._tokens.find))
+        return None if token is None else Actor(token.account, token.scope, token.id)
 
     def find_account(self, text: str) -> str | None:
         """The account that a person or a token's name stands for; waits for the disk."""
@@ -132,3 +143,63 @@ class Callers:
     async def run_long(self, work: Callable[[], Made]) -> Made:
         """Run long work in threads of its own, so that short work does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
+
+
+# --- `/api/tokens` ----------------------------------------------------------------------------------------------------
+
+# `/api/tokens`: tokens created, listed and revoked with a token of the scope admin.
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    scope: str
+    name: str = ""
+    expires: str | None = None
+    person: str | None = None
+
+
+class TokenPages:
+    """Endpoints of tokens. Changing tokens waits for the disk, so it runs in a thread."""
+
+    def __init__(
+        self, admin: LocalTokenAdmin, authentication: Authentication, proxies: Sequence[IpNetwork] = ()
+    ) -> None:
+        """`proxies` are trusted to name their client."""
+        self._admin, self._authentication, self._proxies = admin, authentication, proxies
+
+    def routes(self) -> Sequence[Route]:
+        return [
+            Route("/api/tokens", by_method(GET=self.list, POST=self.create), methods=["GET", "POST"]),
+            Route("/api/tokens/{id}", self.revoke, methods=["DELETE"]),
+        ]
+
+    async def create(self, request: Request) -> Response:
+        admin = await self._admin_of(request)
+        wanted = await read_json(request, _Body)
+        made = await _run_in_thread(
+            lambda: admin.create_token(wanted.scope, wanted.name, wanted.expires, wanted.person)
+        )
+        return _answer(made, 201)
+
+    async def list(self, request: Request) -> Response:
+        admin = await self._admin_of(request)
+        return _answer({"tokens": await _run_in_thread(admin.list_tokens)}, 200)
+
+    async def revoke(self, request: Request) -> Response:
+        admin = await self._admin_of(request)
+        identity = str(request.path_params["id"])
+        return _answer(await _run_in_thread(lambda: admin.revoke_token(identity)), 200)
+
+    async def _admin_of(self, request: Request) -> TokenAdmin:
+        """The administration of tokens in the name of a caller who may do that."""
+        token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
+        address = reader_address(request.scope, self._proxies)
+        where = "unknown" if address is None else str(address)
+        return self._admin.acting_as(Actor(token.account, token.scope, token.id, where))
+
+
+async def _run_in_thread(work: Callable[[], Made]) -> Made:
+    return await asyncio.to_thread(work)
+
+
+def _answer(body: object, status: int) -> Response:
+    return Response(msgspec.json.encode(body), status, {"cache-control": "no-store"}, "application/json")

@@ -18,12 +18,11 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.messages.membership import COPIES_PATH
 from ibi.model.change import ChangePage
-from ibi.services.items.following import LONGEST_WAIT, FeedReaders
-from ibi.services.membership.named_copies import NamedCopyHolders
+from ibi.services.change_watch import LONGEST_WAIT, FeedReaders
+from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.promptness import beside
-from ibi.web.http.parameters import check_parameters, number_of
 from ibi.web.http.preconditions import is_tag_known
-from ibi.web.http.request_errors import PathNotFound
+from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 
 MOST_CHANGES: Final = 1_000
 """Entries in one answer."""

@@ -12,24 +12,28 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.archive.drafts import DraftQuota, Holding, UnknownDraft
+from ibi.archive.importing.imported import MOST_IMPORTED, ImportedRecord
+from ibi.archive.importing.reading import read_records
 from ibi.archive.profile import encoded_path
 from ibi.model.account import Scope
 from ibi.model.draft_record import DRAFT_ID, description_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
+from ibi.model.metadata_json import metadata_document
 from ibi.services.drafts.drafts import Check
 from ibi.services.drafts.ledger import DraftView
+from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.whole_deposits import Published
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.record_requests import json_object, parse_description_here, record_target
-from ibi.web.http.parameters import check_parameters
+from ibi.web.http.body import read_body
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
-from ibi.web.http.request_errors import InvalidMember, InvalidParameter, UnknownMember
+from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MalformedBody, UnknownMember, check_parameters
 
 
 def draft_url(site: ArchiveSite, draft: str) -> str:
@@ -48,9 +52,13 @@ def draft_document(site: ArchiveSite, view: DraftView) -> dict[str, Any]:
         **description_document(record.description),
         "files": [sent_file(site, record.id, file) for file in view.files],
     }
+    if view.review is not None:
+        document["review"] = str(view.review)
     if record.labels is not None:
         document |= {"labels": forms_document(record.labels), "base_version": record.base}
     links = {"self": base, "files": f"{base}/files", "publish": f"{base}/publish"}
+    if view.review is not None:
+        links["review"] = f"{site.public_url}/api/reviews/{record.id}"
     published = record.labels if record.publication is None else record.publication.labels
     if published is not None:
         links["item"] = _record_url(site, published.labels[0].spelling)
@@ -147,6 +155,17 @@ class DraftPages:
             await self._callers.run_short(lambda: services.drafts.begin(who, description)), HTTPStatus.CREATED
         )
 
+    async def read_records(self, request: Request) -> Response:
+        """Descriptions from records of another system, to begin drafts with. Nothing is kept of them."""
+        await self._callers.depositor(request)
+        body = await read_body(request.scope["headers"], request.receive, MOST_IMPORTED)
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            raise MalformedBody(reason="it is not text in UTF-8") from None
+        found = await self._callers.run_short(lambda: read_records(text))
+        return _json({"records": [_imported_document(each) for each in found]}, HTTPStatus.OK)
+
     async def list(self, request: Request) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
         after, most = _page(request)
@@ -232,17 +251,19 @@ class DraftPages:
 
     async def publish(self, request: Request) -> Response:
         """Answers when everything is on the disk. A client that gets no answer may repeat the request: it becomes one
-        item."""
+        item. Where deposits are reviewed, that of a depositor waits for a librarian (202)."""
         token, services = await self._callers.token(request, Scope.DEPOSIT), self._callers.item_services
         who, draft = self._callers.depositor_of(token, request), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
         message = read_message(await json_object(request, most=_SMALL) or {})
         labels = QueuedLabels(self._queue, asyncio.get_running_loop(), name_of(token))
         published = await self._callers.run_long(
-            lambda: services.drafts.publish(
+            lambda: services.drafts.publish_or_submit(
                 who, draft, labels, key=None if key is None else own_key(key), message=message, check=check
             )
         )
+        if isinstance(published, Submitted):
+            return _json(draft_document(self._site, published.view), HTTPStatus.ACCEPTED)
         document = publication_document(self._site, published)
         return _json(document, HTTPStatus.CREATED, location=document["links"]["self"])
 
@@ -287,6 +308,12 @@ def _page(request: Request) -> tuple[str, int]:
     if not (limit.isascii() and limit.isdigit() and len(limit) <= 6 and 1 <= int(limit) <= MOST_LISTED):
         raise InvalidParameter(field="limit", reason=f"it is a number from 1 to {MOST_LISTED}")
     return after, int(limit)
+
+
+def _imported_document(found: ImportedRecord) -> dict[str, Any]:
+    language = {} if found.language is None else {"language": str(found.language)}
+    described = {"metadata": metadata_document(found.metadata), **language}
+    return {"format": found.format.value, "description": described, "passed_over": found.passed_over}
 
 
 def _json(body: object, status: HTTPStatus, **headers: str) -> Response:

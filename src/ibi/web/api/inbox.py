@@ -1,4 +1,5 @@
-"""`/inbox`: notifications of other Archives and services (W3C Linked Data Notifications), and claims between Archives.
+"""Claims over HTTP: `/inbox`, notifications of other Archives and services (W3C Linked Data Notifications), claims
+between Archives, and `/api/items/claims`, those within one.
 
 Anyone may send; who may answer for an item sees what was sent about it. Browsers are sent on to the page
 for people.
@@ -17,6 +18,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ibi.archive.errors import NoSuchClaim
+from ibi.archive.related_items import ClaimState
+from ibi.errors import InvalidLabel
 from ibi.federation.notification import (
     RELATIONS,
     Party,
@@ -25,19 +29,31 @@ from ibi.federation.notification import (
     announcement_document,
     offer_document,
 )
+from ibi.label import Label, RepositoryName, parse_any
 from ibi.model.account import Scope
 from ibi.model.notification import ClaimRelation, ReceivedClaim, RemoteClaimState
+from ibi.services.items.relating import claim_document
 from ibi.services.limits import network_of
 from ibi.services.notifications.answering import RemoteClaims, received_document, sent_document
-from ibi.services.notifications.courier import Courier
+from ibi.services.notifications.delivery import Courier
 from ibi.services.notifications.inbox import MOST_BODY, NotificationInbox
 from ibi.services.sites import ArchiveSite
+from ibi.vocabulary import State
 from ibi.web.api.authentication import Authentication, Callers
+from ibi.web.api.record_requests import json_object, refusing_members
+from ibi.web.archive.metadata import item_record
 from ibi.web.http.body import check_media_type, json_answer, read_body
 from ibi.web.http.request import Handler, by_method, reader_address
-from ibi.web.http.request_errors import InvalidParameter, PathNotFound
+from ibi.web.http.request_errors import (
+    InvalidMember,
+    InvalidParameter,
+    MemberMissing,
+    PathNotFound,
+    UnknownMember,
+    check_parameters,
+)
 from ibi.web.pages import redirect, wants_page
-from ibi.web.pages.claims_page import PLACE, ClaimsPage
+from ibi.web.pages.account_pages import PLACE, ClaimsPage
 
 JSON_LD: Final = "application/ld+json"
 MOST_CLAIMS: Final = 1000
@@ -186,3 +202,88 @@ def _page(request: Request) -> tuple[RemoteClaimState, int]:
     if not (after.isascii() and after.isdigit() and len(after) <= _LONGEST_NUMBER):
         raise InvalidParameter(field="after", reason="it is the number of a claim")
     return _STATES[state], int(after)
+
+
+# --- claims within one Archive ----------------------------------------------------------------------------------------
+
+# `/api/items/claims`: claims on items of other owners, listed, accepted and declined.
+
+_SMALL: Final = 64 * 1024
+_MEMBERS: Final = ("item", "claimant", "answer")
+_CLAIM_STATES: Final = {str(state.value): state for state in ClaimState}
+
+
+class ItemClaimPages:
+    """Endpoints of claims. A token sees those that it may answer, and those that items of its account make."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers, self._site = callers, callers.site
+
+    async def list(self, request: Request) -> Response:
+        actor, services = await self._callers.actor(request, Scope.READ), self._callers.item_services
+        state, after = _claims_page(request)
+        found = await self._callers.run_short(
+            lambda: list(islice(services.claims_of(actor).list({state}, after), MOST_CLAIMS + 1))
+        )
+        links = {"self": f"{self._site.public_url}/api/items/claims?state={state.value}"}
+        shown = found[:MOST_CLAIMS]
+        if len(found) > MOST_CLAIMS:
+            # An item makes at most three claims: those of the last one are given whole with the next page.
+            last = found[MOST_CLAIMS].claimant.rep
+            shown = [claim for claim in shown if claim.claimant.rep != last]
+            links["next"] = f"{links['self']}&after={shown[-1].claimant.rep.spelling}"
+        document = {"claims": [claim_document(claim) for claim in shown], "links": links}
+        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def answer(self, request: Request) -> Response:
+        """Accept or decline a claim, and give the item claimed."""
+        who, services = await self._callers.depositor(request), self._callers.item_services
+        item, claimant, is_accepted = _answer(await json_object(request, most=_SMALL) or {})
+        claims, remote = services.claims_of(who.actor), services.remote_claims_of(who.actor)
+        if isinstance(claimant, str) or (remote is not None and await self._is_elsewhere(claimant)):
+            if remote is None:
+                raise NoSuchClaim(label=str(item), claimant=str(claimant))
+            changed = await self._callers.run_short(
+                lambda: (remote.accept if is_accepted else remote.decline)(item, claimant, who.name)
+            )
+        else:
+            answer = claims.accept if is_accepted else claims.decline
+            changed = await self._callers.run_short(lambda: answer(item, claimant, who.name))
+        return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def _is_elsewhere(self, label: Label) -> bool:
+        """Whether no Original of that label is here, nor was: its claims came from another Archive."""
+        found = await self._site.find(label)
+        return found is None or found.state is State.COPY
+
+
+def _claims_page(request: Request) -> tuple[ClaimState, RepositoryName | None]:
+    query = request.query_params
+    check_parameters(query, ("state", "after"))
+    state, after = query.get("state", ClaimState.PENDING.value), query.get("after")
+    if state not in _CLAIM_STATES:
+        raise InvalidParameter(field="state", reason=f"it is one of {', '.join(_CLAIM_STATES)}")
+    try:
+        return _CLAIM_STATES[state], None if after is None else RepositoryName.parse(after)
+    except InvalidLabel as error:
+        raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
+
+
+def _answer(said: dict[str, Any]) -> tuple[Label, Label | str, bool]:
+    unknown = next((name for name in said if name not in _MEMBERS), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
+    for name in _MEMBERS:
+        if name not in said:
+            raise MemberMissing(field=name)
+        if not isinstance(said[name], str):
+            raise InvalidMember(field=name, reason="it is a text")
+    if said["answer"] not in {"accept", "decline"}:
+        raise InvalidMember(field="answer", reason="it is accept or decline")
+    with refusing_members("item"):
+        item = parse_any(said["item"])
+    is_accepted, claimant = said["answer"] == "accept", said["claimant"]
+    if claimant.partition("://")[0].lower() in {"http", "https"}:
+        return item, claimant, is_accepted  # a review, or something else without an IBI
+    with refusing_members("claimant"):
+        return item, parse_any(claimant), is_accepted

@@ -7,7 +7,6 @@ whose filter is misspelt should not get everything.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha512
@@ -22,23 +21,36 @@ from starlette.responses import Response
 
 from ibi.errors import InvalidInput
 from ibi.model.item import Item
-from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, FacetCounts, ListPlace, Order, SearchQuery
+from ibi.model.search import (
+    LARGEST_PAGE,
+    MOST,
+    PAGE_SIZE,
+    Access,
+    Facet,
+    FacetCounts,
+    FileKind,
+    ListPlace,
+    Order,
+    SearchQuery,
+    YearSpan,
+)
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
-from ibi.web.archive.metadata import item_record
-from ibi.web.http.parameters import check_parameters
+from ibi.web.archive.search_export import listed_item
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import values
-from ibi.web.http.request_errors import InvalidParameter
-from ibi.web.pages.search_page import query_pairs, usual_order
+from ibi.web.http.request_errors import InvalidParameter, check_parameters
+from ibi.web.pages.search_query import query_pairs, usual_order
 
 MOST_FILTERS: Final = 20
-_YEAR: Final = re.compile("[0-9]{4}")
+_KNOWN: Final = {
+    Facet.ACCESS: frozenset(each.value for each in Access),
+    Facet.FILE: frozenset(each.value for each in FileKind),
+}
+"""The values that some filters may have."""
 _SINGLE: Final = ("q", "sort", "page", "size", "after", "facets")
 _FILTERS: Final = tuple(facet.value for facet in Facet)
-_LISTED_LINKS: Final = ("self", "persistent", "metadata")
-_NOT_LISTED: Final = frozenset({"files", "target"})
 _IN_SHORT: Final = ("labels", "state", "created", "updated", "links")
 _LONGEST_ENTRY: Final = 64 * 1024
 """Bytes of an item in a list. What is said of one may be a mebibyte, and is in its own record."""
@@ -95,13 +107,6 @@ def _encode_item(site: ArchiveSite, item: Item) -> msgspec.Raw:
     return msgspec.Raw(encoded)
 
 
-def listed_item(site: ArchiveSite, item: Item) -> dict[str, Any]:
-    """The item as its record shows it, without its files: a list has none of them."""
-    record = item_record(site, item)
-    links = {name: record["links"][name] for name in _LISTED_LINKS}
-    return {name: value for name, value in record.items() if name not in _NOT_LISTED} | {"links": links}
-
-
 def facets_document(counts: FacetCounts) -> dict[str, list[dict[str, object]]]:
     return {facet.value: [{"value": each.value, "number": each.number} for each in counts.of(facet)] for facet in Facet}
 
@@ -112,8 +117,11 @@ def read_query(given: QueryParams) -> tuple[SearchQuery, bool]:
     filters = tuple((facet, value) for facet in Facet for value in given.getlist(facet.value))
     if len(filters) > MOST_FILTERS:
         raise InvalidParameter(field=filters[-1][0].value, reason=f"there are at most {MOST_FILTERS} filters")
-    if any(facet is Facet.YEAR and _YEAR.fullmatch(value) is None for facet, value in filters):
-        raise InvalidParameter(field=Facet.YEAR.value, reason="it is a year of four digits, such as 2009")
+    if any(facet is Facet.YEAR and YearSpan.parse(value) is None for facet, value in filters):
+        raise InvalidParameter(field=Facet.YEAR.value, reason="it is a year such as 2009, or a span such as 2001..2010")
+    for facet, value in filters:
+        if facet in _KNOWN and value not in _KNOWN[facet]:
+            raise InvalidParameter(field=facet.value, reason=f"it is one of {', '.join(sorted(_KNOWN[facet]))}")
     text, size = given.get("q", ""), _number(given, "size", PAGE_SIZE, LARGEST_PAGE)
     after = _place(given)
     # The number of a page that has a place says nothing, and is not looked at.

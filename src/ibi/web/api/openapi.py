@@ -4,8 +4,8 @@ The description is the data file `openapi.json` beside this module, which is a v
 does everything. Tests hold it against the routes, the answers and the bounds of the code. What is served differs from
 the file in four ways:
 
-- A path or a schema with `x-part` is served by servers that have this part only: `archive` (items and drafts are kept)
-  or `register` (Archives register with the resolver). The mark itself is left out.
+- A path or a schema with `x-part` is served by servers that have this part only: `archive` (items and drafts are
+  kept), `register` (Archives register with the resolver) or `minting` (labels are minted). The mark itself is left out.
 - Responses, parameters, request bodies and headers that several operations share are written once, under `components`.
   They are served where they are referred to, so that a reader finds an operation in one place.
 - The version is that of the package.
@@ -28,29 +28,32 @@ _JSON: Final = "application/json"
 _PART: Final = "x-part"
 _SCHEMAS: Final = "#/components/schemas/"
 _SUMMARY_WITHOUT_ARCHIVE: Final = "Mints Internet Based Identifiers."
+_SUMMARY_OF_RESOLVER: Final = "Resolves Internet Based Identifiers."
 
 
 class OpenApiPage:
     """The page with the description of one server, made for the first request: most servers are never asked for it."""
 
-    def __init__(self, *, archive: bool, register: bool = False) -> None:
-        self._archive, self._register = archive, register
+    def __init__(self, *, archive: bool, register: bool = False, minting: bool = True) -> None:
+        self._archive, self._register, self._minting = archive, register, minting
 
     async def get(self, _: Request) -> Response:
         return Response(self._body, media_type=_JSON)
 
     @cached_property
     def _body(self) -> bytes:
-        return msgspec.json.encode(document(archive=self._archive, register=self._register))
+        return msgspec.json.encode(document(archive=self._archive, register=self._register, minting=self._minting))
 
 
-def document(*, archive: bool = False, register: bool = False) -> dict[str, Any]:
-    """Return the description of a server: with an Archive, of items too; with a `register`, of registered Archives."""
+def document(*, archive: bool = False, register: bool = False, minting: bool = True) -> dict[str, Any]:
+    """Return the description of a server: with an Archive, of items too; with a `register`, of registered Archives;
+    with `minting`, of labels."""
     source = _source()
-    parts = {None, "archive" if archive else None, "register" if register else None}
+    has = {"archive": archive, "register": register, "minting": minting}
+    parts = {None, *(part for part, there in has.items() if there)}
     info, components = {**source["info"], "version": __version__}, source["components"]
     if not archive:
-        info["summary"] = _SUMMARY_WITHOUT_ARCHIVE
+        info["summary"] = _SUMMARY_WITHOUT_ARCHIVE if minting else _SUMMARY_OF_RESOLVER
     return {
         "openapi": source["openapi"],
         "info": info,

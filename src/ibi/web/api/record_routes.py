@@ -19,18 +19,21 @@ from starlette.types import Receive, Scope, Send
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
-from ibi.web.api.claims import ItemClaimPages
-from ibi.web.api.copies import CopyPages
+from ibi.web.api.collections import collection_endpoints
+from ibi.web.api.copies import CopyPages, ObjectPages
 from ibi.web.api.drafts import DraftPages
+from ibi.web.api.inbox import ItemClaimPages
 from ibi.web.api.item_content import ContentPages
 from ibi.web.api.item_search import ItemSearch
-from ibi.web.api.objects import ObjectPages
 from ibi.web.api.records import RecordPages, RelationPages
+from ibi.web.api.reviews import ReviewPages
 from ibi.web.api.status import StandingPages
 from ibi.web.api.transfers import TransferPages
+from ibi.web.api.tus import TusPages
 from ibi.web.api.uploads import UploadPages
 from ibi.web.api.versions import VersionPages
-from ibi.web.api.whole_deposits import WholeDepositPages, by_body
+from ibi.web.api.whole_deposits import WholeDepositPages
+from ibi.web.http.body import is_form
 from ibi.web.http.request import Handler, by_method, raw_path
 from ibi.web.http.request_errors import PathNotFound
 
@@ -52,15 +55,26 @@ def record_routes(
     )
     records, standing, claims = RecordPages(callers, drafts), StandingPages(callers), ItemClaimPages(callers)
     versions, whole = VersionPages(callers), WholeDepositPages(callers, queue)
+    tus = TusPages(callers)
     content, objects, copies = ContentPages(callers), ObjectPages(callers, site.giving), CopyPages(callers)
     return [
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
         _version_route("", GET=versions.get),
         _route("/api/items/batch", POST=whole.deposit_many),
+        _route("/api/items/import", POST=drafts.read_records),
         _route("/api/items/objects", POST=objects.get_several),
         _route("/api/items/claims", GET=claims.list, POST=claims.answer),
         _route("/api/items/{label:path}/files/{path:path}", GET=content.file, PUT=uploads.put, DELETE=uploads.delete),
+        _route("/api/items/{label:path}/uploads", GET=tus.list, POST=tus.create, OPTIONS=tus.options),
+        _route(
+            "/api/items/{label:path}/uploads/{upload}",
+            GET=tus.get,
+            PATCH=tus.patch,
+            DELETE=tus.delete,
+            POST=tus.override,
+            OPTIONS=tus.options,
+        ),
         # After the files, which may have any name: one may be called a/versions.
         _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/{label:path}/files", GET=records.files),
@@ -81,10 +95,12 @@ def record_routes(
         ),
         _route("/api/items/{label:path}/publish", POST=drafts.publish),
         _route("/api/items/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
-        _route("/api/items", GET=_lists(site, callers, drafts), POST=by_body(whole.deposit, drafts.begin)),
+        _route("/api/items", GET=_lists(site, callers, drafts), POST=_by_body(whole.deposit, drafts.begin)),
         Route("/api/records", MovedPath()),
         Route("/api/records/{rest:path}", MovedPath()),
         *copies.routes(),
+        *ReviewPages(callers).routes(),
+        *collection_endpoints(callers),
         _route("/api/usage", GET=standing.usage),
         _route("/api/archive", GET=standing.archive),
     ]
@@ -112,6 +128,15 @@ def _lists(site: ArchiveSite, callers: Callers, drafts: DraftPages) -> Handler:
         return await (drafts.list if "state" in request.query_params else items.get)(request)
 
     return get
+
+
+def _by_body(form: Handler, other: Handler) -> Handler:
+    """Hand on a request by what its body is: a form of parts, or anything else."""
+
+    async def handle(request: Request) -> Response:
+        return await (form if is_form(request.scope["headers"]) else other)(request)
+
+    return handle
 
 
 def _route(path: str, **handlers: Handler) -> Route:

@@ -29,8 +29,14 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.archive.metadata import item_files, item_record, record_links
 from ibi.web.http.body import json_answer
-from ibi.web.http.parameters import check_given_once
-from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, PathNotFound, UnknownMember
+from ibi.web.http.request_errors import (
+    InvalidMember,
+    ListingNotPermitted,
+    MemberMissing,
+    PathNotFound,
+    UnknownMember,
+    check_given_once,
+)
 from ibi.web.pages.signposting import inbox_link
 
 JSON: Final = "application/json"

@@ -1,4 +1,5 @@
-"""How the server stands: whether it lives and is ready, who mints, and how the Archive is used."""
+"""How the server stands: whether it lives and is ready, who mints, how the Archive is used, and with which keys it
+signs."""
 
 from __future__ import annotations
 
@@ -10,19 +11,22 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ibi.errors import IbiError, InvalidLabel
 from ibi.label import RepositoryName
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
+from ibi.services.membership.signers import OwnKeys, key_facts
 from ibi.services.minting.mint_guard import identity_card
 from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
+from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.web.api.authentication import Callers
 from ibi.web.api.records import JSON, usage_counts
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
-from ibi.web.http.parameters import check_parameters
-from ibi.web.http.request_errors import InvalidParameter, PathNotFound
+from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
 
 _READY = b'{"ready":true,"reasons":[]}'
 _NO_STORE = {"cache-control": "no-store"}
@@ -134,3 +138,38 @@ def _after(request: Request) -> RepositoryName | None:
 
 def _json(body: object) -> Response:
     return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+# `GET /api/keys`: the public keys with which the Archive and the resolver of this server sign (E81, E82).
+#
+# Public, as what is signed with them is: others compare it with what they know of this server from elsewhere.
+
+
+class KeyPages:
+    def __init__(self, archive: ArchiveSite | None, resolver: ResolverSite | None) -> None:
+        self._archive, self._resolver = archive, resolver
+
+    def routes(self) -> list[Route]:
+        return [Route("/api/keys", self.get)]
+
+    async def get(self, _: Request) -> Response:
+        body = await beside(lambda: {"archive": self._archive_facts(), "resolver": self._resolver_facts()})
+        return Response(msgspec.json.encode(body), 200, {"cache-control": "no-cache"}, "application/json")
+
+    def _archive_facts(self) -> dict[str, object] | None:
+        site = self._archive
+        if site is None or site.signing is None:
+            return None
+        rep, ibip = site.profile.service.rep, site.profile.service.ibip
+        names = {"rep": None if rep is None else rep.spelling, "ibip": None if ibip is None else ibip.spelling}
+        return {**names, **_facts(site.signing)}
+
+    def _resolver_facts(self) -> dict[str, object] | None:
+        site = self._resolver
+        return None if site is None or site.signing is None else {"url": site.public_url, **_facts(site.signing)}
+
+
+def _facts(keys: OwnKeys) -> dict[str, object]:
+    return key_facts(keys.ring())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
@@ -13,17 +13,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.model.account import Actor, Scope
-from ibi.model.follow import FollowKind
+from ibi.model.subscription import FollowKind
 from ibi.model.visibility import IpNetwork
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.authentication import Authentication
-from ibi.web.http.body import check_json, read_body
+from ibi.web.http.body import read_json
 from ibi.web.http.request import by_method, reader_address
-from ibi.web.http.request_errors import InvalidMember, MalformedBody, MemberMissing
+from ibi.web.http.request_errors import InvalidMember, MemberMissing
 
 _NO_STORE: Final = {"cache-control": "no-store"}
 _NAMED: Final = ("label", "prefix", "search")
-Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 class _NewFollow(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,7 +73,7 @@ class SubscriptionPages:
 
     async def follow(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.EDIT)
-        wanted = await _body(request, _NewFollow)
+        wanted = await read_json(request, _NewFollow)
         kind, text = _target(wanted)
         listed, is_new = await self._follows.acting_as(actor).add(kind, text, wanted.source, wanted.token)
         return _answer(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
@@ -91,7 +90,7 @@ class SubscriptionPages:
 
     async def add_webhook(self, request: Request) -> Response:
         admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        wanted = await _body(request, _NewWebhook)
+        wanted = await read_json(request, _NewWebhook)
         added = await asyncio.to_thread(admin.add_webhook, wanted.url, wanted.prefix, wanted.kinds)
         return _answer(added, HTTPStatus.CREATED)
 
@@ -121,17 +120,6 @@ def _target(wanted: _NewFollow) -> tuple[FollowKind, str]:
         raise MemberMissing(field="label, prefix, search or all")
     name, text = named[0]
     return {"label": FollowKind.ITEM, "prefix": FollowKind.PREFIX, "search": FollowKind.SEARCH}[name], text
-
-
-async def _body(request: Request, kind: type[Body]) -> Body:
-    body = await read_body(request.scope["headers"], request.receive)
-    check_json(request.scope["headers"])
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        # msgspec's message names the wrong member and the fault without quoting the value.
-        text = " ".join(str(error).split())
-        raise MalformedBody(reason=text[:1].lower() + text[1:200]) from None
 
 
 def _answer(body: dict[str, Any], status: int = HTTPStatus.OK) -> Response:

@@ -119,7 +119,10 @@ class ReleasePages:
         if self._transfers is None and self._register is None:
             return []
         handlers = {"GET": self.list} | ({} if self._register is None else {"POST": self.tell})
-        return [Route("/api/releases", by_method(**handlers), methods=list(handlers))]
+        routes = [Route("/api/releases", by_method(**handlers), methods=list(handlers))]
+        if self._register is not None:
+            routes.append(Route("/api/releases/lost", by_method(POST=self.give_lost), methods=["POST"]))
+        return routes
 
     async def list(self, request: Request) -> Response:
         service, after = _service(request), request.query_params.get("after", "")[:1024]
@@ -144,12 +147,30 @@ class ReleasePages:
         register = self._register
         if register is None:
             raise PathNotFound()
-        said = await json_object(request, most=_MOST_CHAIN) or {}
-        chain = said.get("chain")
-        if not isinstance(chain, list) or not chain or not all(isinstance(each, str) for each in chain):
+        chain = _chain_member(await json_object(request, most=_MOST_CHAIN) or {})
+        if not chain:
             raise InvalidMember(field="chain", reason="it is a list of signed statements")
-        holder = await asyncio.to_thread(register.hear, tuple(chain))
+        holder = await asyncio.to_thread(register.hear, chain)
         return _answer({"holder": holder.spelling})
+
+    async def give_lost(self, request: Request) -> Response:
+        """Give the Original of a lost Archive to its successor, which holds a Copy."""
+        register = self._register
+        if register is None:
+            raise PathNotFound()
+        said = await json_object(request, most=_MOST_CHAIN) or {}
+        acceptance = said.get("acceptance")
+        if not isinstance(acceptance, str) or len(acceptance) > LONGEST_LINK:
+            raise InvalidMember(field="acceptance", reason="it is a signed statement")
+        chain = await asyncio.to_thread(register.give_lost, acceptance, _chain_member(said))
+        return _answer({"chain": list(chain)})
+
+
+def _chain_member(said: dict[str, Any]) -> tuple[str, ...]:
+    chain = said.get("chain")
+    if not isinstance(chain, list) or not all(isinstance(each, str) for each in chain):
+        raise InvalidMember(field="chain", reason="it is a list of signed statements")
+    return tuple(chain)
 
 
 def _service(request: Request) -> Label:

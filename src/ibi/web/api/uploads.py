@@ -6,26 +6,24 @@ the draft when all of it has arrived, is on the disk, and matches the sender's d
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
 import structlog
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
 from ibi.errors import IbiError
-from ibi.model.errors import InvalidItem
-from ibi.model.file import File, checked_media_type
+from ibi.model.file import File
 from ibi.services.drafts.uploads import FileCheck, Upload
 from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import file_validators, sent_file
 from ibi.web.api.record_requests import RecordTarget, record_target
-from ibi.web.http.body import PATIENCE
+from ibi.web.http.body import LEAST_SPEED, PATIENCE, body_pieces, told_media_type
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import RawHeaders, check_digests, expected_digests, only_value, repr_digest, values
 from ibi.web.http.request_errors import (
@@ -34,20 +32,9 @@ from ibi.web.http.request_errors import (
     NoSuchFile,
     PreconditionFailed,
     UnsupportedMediaType,
-    UploadTooSlow,
 )
 from ibi.web.http.request_middleware import REQUEST
 
-PIECE: Final = 64 * 1024
-"""Bytes that are worth a trip to the disk. An upload has not much more in memory, whatever the size of the file,
-because many come at a time."""
-
-LEAST_SPEED: Final = 1000
-"""Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
-a connection, a thread's attention and room on the disk for days."""
-
-_NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
-"""Media types that programs send by default: the name of the file tells more."""
 _NO_STORE: Final = {"cache-control": "no-store"}
 _WORTH_A_LINE: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.INSUFFICIENT_STORAGE})
 _LOG = structlog.get_logger("ibi.archive")
@@ -121,34 +108,6 @@ class UploadPages:
         return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
-async def body_pieces(receive: Receive, patience: float, least_speed: int, of: str = "file") -> AsyncIterator[bytes]:
-    """Read the body, which is that `of` a file, an item or a batch, in pieces worth a trip to the disk. Each byte buys
-    time to wait for the next ones, up to `patience`; only waits for the sender count, not those for the disk."""
-    piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
-    while more:
-        began = clock()
-        try:
-            async with asyncio.timeout(left):
-                message = await receive()
-        except TimeoutError:
-            if piece:
-                yield bytes(piece)  # what has come may be worth something without the rest
-            raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed, of=of) from None
-        left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
-        if message["type"] == "http.disconnect":
-            if piece:
-                yield bytes(piece)
-            raise ClientDisconnect
-        body, more = message.pop("body", b""), message.get("more_body", False)
-        if not piece and len(body) >= PIECE:
-            yield body  # as it came: a copy would be as much memory again
-            body = b""  # not kept while the next one is awaited
-        piece += body
-        if len(piece) >= PIECE or (piece and not more):
-            yield bytes(piece)
-            piece.clear()
-
-
 def _file(target: RecordTarget) -> tuple[str, str]:
     assert target.file is not None  # parsed with `names_file`
     return target.required_draft, target.file
@@ -165,20 +124,6 @@ def _check_whole(headers: RawHeaders) -> None:
     codings = ",".join(values(headers, b"transfer-encoding")).split(",")
     if any(coding.strip().lower() not in {"", "chunked", "identity"} for coding in codings):
         raise UnsupportedMediaType(field="Transfer-Encoding", wanted="sent as it is, or in chunks")
-
-
-def told_media_type(headers: RawHeaders) -> str | None:
-    """The media type that the sender declares, unless it is a default that says nothing."""
-    try:
-        given = only_value(headers, b"content-type") or ""
-    except ValueError:
-        raise UnsupportedMediaType(field="Content-Type", wanted="described once") from None
-    if not given or given.partition(";")[0].strip().lower() in _NOT_TOLD:
-        return None
-    try:
-        return checked_media_type(given)
-    except InvalidItem as error:
-        raise InvalidParameter(field="Content-Type", reason=error.reason) from None
 
 
 def _announced_length(headers: RawHeaders) -> int:

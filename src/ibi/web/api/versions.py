@@ -32,9 +32,8 @@ from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.metadata import item_record, record_links
 from ibi.web.http.body import json_answer
 from ibi.web.http.content_security import is_to_run
-from ibi.web.http.parameters import check_parameters, number_of
 from ibi.web.http.request import percent_decode, raw_path, reader_address
-from ibi.web.http.request_errors import NoSuchFile, PathNotFound
+from ibi.web.http.request_errors import NoSuchFile, PathNotFound, check_parameters, number_of
 from ibi.web.pages.versions_page import version_file_url
 
 MOST_VERSIONS: Final = 100

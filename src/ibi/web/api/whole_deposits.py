@@ -21,26 +21,33 @@ import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from ibi.archive.file_names import check_file_name, collision_key
 from ibi.errors import IbiError
 from ibi.model.account import Scope
 from ibi.model.draft_record import Description
 from ibi.model.errors import InvalidDocument
-from ibi.model.file import UNKNOWN_SHA_512, File
+from ibi.model.file import UNKNOWN_SHA_512, File, check_file_name, collision_key
 from ibi.model.json_fields import decode_document
 from ibi.services.drafts.ledger import Depositor
+from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import Upload
 from ibi.services.drafts.whole_deposits import MOST_BYTES, Published, SentFile, WholeItem, check_sent
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of
-from ibi.web.api.drafts import own_key, publication_document
+from ibi.web.api.drafts import draft_document, own_key, publication_document
 from ibi.web.api.record_requests import MOST_JSON, parse_description_here
-from ibi.web.api.uploads import LEAST_SPEED, body_pieces, told_media_type
-from ibi.web.http.body import PATIENCE
+from ibi.web.http.body import (
+    LEAST_SPEED,
+    PATIENCE,
+    MultipartParser,
+    PartEnd,
+    PartHead,
+    body_pieces,
+    boundary_of,
+    told_media_type,
+)
 from ibi.web.http.errors import answer_to, log_untold, problem
-from ibi.web.http.multipart import MultipartParser, PartEnd, PartHead, boundary_of, is_form
-from ibi.web.http.request import Handler, check_digests, expected_digests, idempotency_key
+from ibi.web.http.request import check_digests, expected_digests, idempotency_key
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody, MemberMissing
 
 MOST_ITEMS: Final = 1000
@@ -78,7 +85,7 @@ class _Coming:
     """Why it is refused; the rest of it is read and dropped."""
 
 
-Outcome = Published | IbiError
+Outcome = Published | Submitted | IbiError
 
 
 class WholeDepositPages:
@@ -99,6 +106,9 @@ class WholeDepositPages:
         (outcome,) = outcomes
         if isinstance(outcome, IbiError):
             raise outcome
+        if isinstance(outcome, Submitted):
+            draft = draft_document(self._site, outcome.view)
+            return Response(msgspec.json.encode(draft), HTTPStatus.ACCEPTED, _NO_STORE, "application/json")
         document = publication_document(self._site, outcome)
         headers = {**_NO_STORE, "location": document["links"]["self"]}
         return Response(msgspec.json.encode(document), HTTPStatus.CREATED, headers, "application/json")
@@ -137,16 +147,9 @@ class WholeDepositPages:
         if isinstance(outcome, IbiError):
             log_untold(outcome, _LOG)
             return {"status": answer_to(outcome).status, "problem": _problem(outcome)}
+        if isinstance(outcome, Submitted):
+            return {"status": int(HTTPStatus.ACCEPTED), "draft": draft_document(self._site, outcome.view)}
         return {"status": int(HTTPStatus.CREATED), "item": publication_document(self._site, outcome)}
-
-
-def by_body(form: Handler, other: Handler) -> Handler:
-    """Hand on a request by what its body is: a form of parts, or anything else."""
-
-    async def handle(request: Request) -> Response:
-        return await (form if is_form(request.scope["headers"]) else other)(request)
-
-    return handle
 
 
 def _problem(error: IbiError) -> msgspec.Raw:
@@ -331,6 +334,12 @@ class _Reading:
 
     async def _move_to_draft(self, item: _Coming) -> None:
         """Begin a draft of the item, with the files that have come, and go on there."""
+        await self._begin_draft(item)
+        await self._begin_upload(item)
+        content, self._content = bytes(self._content), bytearray()
+        await self._write(content)
+
+    async def _begin_draft(self, item: _Coming) -> None:
         assert item.description is not None
         description, drafts = item.description, self._drafts
         begun = await self._callers.run_short(lambda: drafts.begin(self._who, description))
@@ -339,9 +348,6 @@ class _Reading:
             await self._callers.run_short(partial(self._send_whole, item.draft, sent))
         item.files = {name: SentFile(sent.path, b"") for name, sent in item.files.items()}
         self._let_go(item)
-        await self._begin_upload(item)
-        content, self._content = bytes(self._content), bytearray()
-        await self._write(content)
 
     def _send_whole(self, draft: str, sent: SentFile) -> None:
         upload = self._drafts.uploads.begin(self._who, draft, sent.path, len(sent.content))
@@ -375,6 +381,8 @@ class _Reading:
     # --- items ---
 
     async def _end_item(self) -> None:
+        if self._coming is not None and self._coming.draft is None and self._drafts.must_submit(self._who):
+            await self._trying(self._begin_draft)  # what waits for a librarian is a draft
         item, self._coming = self._coming, None
         if item is None:
             return
@@ -389,7 +397,7 @@ class _Reading:
 
     async def _publish(self, item: _Coming) -> None:
         assert item.draft is not None
-        publish = partial(self._drafts.publish, self._who, item.draft, self._labels, key=self._key_of(item))
+        publish = partial(self._drafts.publish_or_submit, self._who, item.draft, self._labels, key=self._key_of(item))
         try:
             self._outcomes[item.number] = await self._callers.run_long(publish)
         except IbiError as error:

@@ -1,4 +1,5 @@
-"""`/col/<rep>/…`: an item's bytes, the list of its files, and its description.
+"""`/col/<rep>/…`: an item's bytes, the list of its files, and its description; on the host of the Archive, or on one of
+its own for content.
 
 The path is decoded once and must hold a label and the exact name of a file of that item; no spelling of `..` has a
 meaning.
@@ -7,13 +8,14 @@ meaning.
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from functools import partial
 from typing import Final
 from urllib.parse import quote
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import Reader, encoded_path
@@ -22,21 +24,103 @@ from ibi.label import Label, match_any
 from ibi.messages.query import decode_query
 from ibi.messages.values import IpAddress
 from ibi.model.item import Item
+from ibi.origin import Origin, served_origin
 from ibi.persistent_url import PersistentUrl
-from ibi.services.sites import ArchiveSite
+from ibi.services.sites import ArchiveSite, StandbySite
 from ibi.vocabulary import State
-from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.linked_documents import LinkedDocuments, is_document, relative_link
 from ibi.web.archive.metadata import MetadataPage, gone_answer
-from ibi.web.archive.standby import Standby
+from ibi.web.archive.zip_download import ZIP, ZipDownload
 from ibi.web.http.content_security import is_to_run, safety_headers
-from ibi.web.http.request import percent_decode, raw_path, raw_query, reader_address
+from ibi.web.http.errors import problem
+from ibi.web.http.request import percent_decode, raw_path, raw_query, raw_target, reader_address, requested_origin
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound
-from ibi.web.pages import redirect, refusal
-from ibi.web.pages.item_page import FilePage
+from ibi.web.pages import redirect, refusal, wants_page
+from ibi.web.pages.file_pages import LOOK, FilePage
 from ibi.web.pages.preview import PREVIEW
 from ibi.web.pages.versions_page import VERSIONS, VersionsPage, version_in
+
+# --- a host of its own for content ------------------------------------------------------------------------------------
+
+# Two hosts on one port: depositors' bytes on a host of their own (`content_url`), everything else on the other.
+#
+# A deposited document then cannot act on anything that readers are signed in to. Only the Host header tells which host
+# a request is for; it decides what is served, and never what a link says.
+
+_PLACE: Final = "/col/"
+
+
+class ContentHost:
+    """Tells which of the two hosts a request should have gone to. A request for a third host, as behind a proxy that
+    sends another name, is served with the restrictions of the pages' host."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+        self._pages = served_origin(site.public_url)
+        self._content = served_origin(site.content_url or site.public_url)
+
+    def is_asked(self, scope: Scope) -> bool:
+        """Whether the request is for a host that serves bytes alone."""
+        return self._site.has_own_content_host and self._is(self._content, self._pages, scope)
+
+    def for_bytes(self, scope: Scope) -> str | None:
+        """The URL of the same bytes on the content host, for a request to the host of the pages."""
+        if self._site.has_own_content_host and self._is(self._pages, self._content, scope):
+            return f"{self._site.content_url}{_target(scope)}"
+        return None
+
+    @staticmethod
+    def _is(wanted: Origin | None, other: Origin | None, scope: Scope) -> bool:
+        """Whether the request is for `wanted`: at any port if its name differs from the `other`'s, since cookies ignore
+        ports."""
+        asked = requested_origin(scope)
+        if asked is None or wanted is None:
+            return False
+        return asked == wanted or (asked.name == wanted.name and (other is None or other.name != wanted.name))
+
+    def for_pages(self, scope: Scope) -> str | None:
+        """The URL of the same page on its own host, for a request to the content host."""
+        return f"{self._site.public_url}{_target(scope)}" if self.is_asked(scope) else None
+
+
+class BytesAlone:
+    """Pure ASGI around the whole application: the content host serves nothing but the collection, so that signing in is
+    impossible there, and no document can call the API from its own origin."""
+
+    def __init__(self, app: ASGIApp, host: ContentHost) -> None:
+        self._app, self._host = app, host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._host.is_asked(scope) and not _is_for_bytes(scope):
+            await problem(PathNotFound())(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _is_for_bytes(scope: Scope) -> bool:
+    return percent_decode(raw_path(scope)).startswith(_PLACE)
+
+
+def _target(scope: Scope) -> str:
+    """Path and query as they came, in ASCII."""
+    return re.sub(r"[^!-~]+", lambda strange: quote(strange[0]), raw_target(scope))
+
+
+# --- while the resolver is away ---------------------------------------------------------------------------------------
+
+
+class Standby:
+    """The application in the place of the resolver, and whether it is needed."""
+
+    def __init__(self, site: StandbySite, app: ASGIApp) -> None:
+        self._site, self.app = site, app
+
+    async def is_needed(self) -> bool:
+        return await self._site.is_needed()
+
+
+# --- the collection ---------------------------------------------------------------------------------------------------
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
@@ -53,7 +137,7 @@ class Collection:
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
         self._versions, self._delivery = VersionsPage(site), FileDelivery(site)
-        self._documents = LinkedDocuments(site)
+        self._documents, self._zip = LinkedDocuments(site), ZipDownload(site, self._delivery)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -74,15 +158,17 @@ class Collection:
         label, rest = found[0], path[found[1] :]
         item = await self._site.find(label)
         if item is None:
-            return await self._redirect_to_resolver(label, rest, raw_query(scope))
+            return await self._redirect_to_resolver(label, rest, scope)
         if not label.is_dated:
             return self._redirect_to_name(item, rest, scope)
         is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
-        elsewhere = self._host.for_bytes(scope) if is_file else self._host.for_pages(scope)
+        elsewhere = self._host.for_bytes(scope) if is_file or rest == ZIP else self._host.for_pages(scope)
         if elsewhere is not None:
             return redirect(elsewhere)
         if is_file:
             return await self._file(item, rest[len(_DOC) :], scope, receive, send)
+        if rest == ZIP:
+            return await self._all_files(item, scope, receive, send)
         return await self._page(item, rest, scope)
 
     # --- pages ---
@@ -92,6 +178,8 @@ class Collection:
         if rest == _METADATA:
             named = next((value for name, value in query if name == "format"), None)
             return await self._metadata.answer(item, named, scope)
+        if rest.startswith(LOOK):
+            return await self._look(item, rest[len(LOOK) :], scope)
         if rest == VERSIONS:
             if item.state is State.DELETED:
                 return await gone_answer(self._site, item, scope)
@@ -108,10 +196,24 @@ class Collection:
             return self._list(item, next((value for name, value in query if name == "page"), "1"), scope)
         return self._target(item, scope)
 
+    async def _look(self, item: Item, path: str, scope: Scope) -> Response:
+        """The page of one file, for a reader who may have it."""
+        if item.state is State.DELETED:
+            return await gone_answer(self._site, item, scope)
+        may_see = self._may_see(item, reader_address(scope, self._site.proxies))
+        file = item.file(path)
+        if file is None and (may_see or item.visibility.listing):
+            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+        if file is None or not may_see:
+            return redirect(self._site.urls.metadata(item, None, None))
+        return await self._files.look(item, file, scope)
+
     def _target(self, item: Item, scope: Scope) -> Response:
         """Redirect to the one address of the file: links inside it are relative to that address, and caches store it
         once."""
         urls, may_see = self._site.urls, self._may_see(item, reader_address(scope, self._site.proxies))
+        if self._site.profile.landing_page and wants_page(scope["headers"]):
+            return redirect(urls.metadata(item, None, None))
         if item.target is not None and (may_see or item.visibility.listing):
             return redirect(urls.file(item, item.target))
         if item.target_url is not None and may_see:
@@ -154,7 +256,7 @@ class Collection:
         headers = partial(self._headers, item, file.path)
         view = await self._documents.answer(item, file, scope, headers) if number is None else None
         if view is not None:
-            self._delivery.count(item, file, scope, view.status_code)
+            self._delivery.count(item, file.path, scope, view.status_code)
             return view
         is_looked_at = scope["query_string"] == PREVIEW.encode()
         await self._delivery.send(
@@ -167,6 +269,19 @@ class Collection:
             version=None if number is None else (number, shown),
             is_use=not is_looked_at,
         )
+        return None
+
+    async def _all_files(self, item: Item, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """All files in one ZIP file, which also lists them."""
+        if item.state is State.DELETED:
+            return await gone_answer(self._site, item, scope)
+        if not item.visibility.listing:
+            raise ListingNotPermitted(label=str(item.rep))
+        if not item.files or is_to_run(scope["headers"]):
+            raise PathNotFound()
+        if not self._may_see(item, reader_address(scope, self._site.proxies)):
+            return redirect(self._site.urls.metadata(item, None, None))
+        await self._zip.send(item, scope, receive, send)
         return None
 
     def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
@@ -185,15 +300,16 @@ class Collection:
         place = f"/col/{item.rep.spelling}{encoded_path(rest)}"
         return redirect(f"{self._site.public_url}{place}{'?' if query else ''}{query}")
 
-    async def _redirect_to_resolver(self, label: Label, rest: str, query: str) -> Response:
+    async def _redirect_to_resolver(self, label: Label, rest: str, scope: Scope) -> Response:
         """Redirect to the resolver (E34): links between repositories are relative, and lead here wherever the other one
         is kept."""
         resolver = self._resolver
         if self._standby is not None and await self._standby.is_needed():
             resolver = self._site.public_url
-        wanted = None if resolver is None else _persistent(label, rest, query)
+        wanted = _persistent(label, rest, raw_query(scope))
         if resolver is None or wanted is None:
-            raise UnknownItem(label=label.spelling)
+            elsewhere = None if wanted is None else wanted.at_world_resolver(self._site.public_url)
+            return refusal(UnknownItem(label=label.spelling), scope, elsewhere)
         return redirect(wanted.text(resolver, keep_spelling=True))
 
 
@@ -207,7 +323,7 @@ def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
         target = "?ibiurl.verblist=GetFileList"
     elif rest in {"/doc", _DOC}:
         target = ""
-    elif rest in {"", "/"}:
+    elif rest in {"", "/", ZIP}:
         target = ":"
     elif rest.startswith(_DOC):
         target = encoded_path(rest[len(_DOC) - 1 :]) + (f"?{query}" if query else "")

@@ -1,4 +1,4 @@
-"""Files of items on their way to readers: opened, checked, sent, and counted as use.
+"""Files of items on their way to readers: opened, checked, sent in ranges, and counted as use.
 
 Who may have a file is decided before: by the reader's address for links, by a token for programs.
 """
@@ -6,20 +6,207 @@ Who may have a file is decided before: by the reader's address for links, by a t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from http import HTTPStatus
+from time import monotonic
+from typing import Final, Protocol
 
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from ibi.archive.counting import counted_download, counts_as_download
+from ibi.model.content import BLOCK
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
-from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.services.integrity.verified_file import PIECE, FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.services.sites import ArchiveSite
-from ibi.web.archive.file_answer import FileAnswer
-from ibi.web.http.request import media_type_in_full, reader_address, values
+from ibi.web.http.preconditions import Validators, byte_range
+from ibi.web.http.request import RawHeaders, media_type_in_full, reader_address, repr_digest, values
+from ibi.web.http.request_middleware import AnswerBroken
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+# The bytes of a file as an answer: whole or a part, read and checked in threads, a piece at a time.
+#
+# Damage found before the first byte was sent is refused; later, the connection is broken before the last piece.
+
+MOST_SENT: Final = 256 * 1024
+"""Bytes handed to the connection at a time."""
+_SLOW: Final = 1.0
+"""Seconds in which a reader takes a block; after a longer one they get small pieces."""
+
+
+class BlockMemory:
+    """Memory for whole blocks, shared by all downloads: quick readers cost less in large pieces. When it is used up,
+    and for slow readers, pieces are small. For one event loop."""
+
+    def __init__(self, most: int = 16 << 20) -> None:
+        self._left = most
+
+    def take(self, size: int) -> bool:
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+    def give_back(self, size: int) -> None:
+        self._left += size
+
+
+_MEMORY: Final = BlockMemory()
+
+
+class SentContent(Protocol):
+    """What an answer sends: a file, or what is made of several."""
+
+    size: int
+    digest: str
+    """Another for other bytes."""
+
+    @property
+    def is_at_hand(self) -> bool: ...
+
+    def pieces(self, offset: int, length: int, by_block: Callable[[], bool]) -> Iterator[bytes]: ...
+
+
+class FileAnswer:
+    """The answer to one request for one file that the reader may see. Decided before the first byte is sent."""
+
+    def __init__(
+        self, item: Item, file: SentContent, method: str, headers: RawHeaders, memory: BlockMemory = _MEMORY
+    ) -> None:
+        """`PreconditionFailed` or `RangeNotSatisfiable` if the request contradicts the file."""
+        self._file, self._memory, self._taken = file, memory, 0
+        self._is_slow, self._first = False, b""
+        self._validators = validators = Validators(file.digest, item.updated.seconds)
+        validators.check(headers)
+        self._sends_body = method == "GET"
+        self.status, self.offset, self.length = HTTPStatus.OK, 0, file.size
+        if validators.is_known(headers):
+            self.status, self.length = HTTPStatus.NOT_MODIFIED, 0
+        elif method == "GET" and validators.allow_range(headers):
+            part = byte_range(values(headers, b"range"), file.size)
+            if part is not None:
+                self.status, (self.offset, self.length) = HTTPStatus.PARTIAL_CONTENT, part
+
+    @property
+    def is_part(self) -> bool:
+        """Whether less than the whole file is sent."""
+        return self._sends_body and self.length < self._file.size and self.status == HTTPStatus.PARTIAL_CONTENT
+
+    @property
+    def sends_bytes(self) -> bool:
+        return self._sends_body and self.length > 0
+
+    async def send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
+        """Send the file. `headers` are those of the whole file, whatever part of it is sent. Raises `ContentDamaged` if
+        damage was found before anything was sent, `AnswerBroken` if after."""
+        try:
+            await self._send(receive, send, headers)
+        finally:
+            self._give_back()
+
+    async def _send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
+        pieces: Iterator[bytes] = iter(())
+        if self._sends_body and self.length:
+            self._take()
+            pieces = self._file.pieces(self.offset, self.length, self._has_memory)
+            self._first = next(pieces) if self._file.is_at_hand else await _next(pieces)
+        shown = {**headers, **self._own_headers()}
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in shown.items()]
+        await send({"type": "http.response.start", "status": int(self.status), "headers": raw})
+        if self._first:
+            await self._send_body(pieces, receive, send)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _own_headers(self) -> dict[str, str]:
+        headers = {
+            "etag": self._validators.etag,
+            "last-modified": self._validators.last_modified,
+            **self._digest_header(),
+            "accept-ranges": "bytes",
+        }
+        if self.status == HTTPStatus.PARTIAL_CONTENT:
+            headers["content-range"] = f"bytes {self.offset}-{self.offset + self.length - 1}/{self._file.size}"
+        if self.status != HTTPStatus.NOT_MODIFIED:
+            headers["content-length"] = str(self.length)
+        return headers
+
+    def _digest_header(self) -> dict[str, str]:
+        return {"repr-digest": repr_digest(self._file.digest)}
+
+    def _take(self) -> None:
+        """Take memory for the block that is sent and, of a longer part, for the next one, which is read meanwhile."""
+        wanted = min(self._file.size, BLOCK) if self.length <= BLOCK else 2 * BLOCK
+        is_worth_it = not (self._taken or self._is_slow or self._file.is_at_hand)
+        if is_worth_it and self._memory.take(wanted):
+            self._taken = wanted
+
+    def _has_memory(self) -> bool:
+        return self._taken > 0 and not self._is_slow
+
+    def _give_back(self) -> None:
+        self._memory.give_back(self._taken)
+        self._taken = 0
+
+    async def _send_body(self, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
+        """uvicorn reports no error when the reader has gone, so for a large file the disconnect is watched for."""
+        leaving = asyncio.ensure_future(_wait_for_disconnect(receive)) if self.length > PIECE else None
+        left, coming = self.length, None
+        piece, self._first = self._first, b""
+        try:
+            while True:
+                left -= len(piece)
+                self._take()
+                coming = asyncio.ensure_future(_next(rest)) if left and self._has_memory() else None
+                began = monotonic()
+                await _send_piece(piece, send)
+                if not left:
+                    return
+                if leaving is not None and leaving.done():
+                    raise ClientDisconnect
+                if not self._has_memory():
+                    self._give_back()
+                self._is_slow = self._is_slow or monotonic() - began > _SLOW
+                piece = await (coming or _next(rest))
+                if not piece:
+                    raise AnswerBroken  # less than was promised
+        except ContentDamaged:
+            raise AnswerBroken from None
+        finally:
+            if leaving is not None:
+                leaving.cancel()
+            if coming is not None:
+                _abandon(coming)
+
+
+def _abandon(coming: asyncio.Future[bytes]) -> None:
+    """Drop a piece that is no longer needed; damage found in it has been noted already."""
+    if coming.done() and not coming.cancelled():
+        coming.exception()
+    coming.cancel()
+
+
+async def _send_piece(piece: bytes, send: Send) -> None:
+    """Send a piece and wait until the reader has taken enough of it: the next piece would wait in memory too."""
+    view = memoryview(piece)
+    for start in range(0, len(view), MOST_SENT):
+        await send({"type": "http.response.body", "body": view[start : start + MOST_SENT], "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": True})
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _next(pieces: Iterator[bytes]) -> bytes:
+    return await asyncio.to_thread(next, pieces, b"")
+
+
+# --- delivery ---------------------------------------------------------------------------------------------------------
 
 _CONDITIONS = frozenset({b"if-none-match", b"if-modified-since"})
 """Headers with which a reader who has the file already is sent none of it."""
@@ -54,7 +241,7 @@ class FileDelivery:
             answer = FileAnswer(shown, opened, scope["method"], scope["headers"])
             await self._check(item, file, opened, answer, open_file)
             if is_use:
-                self.count(item, file, scope, answer.status, answer.offset)
+                self.count(item, file.path, scope, answer.status, answer.offset)
             await answer.send(receive, send, headers(media_type))
 
     def _open_file(self, item: Item, path: str, number: int | None) -> VerifiedFile:
@@ -76,13 +263,14 @@ class FileDelivery:
             except TimeoutError:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
-    def count(self, item: Item, file: File, scope: Scope, status: int, offset: int = 0) -> None:
-        """Count an answer as use, if it is a download."""
+    def count(self, item: Item, path: str, scope: Scope, status: int, offset: int = 0) -> None:
+        """Count an answer as use, if it is a download. Of one `path`, a second one right after it is a double click."""
         if not counts_as_download(scope["method"], status, offset):
             return
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
         address, robot = reader_address(scope, site.proxies), site.is_robot(agent)
-        site.count(counted_download(item, file.path, f"{address} {agent}", site.recent, site.now, robot=robot))
+        counted = counted_download(item, path, f"{address} {agent}", site.recent, site.now, robot=robot)
+        site.count(counted, " ".join(values(scope["headers"], b"referer")))
 
 
 def _open(open_file: Callable[[], VerifiedFile], file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:

@@ -26,10 +26,9 @@ from ibi.web.http.body import LongList, json_answer
 from ibi.web.http.request import RawHeaders, choose, values
 from ibi.web.http.request_errors import ItemDeleted, NotAcceptable, UnknownFormat
 from ibi.web.pages import HTML, refusal, wants_page
-from ibi.web.pages.citing import write_citation
 from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.pages.signposting import FORMATS as FOR_PROGRAMS
-from ibi.web.pages.signposting import inbox_link
+from ibi.web.pages.signposting import inbox_link, write_citation
 
 # OAI-PMH 2.0, oai_dc.xsd: the fifteen elements, in any order and number, each perhaps with xml:lang
 _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -82,6 +81,8 @@ def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]
         yield "type", str(item.metadata.resource_type)
     if item.metadata.licence is not None:
         yield "rights", item.metadata.licence.url
+    yield from (("relation", each.url or str(each)) for each in item.metadata.related_identifiers)
+    yield from (("coverage", str(each)) for each in item.metadata.places)
 
 
 _ADMINISTRATIVE = frozenset({"schema", "source", "owner", "declined"})

@@ -44,7 +44,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.metadata import ResourceType
 from ibi.origin import Origin
-from ibi.ports.changes import ChangeFeed
+from ibi.ports.catalog import ChangeFeed
 from ibi.services.items.harvesting import HarvestedRecord, Harvesting, RecordPage
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite

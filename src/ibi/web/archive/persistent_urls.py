@@ -13,7 +13,7 @@ from ibi.archive.counting import counted_resolution
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import FORMATS
 from ibi.errors import IbiError, InvalidPersistentUrl
-from ibi.language_range import Preference, preferences
+from ibi.languages import Preference, preferences
 from ibi.messages.label_forms import LabelForms
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import (
@@ -25,11 +25,10 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
-from ibi.services.local_resolver import LocalResolver
+from ibi.services.archive_answers import LocalResolver
 from ibi.services.sites import ArchiveSite
-from ibi.web.archive.collection import without_body
+from ibi.web.archive.collection import Standby, without_body
 from ibi.web.archive.metadata import gone_answer
-from ibi.web.archive.standby import Standby
 from ibi.web.http.request import percent_decode, raw_path, raw_target, reader_address, values
 from ibi.web.http.request_errors import (
     ItemElsewhere,
@@ -54,6 +53,9 @@ class PersistentUrls:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._answer(scope)
+        except UnknownItem as error:
+            elsewhere = _parse_target(scope).at_world_resolver(self._site.public_url)
+            answer = refusal(error, scope, elsewhere)
         except IbiError as error:
             answer = refusal(error, scope)
         await (without_body(answer, scope) if isinstance(answer, Response) else answer)(scope, receive, send)
@@ -85,7 +87,8 @@ class PersistentUrls:
         item = await site.find(wanted.label) if scope["method"] == "GET" else None
         if item is not None:
             robot = site.is_robot(agent)
-            site.count(counted_resolution(item, f"{address} {agent}", site.recent, site.now, robot=robot))
+            counted = counted_resolution(item, f"{address} {agent}", site.recent, site.now, robot=robot)
+            site.count(counted, " ".join(values(scope["headers"], b"referer")))
 
 
 def _parse_target(scope: Scope) -> PersistentUrl:

@@ -195,7 +195,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._in_head = self._refused = False
+        self._in_head = self._refused = self._is_retiring = False
         self._size = 0
         self._is_told = True
         self._held = self._tail = b""
@@ -269,6 +269,14 @@ class BoundedConnection(HttpToolsProtocol):
         super().shutdown()
         if self.transport.is_closing():
             self._write_watchdog().see_off()
+
+    def retire(self, *, close_idle: bool) -> None:
+        """Have the next answer be the last. Without a request the connection stays for a while, or is closed."""
+        self._is_retiring = True
+        if self._is_answering():
+            self.cycle.keep_alive = False
+        elif close_idle and not (self._in_head or self._held):
+            self._close()
 
     def _wake(self) -> None:
         if not self.transport.is_closing():

@@ -95,6 +95,8 @@ class GuardedProtocol(BoundedConnection):
         if not self._is_answered:
             self._check_head()
             super().on_headers_complete()
+            if self._is_retiring:
+                self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         self._has_body = True
@@ -276,7 +278,8 @@ class GuardedProtocol(BoundedConnection):
 
     def _is_alone(self) -> bool:
         """Whether an answer may be written now, because none is under way."""
-        return getattr(self.cycle, "response_complete", True) and self._left > 0 and self.parser.should_keep_alive()
+        is_free = getattr(self.cycle, "response_complete", True) and not self._is_retiring
+        return is_free and self._left > 0 and self.parser.should_keep_alive()
 
     def _answer_at_once(self) -> None:
         path, _, query = self.url.partition(b"?")

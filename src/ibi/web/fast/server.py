@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import uvicorn
@@ -198,7 +199,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise AddressUnusable(host=host, port=port, reason=_reason(error)) from None
     try:
-        _listen(listener, address)
+        _bind(listener, address)
+        begin_listening(listener)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
@@ -207,13 +209,35 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _listen(listener: socket.socket, address: tuple[Any, ...]) -> None:
+def _bind(listener: socket.socket, address: tuple[Any, ...]) -> None:
     if os.name == "posix":  # elsewhere the option would let two servers share one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # its connections have it from the socket that listens
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
     listener.bind(address)
-    listener.listen(pending_connections(raise_limit()))
+
+
+def bind_beside(listener: socket.socket) -> socket.socket:
+    """Another socket with the address of `listener`, which listens once `begin_listening` is called: the system then
+    spreads connections over both.
+
+    It is the first of them that finds out whether another program has the port: it is bound alone. All are bound before
+    a process that was started by root gives that up: only the same user may share a port.
+    """
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    other = socket.socket(listener.family, listener.type, listener.proto)
+    try:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        _bind(other, listener.getsockname())
+    except OSError as error:
+        other.close()
+        host, port = listener.getsockname()[:2]
+        raise AddressUnusable(host=host, port=port, reason=_reason(error)) from None
+    return other
+
+
+def begin_listening(bound: socket.socket) -> None:
+    bound.listen(pending_connections(raise_limit()))
 
 
 def _reason(error: OSError) -> str:
@@ -235,6 +259,10 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
     return type("ServedProtocol", (GuardedProtocol,), {"buffers": BufferBound(), **given})
 
 
+def _nothing() -> None:
+    """Default: nothing is done every second."""
+
+
 def _accepts_one_per_turn(loop: asyncio.AbstractEventLoop) -> bool:
     """Whether the loop is uvloop, which accepts one connection a turn; asyncio's own accepts all that wait."""
     return type(loop).__module__.partition(".")[0] == "uvloop"
@@ -247,10 +275,24 @@ def spare_collector() -> None:
     gc.set_threshold(*_COLLECTION)
 
 
+_LAST_REQUESTS: Final = 3600.0
+"""Seconds that a server which hands over has for the requests that are under way: uploads of many gigabytes."""
+_IDLE_BEFORE_END: Final = 3.0
+"""Seconds for which connections without a request stay open then: their clients may be sending one."""
+
+
 class Server(uvicorn.Server):
     """uvicorn with our bounds. Set `should_exit` to stop it from another thread."""
 
-    def __init__(self, app: ASGIApp, *, ready: Callable[[str], None] | None = None, grace: int = 10) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        ready: Callable[[str], None] | None = None,
+        grace: int = 10,
+        every_second: Callable[[], object] = _nothing,
+    ) -> None:
+        """`every_second` is called on the event loop."""
         super().__init__(
             uvicorn.Config(
                 app,
@@ -268,7 +310,8 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=grace,
             )
         )
-        self._ready, self._heap = ready, Heap()
+        self._ready, self._heap, self._every_second = ready, Heap(), every_second
+        self._is_handing_over = False
         self._listeners: list[socket.socket] = []
         """Duplicate descriptors of the listening sockets."""
         state = getattr(app, "state", None)
@@ -280,6 +323,7 @@ class Server(uvicorn.Server):
         if counter % _TICKS == 0:
             self._look_after_descriptors()
             self._look_after_memory()
+            self._every_second()
         return await super().on_tick(counter)
 
     def _look_after_descriptors(self) -> None:
@@ -311,10 +355,40 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First end the connections that only wait for their turn, so that they do not delay the stop."""
-        ending = getattr(getattr(self.config.app, "state", None), "ending", None)
-        if ending is not None:
-            ending()
+        if self._is_handing_over:
+            await self._serve_last_requests(sockets or [])
+        self._call_app("ending")
         await super().shutdown(None if sockets is None else [*sockets, *self._listeners])
+
+    def hand_over(self) -> None:
+        """Take no more connections, answer one more request of each that there is, and end: another server accepts from
+        the same socket. From any thread."""
+        self._is_handing_over = self.should_exit = True
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._is_handing_over = False
+        super().handle_exit(sig, frame)
+
+    async def _serve_last_requests(self, sockets: list[socket.socket]) -> None:
+        """A client that has sent a request before it learns that its connection closes gets an answer."""
+        for server in self.servers:
+            server.close()
+        for each in (*sockets, *self._listeners):
+            each.close()
+        self._call_app("handing_over")
+        loop, connections = asyncio.get_running_loop(), self.server_state.connections
+        began = loop.time()
+        while connections and self._is_handing_over and loop.time() < began + _LAST_REQUESTS:
+            for connection in list(connections):
+                if isinstance(connection, GuardedProtocol):
+                    connection.retire(close_idle=loop.time() >= began + _IDLE_BEFORE_END)
+            await asyncio.sleep(0.1)
+            self._every_second()
+
+    def _call_app(self, name: str) -> None:
+        function = getattr(getattr(self.config.app, "state", None), name, None)
+        if function is not None:
+            function()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

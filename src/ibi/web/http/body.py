@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import unquote_to_bytes
 
 import msgspec
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from ibi.web.http.request import RawHeaders, only_value
-from ibi.web.http.request_errors import BodyTooLarge, BodyTooSlow, MalformedBody, UnsupportedMediaType
+from ibi.model.errors import InvalidItem
+from ibi.model.file import checked_media_type
+from ibi.web.http.request import RawHeaders, only_value, values
+from ibi.web.http.request_errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    InvalidParameter,
+    MalformedBody,
+    UnsupportedMediaType,
+    UploadTooSlow,
+)
+
+Document = TypeVar("Document", bound=msgspec.Struct)
 
 MOST = 64 * 1024
 """Bytes of a body."""
@@ -152,3 +165,269 @@ def _list(values: Iterator[Any]) -> Iterator[bytes]:
         yield before + msgspec.json.encode(some)[1:-1]
         before = b","
     yield b"]" if before == b"," else b"[]"
+
+
+async def read_json(request: Request, kind: type[Document]) -> Document:
+    """The body of a request, which is to be of this kind; `MalformedBody` if it is not."""
+    body = await read_body(request.scope["headers"], request.receive)
+    check_json(request.scope["headers"])
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        # msgspec's message names the wrong member and the fault without quoting the value.
+        text = " ".join(str(error).split())
+        raise MalformedBody(reason=text[:1].lower() + text[1:200]) from None
+
+
+# --- uploads ----------------------------------------------------------------------------------------------------------
+
+PIECE: Final = 64 * 1024
+"""Bytes that are worth a trip to the disk. An upload has not much more in memory, whatever the size of the file,
+because many come at a time."""
+
+LEAST_SPEED: Final = 1000
+"""Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
+a connection, a thread's attention and room on the disk for days."""
+
+_NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
+"""Media types that programs send by default: the name of the file tells more."""
+
+
+async def body_pieces(receive: Receive, patience: float, least_speed: int, of: str = "file") -> AsyncIterator[bytes]:
+    """Read the body, which is that `of` a file, an item or a batch, in pieces worth a trip to the disk. Each byte buys
+    time to wait for the next ones, up to `patience`; only waits for the sender count, not those for the disk."""
+    piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
+    while more:
+        began = clock()
+        try:
+            async with asyncio.timeout(left):
+                message = await receive()
+        except TimeoutError:
+            if piece:
+                yield bytes(piece)  # what has come may be worth something without the rest
+            raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed, of=of) from None
+        left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
+        if message["type"] == "http.disconnect":
+            if piece:
+                yield bytes(piece)
+            raise ClientDisconnect
+        body, more = message.pop("body", b""), message.get("more_body", False)
+        if not piece and len(body) >= PIECE:
+            yield body  # as it came: a copy would be as much memory again
+            body = b""  # not kept while the next one is awaited
+        piece += body
+        if len(piece) >= PIECE or (piece and not more):
+            yield bytes(piece)
+            piece.clear()
+
+
+def told_media_type(headers: RawHeaders) -> str | None:
+    """The media type that the sender declares, unless it is a default that says nothing."""
+    try:
+        given = only_value(headers, b"content-type") or ""
+    except ValueError:
+        raise UnsupportedMediaType(field="Content-Type", wanted="described once") from None
+    if not given or given.partition(";")[0].strip().lower() in _NOT_TOLD:
+        return None
+    try:
+        return checked_media_type(given)
+    except InvalidItem as error:
+        raise InvalidParameter(field="Content-Type", reason=error.reason) from None
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+# Bodies of multipart/form-data (RFC 7578), read strictly and as they come: no part is ever held whole here.
+#
+# What the RFC leaves to the sender and no sender needs is refused: text before the first boundary or after the last,
+# lines that are folded, headers without end. So two readers cannot see two different forms.
+
+FORM: Final = "multipart/form-data"
+MOST_HEAD: Final = 8 * 1024
+"""Bytes of the headers of a part."""
+_MOST_HEADERS: Final = 16
+
+_BOUNDARY: Final = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
+_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
+_PARAMETER: Final = re.compile(
+    r"""[ \t]*;[ \t]*([!#$%&'+.^_`|~0-9A-Za-z-]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"\\]+))""", re.DOTALL
+)
+_ESCAPED: Final = re.compile(r'\\(["\\])|%22')
+_ENCODED_AS: Final = frozenset({"", "binary", "8bit", "7bit"})
+
+
+class PartHead(NamedTuple):
+    """What stands before the content of a part."""
+
+    name: str
+    filename: str | None
+    headers: RawHeaders
+
+
+class PartEnd(NamedTuple):
+    """The content of a part is complete."""
+
+
+Event = PartHead | bytes | PartEnd
+_END: Final = PartEnd()
+_State = Callable[[], tuple[tuple[Event, ...], bool]]
+"""Gives events, and whether more of the body is needed."""
+
+
+def is_form(headers: RawHeaders) -> bool:
+    """Whether a body is declared as a form of parts."""
+    return any(value.partition(";")[0].strip().lower() == FORM for value in values(headers, b"content-type"))
+
+
+def boundary_of(headers: RawHeaders) -> bytes:
+    """What stands between the parts of a body; `UnsupportedMediaType` if it is no form, or is encoded."""
+    try:
+        given = only_value(headers, b"content-type") or ""
+        coding = (only_value(headers, b"content-encoding") or "").strip().lower()
+    except ValueError:
+        raise UnsupportedMediaType(field="Content-Type", wanted="described once") from None
+    if given.partition(";")[0].strip().lower() != FORM:
+        raise UnsupportedMediaType(field="Content-Type", wanted=FORM)
+    if coding not in {"", "identity"}:
+        raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
+    boundary = _parameters(given.partition(";")[1] + given.partition(";")[2]).get("boundary", "")
+    if _BOUNDARY.fullmatch(boundary) is None:
+        raise UnsupportedMediaType(field="Content-Type", wanted=f"{FORM} with its boundary")
+    return boundary.encode("ascii")
+
+
+class MultipartParser:
+    """Takes a body piece by piece and tells the parts in it. Of the body it holds a head or a boundary at most."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self._delimiter = b"\r\n--" + boundary
+        self._buffer = bytearray(b"\r\n")  # the first boundary begins a line too
+        self._state: _State = self._at_start
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """The next events; content comes as it was received, in one or several pieces."""
+        self._buffer += piece
+        while True:
+            events, is_waiting = self._state()
+            yield from events
+            if is_waiting:
+                return
+
+    def finish(self) -> None:
+        """`MalformedBody` if the body ends before its last boundary."""
+        if self._state != self._at_end:
+            raise MalformedBody(reason="it ends before its last boundary")
+
+    def _at_start(self) -> tuple[tuple[Event, ...], bool]:
+        if len(self._buffer) < len(self._delimiter):
+            if not self._delimiter.startswith(self._buffer):
+                raise MalformedBody(reason="it does not begin with its boundary")
+            return (), True
+        if not self._buffer.startswith(self._delimiter):
+            raise MalformedBody(reason="it does not begin with its boundary")
+        del self._buffer[: len(self._delimiter)]
+        self._state = self._after_boundary
+        return (), False
+
+    def _after_boundary(self) -> tuple[tuple[Event, ...], bool]:
+        if len(self._buffer) < 2:
+            return (), True
+        mark = bytes(self._buffer[:2])
+        del self._buffer[:2]
+        if mark == b"--":
+            self._state = self._at_end
+        elif mark == b"\r\n":
+            self._state = self._in_head
+        else:
+            raise MalformedBody(reason="a boundary is not followed by the end of its line")
+        return (), False
+
+    def _in_head(self) -> tuple[tuple[Event, ...], bool]:
+        end = self._buffer.find(b"\r\n\r\n", 0, MOST_HEAD + 4)
+        if end < 0:
+            if len(self._buffer) >= MOST_HEAD + 4:
+                raise MalformedBody(reason=f"the headers of a part have more than {MOST_HEAD} bytes")
+            return (), True
+        head = _head(bytes(self._buffer[:end]))
+        del self._buffer[: end + 4]
+        self._state = self._in_content
+        return (head,), False
+
+    def _in_content(self) -> tuple[tuple[Event, ...], bool]:
+        end = self._buffer.find(self._delimiter)
+        if end >= 0:
+            content = bytes(memoryview(self._buffer)[:end])
+            del self._buffer[: end + len(self._delimiter)]
+            self._state = self._after_boundary
+            return ((content, _END) if content else (_END,)), False
+        # What may be the beginning of a boundary waits for the rest of it.
+        sure = len(self._buffer) - len(self._delimiter) + 1
+        if sure <= 0:
+            return (), True
+        content = bytes(memoryview(self._buffer)[:sure])
+        del self._buffer[:sure]
+        return (content,), True
+
+    def _at_end(self) -> tuple[tuple[Event, ...], bool]:
+        if self._buffer and not b"\r\n".startswith(self._buffer):
+            raise MalformedBody(reason="something follows its last boundary")
+        return (), True
+
+
+def _head(lines: bytes) -> PartHead:
+    headers = []
+    for line in lines.split(b"\r\n"):
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            raise MalformedBody(reason="a header of a part cannot be read")
+        headers.append((field[1].lower(), field[2].rstrip(b" \t")))
+    if len(headers) > _MOST_HEADERS:
+        raise MalformedBody(reason=f"a part has more than {_MOST_HEADERS} headers")
+    try:
+        said = only_value(headers, b"content-disposition") or ""
+        coding = (only_value(headers, b"content-transfer-encoding") or "").lower()
+    except ValueError:
+        raise MalformedBody(reason="a part has a header twice") from None
+    if coding not in _ENCODED_AS:
+        raise MalformedBody(reason=f"a part is encoded as {coding[:40]!r}, and is to be sent as it is")
+    kind, separator, rest = said.partition(";")
+    if kind.strip().lower() != "form-data":
+        raise MalformedBody(reason="a part has no Content-Disposition: form-data")
+    told = _parameters(separator + rest)
+    if "name" not in told:
+        raise MalformedBody(reason="a part has no name")
+    return PartHead(told["name"], _file_name(told), headers)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """The parameters of a header. Its bytes were read as Latin-1, and are UTF-8 as browsers send them."""
+    found: dict[str, str] = {}
+    position, text = 0, text.rstrip(" \t")
+    while position < len(text):
+        match = _PARAMETER.match(text, position)
+        if match is None or match[1].lower() in found:
+            raise MalformedBody(reason="the parameters of a header cannot be read")
+        found[match[1].lower()] = _text(match[3] if match[2] is None else match[2])
+        position = match.end()
+    return {
+        name: value if name.endswith("*") else _ESCAPED.sub(lambda each: each[1] or '"', value)
+        for name, value in found.items()
+    }
+
+
+def _file_name(told: dict[str, str]) -> str | None:
+    """The name of a file, also as some programs send those that are not ASCII (RFC 8187)."""
+    extended = told.get("filename*")
+    if extended is None:
+        return told.get("filename")
+    charset, _, value = extended.partition("'")
+    if charset.lower() != "utf-8" or "'" not in value:
+        raise MalformedBody(reason="the name of a file cannot be read")
+    return _text(unquote_to_bytes(value.partition("'")[2]).decode("latin-1"))
+
+
+def _text(latin: str) -> str:
+    try:
+        return latin.encode("latin-1").decode()
+    except (UnicodeDecodeError, UnicodeEncodeError):
+        raise MalformedBody(reason="a header of a part is not UTF-8") from None

@@ -1,4 +1,4 @@
-"""Conditional and partial requests (RFC 9110 §13 and §14), and what a reader says about caches (RFC 9111 §5)."""
+"""Conditional and partial requests (RFC 9110 §13 and §14)."""
 
 from __future__ import annotations
 
@@ -109,20 +109,3 @@ def _date(fields: list[str]) -> int | None:
         return int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-
-
-_ANEW = re.compile(rb"(?:\A|[\s,])(?:no-cache|max-age[ \t]*=[ \t]*\"?0+\"?(?:\Z|[\s,]))")
-
-
-def is_wanted_anew(headers: RawHeaders) -> bool:
-    """Whether the reader does not want what is kept (RFC 9111 §5.2.1.1, §5.2.1.4), as a browser says that loads a page
-    anew. `Pragma`, of older clients, counts where there is no Cache-Control (§5.4)."""
-    is_told = is_pragma = False
-    for name, value in headers:
-        if name == b"cache-control":
-            is_told = True
-            if _ANEW.search(value.lower()) is not None:
-                return True
-        elif name == b"pragma":
-            is_pragma = b"no-cache" in value.lower()
-    return is_pragma and not is_told

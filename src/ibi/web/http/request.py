@@ -123,6 +123,23 @@ def only_cookie(headers: RawHeaders, name: str) -> str | None:
     return found.pop().decode("latin-1") if len(found) == 1 else None
 
 
+_ANEW = re.compile(rb"(?:\A|[\s,])(?:no-cache|max-age[ \t]*=[ \t]*\"?0+\"?(?:\Z|[\s,]))")
+
+
+def is_wanted_anew(headers: RawHeaders) -> bool:
+    """Whether the reader does not want what is kept (RFC 9111 §5.2.1.1, §5.2.1.4), as a browser says that loads a page
+    anew. `Pragma`, of older clients, counts where there is no Cache-Control (§5.4)."""
+    is_told = is_pragma = False
+    for name, value in headers:
+        if name == b"cache-control":
+            is_told = True
+            if _ANEW.search(value.lower()) is not None:
+                return True
+        elif name == b"pragma":
+            is_pragma = b"no-cache" in value.lower()
+    return is_pragma and not is_told
+
+
 _OWN = frozenset({"none", "same-origin"})
 
 

@@ -41,9 +41,10 @@ from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.errors import TooManyOpenFiles
 from ibi.storage.machine import is_exhaustion
 from ibi.web.http.errors import ANSWERS, problem
-from ibi.web.http.polled_figures import PolledFigures
+from ibi.web.http.polled_metrics import PolledFigures
 from ibi.web.http.request import HARDENING, truncate_address
 from ibi.web.http.request_errors import InternalError, ServerStopping
+from ibi.web.http.worker_metrics import WorkerMetrics
 
 
 class CounterTally(Collector):
@@ -62,6 +63,9 @@ class CounterTally(Collector):
         except KeyError:
             self._counts[values] = 1
             self._began[values] = time.time()
+
+    def total(self) -> int:
+        return sum(self._counts.values())
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         family = CounterMetricFamily(self._name, self._words, labels=self._labels)
@@ -195,22 +199,34 @@ class Metrics:
     def count_misdirected(self) -> None:
         self._misdirected.inc()
 
+    def answered(self) -> int:
+        """Another number after each answer that was counted."""
+        return self._answers.total()
+
     def count_answer(self, route: str | None, method: str, status: int) -> None:
         """Count an answer. `route` is a pattern of ours, None where no route matched."""
         self._answers.add(route or _OTHER, method if method in _METHODS else _OTHER, status)
 
 
 class MetricsPage:
-    def __init__(self, metrics: Metrics, readiness: Readiness, figures: Sequence[PolledFigures] = ()) -> None:
-        self._metrics, self._readiness, self._figures = metrics, readiness, figures
+    def __init__(
+        self,
+        metrics: Metrics,
+        readiness: Readiness,
+        figures: Sequence[PolledFigures] = (),
+        workers: WorkerMetrics | None = None,
+    ) -> None:
+        """`workers` adds up what all processes of the server count."""
+        self._metrics, self._readiness, self._figures, self._workers = metrics, readiness, figures, workers
 
     async def get(self, _: Request) -> Response:
         refusal = clock_refusal(await self._readiness.reported_reasons())
         self._metrics.clock_refused.set(refusal is not None)
         for figures in self._figures:
             await figures.refresh()
+        workers = self._workers
         return Response(
-            generate_latest(self._metrics.registry),
+            generate_latest(self._metrics.registry) if workers is None else await workers.text(),
             headers={"cache-control": "no-store"},
             media_type=CONTENT_TYPE_LATEST,
         )

@@ -11,7 +11,7 @@ from ibi.errors import IbiError
 from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.request import RawHeaders, choose, values
 from ibi.web.http.request_errors import NotAcceptable
-from ibi.web.pages.language import page_language, translations
+from ibi.web.pages.reader import page_language, translations
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import title_of
 
@@ -34,8 +34,9 @@ def wants_page(headers: RawHeaders) -> bool:
         return False
 
 
-def refusal(error: IbiError, scope: Scope) -> Response:
-    """An error as problem details, or to a browser as a page in its reader's language.
+def refusal(error: IbiError, scope: Scope, elsewhere: str | None = None) -> Response:
+    """An error as problem details, or to a browser as a page in its reader's language. `elsewhere` is where what is
+    not here may be found.
 
     An error that is for the log alone is raised again: the application logs it.
     """
@@ -48,6 +49,5 @@ def refusal(error: IbiError, scope: Scope) -> Response:
     kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
     gettext = translations(page_language(scope)).gettext
     title = gettext(title_of(answer.status_code))
-    return render(
-        scope, "alert.html", status=answer.status_code, headers=kept, title=title, said=error.message(gettext)
-    )
+    shown = {"title": title, "said": error.message(gettext), "elsewhere": elsewhere}
+    return render(scope, "alert.html", status=answer.status_code, headers=kept, **shown)

@@ -22,7 +22,7 @@ from ibi.model.usage import Usage, UsageDay
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
-from ibi.web.pages.language import locale_of, translations
+from ibi.web.pages.reader import locale_of, translations
 from ibi.web.pages.words import FAILURES, TRACE_REASONS, outcome_words, verdict_words
 
 

@@ -3,33 +3,231 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, Final
 
+import segno
+from markupsafe import Markup, escape
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ibi.archive.related_items import described_by
-from ibi.model.item import Item
+from ibi.archive.citation.work import Work
+from ibi.archive.related_items import described_by, find_forms, group, later_editions
+from ibi.errors import InvalidPersistentUrl
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.languages import LanguageTag
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.query import decode_query
+from ibi.model.item import Item, name_one_item
 from ibi.model.notification import ClaimRelation
+from ibi.persistent_url import PersistentUrl
+from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.content_security import safety_headers
-from ibi.web.http.request import reader_address
-from ibi.web.pages.citing import citations, head_tags, shown_work, structured_data
+from ibi.web.http.request import raw_query
+from ibi.web.pages.citation_styles import STYLES, cite, default_style
 from ibi.web.pages.drawings import first_day, monthly_use, usage_plot
-from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES, shown_title
-from ibi.web.pages.language import message, page_language, translations
-from ibi.web.pages.persistent_links import persistent_links, qr_code
-from ibi.web.pages.preview import PREVIEW, Preview, first_look
-from ibi.web.pages.relatives import EditionLine, Relative, translations_of
-from ibi.web.pages.rendering import POLICY, render
-from ibi.web.pages.signposting import alternates, signposting
+from ibi.web.pages.field_choices import RELATION_WORDS
+from ibi.web.pages.file_pages import (
+    FileLinks,
+    content_policy,
+    file_tree,
+    is_open_to_reader,
+    preview_url,
+    size_of_all,
+)
+from ibi.web.pages.item_actions import page_actions
+from ibi.web.pages.preview import first_look
+from ibi.web.pages.reader import find_visitor, message, page_language, translations
+from ibi.web.pages.rendering import render
+from ibi.web.pages.signposting import alternates, citations, head_tags, shown_work, signposting, structured_data
 from ibi.web.pages.versions_page import versions_place
+from ibi.web.pages.words import ELEMENTS, KINDS, STATE_MEANINGS, STATES, shown_title
+
+# --- related items ----------------------------------------------------------------------------------------------------
+
+# Related items as an item's page names them: earlier and later editions, translations, metadata.
+
+MOST_EDITIONS: Final = 30
+"""Editions that a page shows in either direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A related item and its link: to its page if it is here, or else its persistent URL."""
+
+    label: str
+    url: str
+    when: Instant
+    title: str | None = None
+    language: LanguageTag | None = None
+    is_here: bool = True
+    is_deleted: bool = False
+    is_this: bool = False
+
+    @classmethod
+    def of(cls, site: ArchiveSite, forms: LabelForms, *, language: LanguageTag | None = None) -> Relative:
+        item = find_forms(site.shown_catalog, forms)
+        if item is not None:
+            return cls.here(site, item)
+        label = forms.labels[0]
+        return cls(label.spelling, site.persistent_url(forms), label.instant, language=language, is_here=False)
+
+    @classmethod
+    def here(cls, site: ArchiveSite, item: Item, *, is_this: bool = False) -> Relative:
+        return cls(
+            item.rep.spelling,
+            site.urls.metadata(item, None, None),
+            item.rep.instant,
+            shown_title(item),
+            item.language,
+            is_deleted=item.state is State.DELETED,
+            is_this=is_this,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EditionLine:
+    """The editions of an item that are known here, oldest first; the item itself is among them."""
+
+    editions: tuple[Relative, ...]
+
+    @classmethod
+    def of(cls, site: ArchiveSite, item: Item) -> EditionLine:
+        before = tuple(islice(_earlier(site, item), MOST_EDITIONS))
+        after = tuple(islice(_later(site, item), MOST_EDITIONS))
+        return cls((*reversed(before), Relative.here(site, item, is_this=True), *after))
+
+    @property
+    def newer(self) -> Relative | None:
+        """The last edition, if it is not this one. Deleted editions are skipped."""
+        after = self.editions[self._index + 1 :]
+        return next((each for each in reversed(after) if not each.is_deleted), None)
+
+    @property
+    def _index(self) -> int:
+        return next(index for index, each in enumerate(self.editions) if each.is_this)
+
+    def __len__(self) -> int:
+        return len(self.editions)
+
+
+def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
+    """Later editions. Where the line leaves this Archive, the next one is the last that is known."""
+    for following in later_editions(site.shown_catalog, item):
+        if following is None:
+            if item.next_edition is not None and find_forms(site.shown_catalog, item.next_edition) is None:
+                yield Relative.of(site, item.next_edition)
+            return
+        yield Relative.here(site, following)
+        item = following
+
+
+def _earlier(site: ArchiveSite, item: Item) -> Iterator[Relative]:
+    seen = {item.rep}
+    while item.edition_of is not None:
+        before = find_forms(site.shown_catalog, item.edition_of)
+        if before is None:
+            yield Relative.of(site, item.edition_of)
+            return
+        if before.rep in seen:
+            return
+        seen.add(before.rep)
+        yield Relative.here(site, before)
+        item = before
+
+
+def translations_of(site: ArchiveSite, item: Item) -> tuple[tuple[LanguageTag, Relative], ...]:
+    """The other texts of the item's group, by language."""
+    found = group(site.shown_catalog, item)
+    return tuple(
+        (tag, Relative.of(site, forms, language=tag))
+        for tag, forms in sorted(found.items(), key=lambda entry: str(entry[0]))
+        if not name_one_item(forms, item.labels)
+    )
+
+
+# --- persistent links -------------------------------------------------------------------------------------------------
+
+# The persistent links of an item, and what each leads to (R Tables 8.1 to 8.4).
+
+
+@lru_cache(maxsize=256)
+def qr_code(link: str, words: str) -> Markup:
+    """Draw the code as SVG. `words` describe it to screen readers."""
+    code = segno.make(link, error="m", micro=False)
+    drawn = code.svg_inline(border=3, dark="#000", light="#fff", omitsize=True, svgclass="qr", lineclass=None)
+    named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(words)}" ', 1)
+    return Markup(named)  # noqa: S704 - all else is segno's own: the link is in its dots
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentLink:
+    """A link and its description. `url` ends with the part `added` to the label; `words`, in English, say what it leads
+    to, `language` and `file` which one."""
+
+    url: str
+    added: str
+    words: str
+    language: LanguageTag | None = None
+    file: str | None = None
+
+
+def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[LanguageTag]) -> tuple[PersistentLink, ...]:
+    """The links of an item, that to the item itself first. `languages` are those of its translations."""
+    base, label = site.resolver or site.public_url, item.labels.ibip or item.rep
+    return tuple(_link(base, words, wanted) for words, wanted in _wishes(label, item, languages))
+
+
+def _link(base: str, words: str, wanted: PersistentUrl) -> PersistentLink:
+    added = wanted.text("", keep_spelling=True).removeprefix(wanted.label.spelling)
+    language = next(iter(wanted.relation.languages), None)
+    file = None if wanted.file_path is None else wanted.file_path[1:]
+    return PersistentLink(wanted.text(base, keep_spelling=True), added, words, language, file)
+
+
+def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Iterator[tuple[str, PersistentUrl]]:
+    def related(*steps: Step) -> PersistentUrl:
+        return PersistentUrl(label, Relation(steps))
+
+    yield message("This item, wherever it is kept today"), related()
+    yield message("Its last edition"), related(LastEdition())
+    yield message("Its translation into the reader's language"), related(Translation())
+    for language in languages:
+        if language.is_registered:  # links may name registered languages only (E28)
+            yield message("Its text in this language:"), related(Translation(language))
+    if item.metadata_item is None:
+        yield message("Metadata: this page"), related(Metadata())
+    else:
+        yield message("Its metadata, an item of its own"), related(Metadata())
+        yield message("Its metadata in the reader's language"), related(Metadata(), Translation())
+    yield message("Its metadata as Dublin Core"), related(Metadata("oai_dc"))
+    yield message("The metadata of its last edition"), related(LastEdition(), Metadata())
+    if item.visibility.listing and item.files:
+        yield message("The list of its files"), PersistentUrl(label, file_list=True)
+        yield from _file_link(label, item.files[0].path)
+    yield message("Its Original and no copy"), PersistentUrl(label, required_original=True)
+
+
+def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
+    """The link to a file; none if its name cannot be written in a persistent URL (E35)."""
+    try:
+        yield message("One of its files, by name:"), PersistentUrl(label, file_path=f"/{path}")
+    except InvalidPersistentUrl:
+        return
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""
-_A_PAGE: Final = 500
 RELATED: Final = {
     ClaimRelation.REVIEW: message("Review"),
     ClaimRelation.ENDORSEMENT: message("Endorsement"),
@@ -46,23 +244,27 @@ class ItemPage:
         """The page, or the tombstone of a deleted item (410)."""
         if item.tombstone is not None:
             return await tombstone_page(self._site, item, scope)
-        is_open = _is_open(self._site, item, scope)
-        preview = await asyncio.to_thread(first_look, self._site, item) if is_open else None
+        site, language = self._site, page_language(scope)
+        is_open = is_open_to_reader(site, item, scope)
+        preview = await asyncio.to_thread(first_look, site, item) if is_open else None
+        work, style = shown_work(item, site.persistent_url(item.labels)), _chosen_style(scope, language)
         return render(
             scope,
             "item.html",
-            headers={"link": signposting(self._site, item), "content-security-policy": _policy(self._site)},
+            headers={"link": signposting(site, item), "content-security-policy": content_policy(site)},
+            actions=page_actions(site, item, scope),
             is_open=is_open,
-            is_damaged=self._site.is_damaged(item),
+            is_damaged=site.is_damaged(item),
             preview=preview,
-            preview_url=self._preview_url(item, preview),
-            **_common(self._site, item),
-            **await self._usage(item, page_language(scope)),
-            **await self._site.ask(lambda: self._connections(item, page_language(scope))),
+            preview_url=preview_url(site, item, preview),
+            style=style,
+            styles=STYLES,
+            citations=(await asyncio.to_thread(cite, work, style, language, site.now),),
+            **await _collections(site, item, scope),
+            **_common(site, item, work),
+            **await self._usage(item, language),
+            **await site.ask(lambda: self._connections(item, language)),
         )
-
-    def _preview_url(self, item: Item, preview: Preview | None) -> str | None:
-        return None if preview is None else f"{self._site.urls.file(item, preview.file.path)}?{PREVIEW}"
 
     async def _usage(self, item: Item, language: str) -> dict[str, Any]:
         site, now = self._site, self._site.now
@@ -71,7 +273,13 @@ class ItemPage:
         days = await asyncio.to_thread(site.usage.days, item.rep, first_day(now))
         months = monthly_use(days, now)
         is_used = any(each.usage.downloads or each.usage.resolutions for each in months)
-        return {"months": months, "is_used": is_used, "usage_plot": usage_plot(months, language) if is_used else None}
+        return {
+            "months": months,
+            "is_used": is_used,
+            "usage_plot": usage_plot(months, language) if is_used else None,
+            "downloads": sum(each.usage.downloads for each in months),
+            "resolutions": sum(each.usage.resolutions for each in months),
+        }
 
     def _connections(self, item: Item, language: str) -> dict[str, Any]:
         site = self._site
@@ -90,73 +298,71 @@ class ItemPage:
             "is_embargoed": item.visibility.is_embargoed(site.now),
             "versions_url": versions_place(site, item),
             "related_kinds": RELATED,
-            "shown_files": item.files[:MOST_FILES] if item.visibility.listing else (),
+            "tree": file_tree(item.files[:MOST_FILES]) if item.visibility.listing else (),
+            "number_shown": min(MOST_FILES, len(item.files)),
+            "size_of_all": size_of_all(item.files),
+            "file_links": FileLinks(site, item),
         }
 
 
-async def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
-    """The tombstone of a deleted item: when and why it was deleted, and what it was (410)."""
+async def _collections(site: ArchiveSite, item: Item, scope: Scope) -> dict[str, Any]:
+    """The collections that the item is in, and those that the reader may put it into."""
+    if site.collections is None:
+        return {"collections": (), "offered_collections": ()}
+    visitor = find_visitor(Request(scope), site)
+    offered = () if isinstance(visitor, Response) else await site.collections.offered(visitor.actor, item)
+    return {"collections": await site.collections.of_item(item), "offered_collections": offered}
+
+
+async def tombstone_page(
+    site: ArchiveSite,
+    item: Item,
+    scope: Scope,
+    copies: tuple[tuple[str, str], ...] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """The tombstone of a deleted item: when and why it was deleted, and what it was (410). `copies` are the links of
+    Archives that still have one, with their addresses."""
     tombstone = item.tombstone
     assert tombstone is not None  # no item is deleted without one
-    replaced = tombstone.replaced_by
+    replaced, work = tombstone.replaced_by, shown_work(item, site.persistent_url(item.labels))
     return render(
         scope,
         "tombstone.html",
         status=HTTPStatus.GONE,
-        headers={"link": signposting(site, item)},
+        headers={"link": signposting(site, item), **(headers or {})},
         tombstone=tombstone,
+        copies=copies,
+        citations=citations(work, site.now),
         replacement=None if replaced is None else await site.ask(lambda: Relative.of(site, replaced)),
-        **_common(site, item),
+        **_common(site, item, work),
     )
 
 
-class FilePage:
-    """The list of an item's files, a page at a time."""
-
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
-
-    def answer(self, item: Item, number: int, scope: Scope) -> Response:
-        pages = max(1, -(-len(item.files) // _A_PAGE))
-        number = min(max(number, 1), pages)
-        return render(
-            scope,
-            "files.html",
-            item=item,
-            title=shown_title(item),
-            urls=self._site.urls,
-            is_open=_is_open(self._site, item, scope),
-            files=item.files[(number - 1) * _A_PAGE : number * _A_PAGE],
-            number=number,
-            pages=pages,
-        )
+def _chosen_style(scope: Scope, language: str) -> str:
+    """The style of the citation that the query names, or else the one that is most common in the language."""
+    named = next((value for name, value in decode_query(raw_query(scope)) if name == "style"), "")
+    return named if named in STYLES else default_style(language)
 
 
-def _common(site: ArchiveSite, item: Item) -> dict[str, Any]:
-    cited = site.persistent_url(item.labels)
-    work = shown_work(item, cited)
+def _common(site: ArchiveSite, item: Item, work: Work) -> dict[str, Any]:
     return {
         "item": item,
         "title": shown_title(item, _LONGEST_TITLE),
-        "persistent_url": cited,
+        "persistent_url": site.persistent_url(item.labels),
         "inbox_url": site.inbox_url,
         "urls": site.urls,
         "alternates": tuple(alternates(site, item)),
-        "citations": citations(work, site.now),
         "head_tags": head_tags(site, item, work),
         "structured": structured_data(work, item.metadata.licence),
         "element_names": ELEMENTS,
+        "relation_words": RELATION_WORDS,
         "kind": None if item.metadata.resource_type is None else KINDS[item.metadata.resource_type],
         "state_name": STATES[item.state],
         "state_meaning": STATE_MEANINGS[item.state],
         "is_copy": item.state is State.COPY,
+        "can_ask": site.item_services is not None and site.item_services.requests is not None,
     }
-
-
-def _is_open(site: ArchiveSite, item: Item, scope: Scope) -> bool:
-    """Whether the reader of the page may see the bytes, too."""
-    address = reader_address(scope, site.proxies)
-    return item.visibility.is_open_to(() if address is None else (address,), site.now)
 
 
 def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
@@ -165,11 +371,3 @@ def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
     if file is None:
         return False
     return "content-disposition" in safety_headers(file.media_type, file.path, pages=site.origin)
-
-
-def _policy(site: ArchiveSite) -> str:
-    """The content security policy of the page: pictures and PDFs come from the content host, which may be another
-    one."""
-    source = f"'self' {site.content_url}" if site.has_own_content_host else "'self'"
-    pictures = POLICY.replace("img-src 'self'", f"img-src {source}")
-    return f"{pictures}; frame-src {source}"

@@ -1,19 +1,30 @@
-"""Previews of files: a picture, the first lines of a text, or a PDF in a frame.
+"""Previews of files: pictures, sound, films, a PDF in a frame; text, Markdown and tables; what ZIP, FITS and netCDF
+files say of themselves.
 
-Depositors' content neither runs nor brings a layout: pictures are of types that hold only pixels, and of a text only
-the letters are taken.
+Depositors' content neither runs nor brings a layout. Pictures, SVG among them, are shown by `<img>`, in which browsers
+run no script; of a text the letters are taken, and of Markdown a few elements, without HTML and without pictures. Few
+bytes are read, every one checked, and nothing is unpacked: `ibi.archive.file_summaries` has the bounds.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urljoin
 
-from ibi.model.file import File
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from ibi.archive.file_summaries import HDF5, MOST_HEADER, read_fits, read_netcdf, read_table, read_zip
+from ibi.model.content import BLOCK
+from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
+from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.content_security import PDF
 
@@ -21,49 +32,121 @@ PREVIEW: Final = "preview"
 """The query of a preview's address: it is not counted as a download."""
 
 MOST_TEXT: Final = 1024
+"""Bytes of a text on the page of an item."""
+MOST_ALONE: Final = 64 * 1024
+"""The same on a page of its own, and of what is shown as a table or as Markdown."""
 MOST_IMAGE: Final = 8_000_000
-_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
-_TEXTS: Final = frozenset({"application/json", "application/x-bibtex", "application/x-research-info-systems"})
+_MOST_SVG: Final = 1_000_000
+"""A drawing takes much longer to draw than it takes to send."""
+_MOST_BLOCKS: Final = 8
+"""Blocks of a file that are read for a preview."""
+
+_SVG: Final = "image/svg+xml"
+_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", _SVG})
+_TEXTS: Final = frozenset(
+    {"text/plain", "application/json", "application/x-bibtex", "text/x-bibtex", "application/x-research-info-systems"}
+)
+_TABLES: Final = frozenset({"text/csv", "text/tab-separated-values"})
+_MARKDOWN: Final = frozenset({"text/markdown", "text/x-markdown"})
+_ZIPS: Final = frozenset({"application/zip", "application/x-zip-compressed"})
+_FITS: Final = frozenset({"application/fits", "image/fits", "application/x-fits"})
+_NETCDF: Final = frozenset({"application/netcdf", "application/x-netcdf", "application/x-hdf5", "application/x-hdf"})
+_BY_EXTENSION: Final = {
+    "zip": "application/zip",
+    "fits": "application/fits",
+    "fit": "application/fits",
+    "fts": "application/fits",
+    "nc": "application/netcdf",
+    "nc4": "application/netcdf",
+    "cdf": "application/netcdf",
+    "h5": "application/x-hdf5",
+    "hdf5": "application/x-hdf5",
+    "md": "text/markdown",
+    "csv": "text/csv",
+}
+"""For files whose type was not told."""
 # Encodings of one byte a letter. A depositor must not choose among all decoders, so no others are supported.
 _CHARSET: Final = re.compile(r"charset=\"?(iso-8859-\d{1,2}|windows-125\d)\b", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How a file is previewed. `kind` is `image`, `text` or `pdf`; a text comes with its first letters."""
+    """How a file is previewed: `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf or hdf5.
+
+    A text comes with its first letters, `found` is what was read of the others.
+    """
 
     kind: str
     file: File
     text: str = ""
     is_whole: bool = True
+    found: Any = None
 
 
 def first_look(site: ArchiveSite, item: Item) -> Preview | None:
     """The preview of the item's main file; None if that is damaged or of another type. Blocks: it may read from the
     disk."""
     file = None if item.target is None else item.file(item.target)
-    if file is None:
-        return None
-    essence = file.media_type.partition(";")[0].strip().lower()
+    return None if file is None else look_at(site, item, file, MOST_TEXT)
+
+
+def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALONE) -> Preview | None:
+    """The preview of a file of the item. Blocks."""
+    essence = _essence(file)
     if essence in _IMAGES:
-        return Preview("image", file) if file.size <= MOST_IMAGE else None
+        return Preview("image", file) if file.size <= (_MOST_SVG if essence == _SVG else MOST_IMAGE) else None
     if file.media_type.lower() == PDF:  # without parameters: it is framed without a sandbox
         return Preview("pdf", file)
-    if essence == "text/plain" or essence in _TEXTS or essence in {"text/csv", "text/markdown", "text/x-bibtex"}:
-        begun = _read_beginning(site, item, file)
-        if begun is None:
-            return None
-        is_whole = file.size <= MOST_TEXT
-        return Preview("text", file, _letters(begun, file.media_type, is_whole=is_whole), is_whole)
-    return None
-
-
-def _read_beginning(site: ArchiveSite, item: Item, file: File) -> bytes | None:
+    if essence.startswith(("audio/", "video/")):
+        return Preview(essence[:5], file)
+    reader = _READERS.get(essence)
+    if reader is None:
+        return None
     try:
         with site.open_file(item, file.path) as opened:
-            return opened.read_beginning(MOST_TEXT)
+            return reader(file, opened, most_text, site.urls.file(item, file.path))
     except ContentDamaged:
         return None  # noted, and shown on the page
+
+
+def may_be_looked_at(file: File) -> bool:
+    """Whether there is probably a preview, as far as the record tells."""
+    essence = _essence(file)
+    is_media = essence in _IMAGES or essence == PDF or essence.startswith(("audio/", "video/"))
+    return is_media or essence in _READERS
+
+
+def _essence(file: File) -> str:
+    essence = file.media_type.partition(";")[0].strip().lower()
+    if essence in {DEFAULT_MEDIA_TYPE, "text/plain"}:
+        return _BY_EXTENSION.get(file.path.rpartition(".")[2].lower(), essence)
+    return essence
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _look_at_text(file: File, opened: VerifiedFile, most: int, _: str) -> Preview | None:
+    begun = opened.read_beginning(most)
+    if begun is None:
+        return None
+    is_whole = file.size <= most
+    return Preview("text", file, _letters(begun, file.media_type, is_whole=is_whole), is_whole)
+
+
+def _look_at_markdown(file: File, opened: VerifiedFile, _: int, url: str) -> Preview | None:
+    text = _look_at_text(file, opened, MOST_ALONE, url)
+    return None if text is None else Preview("markdown", file, is_whole=text.is_whole, found=markdown(text.text, url))
+
+
+def _look_at_table(file: File, opened: VerifiedFile, most: int, url: str) -> Preview | None:
+    text = _look_at_text(file, opened, MOST_ALONE, url)
+    if text is None:
+        return None
+    table = read_table(text.text, is_whole=text.is_whole)
+    if table is None:
+        return _look_at_text(file, opened, most, url)
+    return Preview("table", file, is_whole=table.is_whole, found=table)
 
 
 def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:
@@ -83,3 +166,109 @@ def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:
 def _visible(text: str) -> str:
     """The text without a byte order mark, with a replacement for letters that no page can contain."""
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]", "\ufffd", text.removeprefix("\ufeff"))
+
+
+# --- Markdown ---------------------------------------------------------------------------------------------------------
+
+_LEVELS: Final = 2
+"""By how much headings are lower than in the file: it stands below a heading of the page."""
+
+
+def _make_markdown() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable("table")
+    made.add_render_rule("image", lambda self, tokens, index, options, env: str(escape(tokens[index].content)))
+    return made
+
+
+_MARKDOWN_READER: Final = _make_markdown()
+
+
+def markdown(text: str, base: str) -> Markup:
+    """Markdown as elements that neither run nor load anything: HTML in it is shown as text, a picture as its words.
+    Links lead to the Web, from `base` on, or nowhere."""
+    tokens = _MARKDOWN_READER.parse(text)
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, int(token.tag[1]) + _LEVELS)}"
+        token.attrs.pop("style", None)  # of the columns of a table
+        for child in token.children or ():
+            if child.type == "link_open":
+                _make_harmless(child, base)
+    drawn = _MARKDOWN_READER.renderer.render(tokens, _MARKDOWN_READER.options, {})
+    return Markup(drawn)  # noqa: S704 - made of tokens, whose texts are escaped
+
+
+def _make_harmless(link: Token, base: str) -> None:
+    try:
+        url = urljoin(base, str(link.attrs.get("href", "")))
+    except ValueError:
+        url = ""
+    link.attrs = {"href": url, "rel": "nofollow ugc noopener"} if url.startswith(("http://", "https://")) else {}
+
+
+# --- files that describe themselves -----------------------------------------------------------------------------------
+
+
+class _TooFarApart(Exception):
+    """What describes the file is in more places than are looked at."""
+
+
+class _Window:
+    """Reads anywhere in a file, a whole checked block at a time: the last block is kept, and there are not many."""
+
+    def __init__(self, opened: VerifiedFile) -> None:
+        self._opened, self._number, self._block, self._left = opened, -1, b"", _MOST_BLOCKS
+
+    def __call__(self, offset: int, length: int) -> bytes:
+        end, found = min(offset + length, self._opened.size), b""
+        while offset < end:
+            number, start = divmod(offset, BLOCK)
+            taken = self._read_block(number)[start : start + end - offset]
+            if not taken:
+                break
+            found, offset = found + taken, offset + len(taken)
+        return found
+
+    def _read_block(self, number: int) -> bytes:
+        if number != self._number:
+            if not self._left:
+                raise _TooFarApart
+            self._left -= 1
+            size = min(BLOCK, self._opened.size - number * BLOCK)
+            self._block = b"".join(self._opened.pieces(number * BLOCK, size, lambda: True))
+            self._number = number
+        return self._block
+
+
+_Reader = Callable[[File, VerifiedFile, int, str], Preview | None]
+
+
+def _summary(kind: str, read: Callable[[int, _Window], Any]) -> _Reader:
+    def look(file: File, opened: VerifiedFile, _: int, __: str) -> Preview | None:
+        if not opened.size or not opened.knows_blocks():
+            return None
+        try:
+            found = read(opened.size, _Window(opened))
+        except _TooFarApart:
+            return None
+        return None if found is None else Preview(kind, file, found=found)
+
+    return look
+
+
+def _look_at_netcdf(file: File, opened: VerifiedFile, most: int, url: str) -> Preview | None:
+    begun = opened.read_beginning(min(MOST_HEADER, opened.size)) or b""
+    if begun.startswith(HDF5):
+        return Preview("hdf5", file)
+    found = read_netcdf(begun)
+    return None if found is None else Preview("netcdf", file, found=found)
+
+
+_READERS: Final[dict[str, _Reader]] = {
+    **dict.fromkeys(_TEXTS, _look_at_text),
+    **dict.fromkeys(_TABLES, _look_at_table),
+    **dict.fromkeys(_MARKDOWN, _look_at_markdown),
+    **dict.fromkeys(_ZIPS, _summary("zip", read_zip)),
+    **dict.fromkeys(_FITS, _summary("fits", read_fits)),
+    **dict.fromkeys(_NETCDF, _look_at_netcdf),
+}

@@ -1,38 +1,40 @@
 """Renders templates to answers: in the reader's language, escaped, and with no scripts but our own.
 
 A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
-and the filters `date`, `month`, `number`, `size`, `language_name`, `short`. Depositors' text is escaped, shortened to a
-readable length, and put in `<bdi>`.
+and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `short`. Depositors' text is escaped,
+shortened to a readable length, and put in `<bdi>`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from babel.core import UnknownLocaleError
-from babel.dates import format_date
+from babel.dates import format_date, format_datetime
 from babel.numbers import format_decimal
 from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Scope
 
 from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
+from ibi.model.account import Role
 from ibi.web.http.request import raw_target
 from ibi.web.http.request_errors import PathNotFound
-from ibi.web.pages.item_words import short
-from ibi.web.pages.language import PAGE_LANGUAGES, locale_of, page_language, translations
-from ibi.web.pages.sessions import Sessions
+from ibi.web.pages.field_choices import language_name
+from ibi.web.pages.reader import PAGE_LANGUAGES, SESSIONS, Sessions, locale_of, message, page_language, translations
+from ibi.web.pages.words import short
 
 _FOLDER: Final = files("ibi.web.pages") / "static"
 _MEDIA: Final = {
@@ -78,8 +80,6 @@ def _digest(name: str) -> str:
 SITE: Final = "ibi.site"
 """The key of the `SiteFacts` in a scope."""
 
-SESSIONS: Final = "ibi.sessions"
-"""The key of the `Sessions` in a scope, if people can sign in."""
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -96,15 +96,96 @@ _UNWRITABLE: Final = re.compile(
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
+class MenuLink(NamedTuple):
+    """A link around every page, shown where there is such a page to people with at least that role; None: to all."""
+
+    path: str
+    words: str
+    least: Role | None = None
+
+
+_MAIN_LINKS: Final = (
+    MenuLink("/search", message("Browse")),
+    MenuLink("/collections", message("Collections")),
+    MenuLink("/explain", message("Explain")),
+)
+_DESK_LINKS: Final = (
+    MenuLink("/deposit", message("Deposit"), Role.DEPOSITOR),
+    MenuLink("/account/items", message("My items"), Role.DEPOSITOR),
+    MenuLink("/requests", message("Requests of readers"), Role.DEPOSITOR),
+    MenuLink("/review", message("Review queue"), Role.LIBRARIAN),
+    MenuLink("/admin", message("Administration"), Role.LIBRARIAN),
+)
+
+
+class DocumentLink(NamedTuple):
+    """A page that the owner of the site wrote."""
+
+    path: str
+    title: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLook:
+    """How a site looks (`ibi.web.pages.appearance`): addresses of its logo and style sheet, the colour that browsers
+    take for themselves, and pages of the owner in each language."""
+
+    logo: str | None = None
+    logo_type: str | None = None
+    style: str | None = None
+    theme: str | None = None
+    documents: Mapping[str, tuple[DocumentLink, ...]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """Facts for every page. `person` is who is signed in, and `csrf` the token in the forms of that session."""
+    """Facts for every page. `person` is who is signed in, `role` theirs, and `csrf` the token in the forms of that
+    session. `paths` are those of the routes there are: no page leads to one that is not. `description` and `contact`
+    are those of the settings."""
 
     name: str = "ibi"
     public_url: str = ""
     sandbox: bool = False
     person: str | None = None
     csrf: str | None = None
+    role: Role | None = None
+    paths: frozenset[str] = frozenset()
+    description: str | None = None
+    contact: str | None = None
+    look: SiteLook = field(default_factory=SiteLook)
+
+    @property
+    def contact_url(self) -> str | None:
+        is_page = self.contact is not None and self.contact.startswith("http")
+        return self.contact if self.contact is None or is_page else f"mailto:{self.contact}"
+
+    def served_with(self, routes: Iterable[Route]) -> SiteFacts:
+        return replace(self, paths=frozenset(route.path for route in routes))
+
+    @property
+    def main_links(self) -> tuple[MenuLink, ...]:
+        return self._offered(_MAIN_LINKS)
+
+    @property
+    def desk_links(self) -> tuple[MenuLink, ...]:
+        """Where people who are signed in work. What they may do there is judged there."""
+        return self._offered(_DESK_LINKS)
+
+    @property
+    def is_admin(self) -> bool:
+        return self._has_role(Role.ADMIN)
+
+    def may_visit(self, path: str) -> bool:
+        """Whether there is such a page for who is signed in."""
+        least = next((each.least for each in _DESK_LINKS if path.startswith(each.path)), None)
+        return path in self.paths and self._has_role(least)
+
+    def _offered(self, links: tuple[MenuLink, ...]) -> tuple[MenuLink, ...]:
+        return tuple(each for each in links if each.path in self.paths and self._has_role(each.least))
+
+    def _has_role(self, least: Role | None) -> bool:
+        return least is None or (self.role is not None and self.role >= least)
 
 
 _NO_FACTS = SiteFacts()
@@ -142,7 +223,8 @@ def _site(scope: Scope) -> SiteFacts:
     signed = None if sessions is None else sessions.current(scope)
     if signed is None:
         return facts
-    return replace(facts, person=signed.person.name, csrf=csrf_of(signed.text))
+    person = signed.person
+    return replace(facts, person=person.full_name, role=person.role, csrf=csrf_of(signed.text))
 
 
 def render_text(template: str, language: str, **context: Any) -> str:
@@ -184,10 +266,11 @@ def _environment(language: str) -> Environment:
     made.globals |= {"static": static_url, "page_languages": PAGE_LANGUAGES, "native_name": _native_name}
     made.filters |= {
         "date": lambda instant: _date(instant, language),
+        "moment": lambda instant: _moment(instant, language),
         "month": lambda instant: format_date(_datetime(instant), "MMMM y", locale=locale_of(language)),
         "number": lambda number: format_decimal(number, locale=locale_of(language)),
         "size": lambda size: _size(size, language),
-        "language_name": lambda tag: _language_name(tag, language),
+        "language_name": lambda tag: language_name(str(tag), language),
         "short": short,
     }
     return made
@@ -195,6 +278,11 @@ def _environment(language: str) -> Environment:
 
 def _date(instant: Instant, language: str) -> str:
     return str(format_date(_datetime(instant), "long", locale=locale_of(language)))
+
+
+def _moment(instant: Instant, language: str) -> str:
+    """A date with its time, in UTC: the reader's own zone is not known."""
+    return f"{format_datetime(_datetime(instant), 'medium', locale=locale_of(language))} UTC"
 
 
 def _datetime(instant: Instant) -> Any:
@@ -212,18 +300,8 @@ def _size(size: int, language: str) -> str:
     return f"{format_decimal(amount, pattern, locale=locale_of(language))} {_UNITS[unit]}"
 
 
-def _language_name(tag: object, language: str) -> str:
-    """`pt-BR` is Portuguese (Brazil), or português (Brasil); an unknown tag stays as it is."""
-    locale = locale_of(language)
-    name, _, country = str(tag).partition("-")
-    known = locale.languages.get(name)
-    if known is None:
-        return str(tag)
-    return f"{known} ({locale.territories.get(country, country)})" if country else str(known)
-
-
 def _native_name(tag: str) -> str:
     try:
-        return _language_name(tag, tag)
+        return language_name(tag, tag)
     except UnknownLocaleError:
         return tag

@@ -1,127 +1,156 @@
-"""The search: its page, its address, its filters, and the same as a feed."""
+"""The search: its page, and the same as a feed (RFC 4287); the home page, and which pages there are. Addresses and
+filters are in `ibi.web.pages.search_query`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Final
-from urllib.parse import urlencode
 
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ibi.errors import InvalidInput
-from ibi.model.search import Facet, FacetCounts, ListPlace, Order, SearchQuery
+from ibi.instant import Instant
+from ibi.model.item import Item, name_one_item
+from ibi.model.metadata import Text
+from ibi.model.search import Order, SearchQuery
+from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
+from ibi.vocabulary import State
 from ibi.web.pages import redirect
-from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom
-from ibi.web.pages.explain_page import parse_link
-from ibi.web.pages.item_words import KINDS, ItemListing
-from ibi.web.pages.language import message
-from ibi.web.pages.rendering import SITE, SiteFacts, render
+from ibi.web.pages.explain_page import ExplainPage, LinkResolver, parse_link
+from ibi.web.pages.reader import choose_language, message
+from ibi.web.pages.rendering import SITE, SiteFacts, render, static_file
+from ibi.web.pages.search_query import (
+    EXPORTS,
+    chosen_filters,
+    export_address,
+    feed_address,
+    mark_items,
+    offered_facets,
+    query_of,
+    search_address,
+    year_chart,
+)
+from ibi.web.pages.words import ItemListing, short, shown_title
 
-_MOST_FILTERS = 20
+# --- feeds ------------------------------------------------------------------------------------------------------------
 
+# Items as a feed (RFC 4287): the newest ones, or those of a search.
 
-def query_of(parameters: QueryParams) -> SearchQuery:
-    """Parse the query of an address: `q`, the facets by their names, `sort`, `page`, and `after`, where pages have no
-    numbers any more. Invalid values are ignored."""
-    text = parameters.get("q", "")
-    filters = tuple((facet, value) for facet in Facet for value in parameters.getlist(facet.value) if value.strip())
-    orders = {order.value: order for order in Order}
-    order = orders.get(parameters.get("sort", ""), usual_order(text.strip()))
-    number = parameters.get("page", "1")
-    page = int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1
-    after = _place(parameters.get("after"))
-    return SearchQuery(text=text, filters=filters[:_MOST_FILTERS], order=order, page=page, after=after)
+MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
-
-def _place(text: str | None) -> ListPlace | None:
-    try:
-        return None if text is None else ListPlace.parse(text)
-    except InvalidInput:
-        return None
+_LONGEST_SUMMARY: Final = 2_000
+_MOST: Final = 20
+"""Authors, contributors and subjects of an entry, each; the item's page has the rest."""
 
 
-def search_address(query: SearchQuery) -> str:
-    return _address("/search", query)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """Facts about a feed. Every URL is absolute; `own_url` is the feed's address and, without another, its permanent
+    id. `previous_url` and `next_url` are pages of the same list (RFC 5005 §3)."""
+
+    title: str
+    own_url: str
+    page_url: str
+    """The same list as a page."""
+    author: str
+    language: str | None = None
+    previous_url: str | None = None
+    next_url: str | None = None
+    id_url: str | None = None
+    is_archive: bool = False
+    """Whether it is a part of a feed that goes back to its beginning (RFC 5005 §4); then `archive_urls` lead on."""
+    archive_urls: tuple[tuple[str, str], ...] = ()
+    """Relation and address of other parts."""
 
 
-def feed_address(query: SearchQuery) -> str:
-    return _address("/search.atom", query)
+def atom(
+    feed: Feed,
+    items: Sequence[Item],
+    now: Instant,
+    persistent_url: Callable[[Item], str],
+    page_url: Callable[[Item], str],
+) -> bytes:
+    """Write the feed. `now` dates a feed without items; deleted items have no entry."""
+    shown = [item for item in items if item.state is not State.DELETED]
+    parts = (
+        _head(feed, max((item.updated for item in shown), default=now)),
+        *(_entry(item, persistent_url(item), page_url(item)) for item in shown),
+    )
+    lines = "".join(f"{line}\n" for part in parts for line in part)
+    language = "" if feed.language is None else f' xml:lang="{escape(feed.language)}"'
+    history = ' xmlns:fh="http://purl.org/syndication/history/1.0"' if feed.is_archive else ""
+    names = f'xmlns="http://www.w3.org/2005/Atom"{history}{language}'
+    beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<feed {names}>\n'
+    return f"{beginning}{lines}</feed>\n".encode()
 
 
-def _address(path: str, query: SearchQuery) -> str:
-    pairs = query_pairs(query)
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+def _head(feed: Feed, updated: Instant) -> Iterator[str]:
+    yield _element("title", feed.title)
+    yield _element("id", feed.id_url or feed.own_url)
+    yield _element("updated", str(updated))
+    yield _author(feed.author)
+    yield _link("self", feed.own_url, "application/atom+xml")
+    yield _link("alternate", feed.page_url, "text/html")
+    if feed.is_archive:
+        yield "<fh:archive/>"
+    for relation, url in (("previous", feed.previous_url), ("next", feed.next_url), *feed.archive_urls):
+        if url is not None:
+            yield _link(relation, url, "application/atom+xml")
 
 
-def query_pairs(query: SearchQuery) -> list[tuple[str, str]]:
-    """The parameters of a query's address that are not at their defaults."""
-    pairs = [("q", query.text)] if query.text else []
-    pairs += [(facet.value, value) for facet, value in query.filters]
-    pairs += [("sort", query.order.value)] if query.order is not usual_order(query.text) else []
-    pairs += [("after", str(query.after))] if query.after is not None else []
-    pairs += [("page", str(query.page))] if query.page > 1 else []
-    return pairs
+def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
+    metadata = item.metadata
+    yield f"<entry{_language(None if item.language is None else str(item.language))}>"
+    yield _element("title", shown_title(item))
+    yield _element("id", persistent_url)
+    yield _element("published", str(item.created))
+    yield _element("updated", str(item.updated))
+    # An entry without an author inherits the feed's (RFC 4287 §4.2.1).
+    yield from (_author(short(creator)) for creator in metadata.creator[:_MOST])
+    yield from (f"<contributor>{_element('name', short(one))}</contributor>" for one in metadata.contributor[:_MOST])
+    yield _link("alternate", page_url, "text/html")
+    yield _link("related", persistent_url, None)
+    yield from (f'<category term="{escape(_line(short(subject)))}"/>' for subject in metadata.subject[:_MOST])
+    yield from (_summary(text) for text in metadata.description[:1])
+    if metadata.licence is not None:
+        yield _element("rights", metadata.licence.url)
+    yield "</entry>"
 
 
-def usual_order(text: str) -> Order:
-    """The default order: relevance, or without words the newest first."""
-    return Order.RELEVANCE if text else Order.NEWEST
+def _summary(text: Text) -> str:
+    return _element("summary", short(text, _LONGEST_SUMMARY), None if text.language is None else str(text.language))
 
 
-FACETS: Final[Mapping[Facet, str]] = {
-    Facet.YEAR: message("Year"),
-    Facet.CREATOR: message("Creator"),
-    Facet.TYPE: message("Kind"),
-    Facet.LANGUAGE: message("Language"),
-    Facet.PREFIX: message("Named by"),
-}
-_KINDS: Final = {str(kind): words for kind, words in KINDS.items()}
+def _author(name: str) -> str:
+    return f"<author>{_element('name', name)}</author>"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One value of a facet: the address of the list with or without it, and how many items have it."""
-
-    value: str
-    url: str
-    words: str | None = None
-    """Its English name, if it is one of our own terms."""
-    is_language: bool = False
-    number: int | None = None
+def _link(relation: str, url: str, media_type: str | None) -> str:
+    kind = "" if media_type is None else f' type="{media_type}"'
+    return f'<link rel="{relation}"{kind} href="{escape(url)}"/>'
 
 
-def chosen_filters(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
-    """The name of each filter that is set, and the link to the list without it."""
-    for facet, value in query.filters:
-        rest = tuple(pair for pair in query.filters if pair != (facet, value))
-        yield FACETS[facet], _choice(replace(query, filters=rest, page=1, after=None), facet, value)
+def _element(name: str, text: str, language: str | None = None) -> str:
+    return f"<{name}{_language(language)}>{escape(_line(text), quote=False)}</{name}>"
 
 
-def offered_facets(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[str, tuple[Choice, ...]]]:
-    """The name of each facet, and the links to narrower lists."""
-    for facet, name in FACETS.items():
-        choices = tuple(
-            _choice(_narrow(query, facet, each.value), facet, each.value, each.number)
-            for each in counts.of(facet)
-            if (facet, each.value) not in query.filters
-        )
-        if choices:
-            yield name, choices
+def _language(language: str | None) -> str:
+    return "" if language is None else f' xml:lang="{escape(language)}"'
 
 
-def _narrow(query: SearchQuery, facet: Facet, value: str) -> SearchQuery:
-    return replace(query, filters=(*query.filters, (facet, value)), page=1, after=None)
+def _line(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())
 
 
-def _choice(changed: SearchQuery, facet: Facet, value: str, number: int | None = None) -> Choice:
-    words = _KINDS.get(value) if facet is Facet.TYPE else None
-    return Choice(value, search_address(changed), words, is_language=facet is Facet.LANGUAGE, number=number)
-
+# --- the search -------------------------------------------------------------------------------------------------------
 
 _ORDERS: Final[Mapping[Order, str]] = {
     Order.RELEVANCE: message("Best match"),
@@ -129,7 +158,7 @@ _ORDERS: Final[Mapping[Order, str]] = {
     Order.OLDEST: message("Oldest first"),
     Order.TITLE: message("By title"),
 }
-_SHOWN: Final = 8
+_SHOWN: Final = 6
 """Values of a facet that are shown at first; the others can be unfolded."""
 
 
@@ -143,6 +172,10 @@ class SearchPages:
         if direct is not None:
             return redirect(direct)
         found, counts = await self._searching.page(query)
+        is_lost = not found.items and query.text and query.page == 1
+        meant = await self._searching.suggest(query) if is_lost else None
+        in_text = await self._find_in_text(query)
+        marked = await asyncio.to_thread(mark_items, found.items, query.text)
         following = query.next_page(found, by_number=True)
         first = replace(query, page=1, after=None)
         return render(
@@ -152,8 +185,14 @@ class SearchPages:
             found=found,
             listed=ItemListing(self._site),
             chosen=tuple(chosen_filters(query)),
-            facets=tuple(offered_facets(query, counts)),
+            marked=marked,
+            in_text=in_text,
+            meant=meant,
+            meant_url=None if meant is None else search_address(replace(first, text=meant)),
+            facets=tuple(offered_facets(query, counts, found)),
+            years=year_chart(query, counts),
             shown=_SHOWN,
+            exports=[(name, export_address(first, ending)) for name, ending in EXPORTS],
             orders=tuple(_orders(query)),
             feed=feed_address(first),
             pages=None if found.is_more or query.after else max(1, -(-found.total // query.size)),
@@ -161,6 +200,12 @@ class SearchPages:
             previous=search_address(replace(query, page=query.page - 1)) if _has_previous(query) else None,
             following=None if following is None else search_address(following),
         )
+
+    async def _find_in_text(self, query: SearchQuery) -> tuple[TextMatch, ...]:
+        """On the first page alone."""
+        if self._site.texts is None or query.page > 1 or query.after is not None:
+            return ()
+        return await self._site.texts.find(query)
 
 
 def _has_previous(query: SearchQuery) -> bool:
@@ -221,3 +266,46 @@ class FeedPage:
             lambda item: site.urls.metadata(item, None, None),
         )
         return Response(body, 200, {"cache-control": "public, max-age=300"}, MEDIA_TYPE)
+
+
+# --- the home page, and all routes ------------------------------------------------------------------------------------
+
+RECENT: Final = 8
+"""Newest items that are shown."""
+
+
+class HomePage:
+    """The newest items; while there are none but the Archive's own, what to do first."""
+
+    def __init__(self, site: ArchiveSite, searching: Searching) -> None:
+        self._site, self._searching = site, searching
+
+    async def get(self, request: Request) -> Response:
+        newest = await self._searching.search(SearchQuery(order=Order.NEWEST, size=RECENT + 1))
+        own = self._site.profile.service  # by which resolvers find the Archive: no content
+        recent = [item for item in newest.items if not name_one_item(item.labels, own)][:RECENT]
+        return render(request.scope, "home.html", recent=recent, listed=ItemListing(self._site))
+
+
+def common_routes() -> list[Route]:
+    """Routes that every page needs, whichever services there are."""
+    return [
+        Route("/static/{name}", static_file),
+        Route("/language/{tag}", choose_language),
+    ]
+
+
+def page_routes(archive: ArchiveSite | None, resolver: LinkResolver | None = None, public_url: str = "") -> list[Route]:
+    """Routes of the pages: search needs an Archive, traces need a resolver.
+
+    `public_url` is that of the resolver; without one, links begin as those of the Archive do.
+    """
+    base = public_url or ("" if archive is None else archive.public_url)
+    routes = [*common_routes(), Route("/explain", ExplainPage(base, archive, resolver).get)]
+    if archive is not None and archive.search is not None:
+        routes += [
+            Route("/", HomePage(archive, archive.search).get),
+            Route("/search", SearchPages(archive, archive.search).get),
+            Route("/search.atom", FeedPage(archive, archive.search).get),
+        ]
+    return routes

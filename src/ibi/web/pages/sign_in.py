@@ -1,4 +1,5 @@
-"""`/sign-in`, `/sign-out`, `/account`: pages to sign in and out and to change a password."""
+"""`/sign-in` and what is below it, `/sign-out`: pages to sign in by a password or a link, to accept an invitation, to
+choose a password anew, and to sign out. `/account` is in `ibi.web.pages.people_account`."""
 
 from __future__ import annotations
 
@@ -10,71 +11,123 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.accounts.errors import BadSignIn, WeakPassword
-from ibi.accounts.sign_in import SHORTEST_PASSWORD, csrf_of
-from ibi.instant import Instant
-from ibi.model.account import Role
+from ibi.accounts.errors import (
+    BadInvitation,
+    BadSignIn,
+    CodeNeeded,
+    IdentityTaken,
+    InvalidPersonName,
+    PersonExists,
+    ProviderAway,
+    ProviderRefused,
+    UnknownIdentity,
+    WeakPassword,
+)
+from ibi.accounts.names import MOST_NAME, SHORTEST_PASSWORD
+from ibi.errors import IbiError
+from ibi.model.account import ROLE_SCOPE, Actor, person_account
 from ibi.model.visibility import IpNetwork
-from ibi.ports.errors import StorageError
-from ibi.services.accounts.sign_in import SignedIn, SignIn, TooManyGuesses
-from ibi.services.integrity.integrity import Integrity
+from ibi.services.accounts.provider_sign_in import CALLBACK, ProviderSignIn
+from ibi.services.accounts.recovery import AccountRecovery
+from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses
 from ibi.web.http.errors import answer_to
-from ibi.web.http.request import reader_address, truncate_address
-from ibi.web.pages.language import local_target
+from ibi.web.http.request import reader_address, truncate_address, values
+from ibi.web.pages.people_admin import ROLES, password_letter
+from ibi.web.pages.reader import PRIVATE, ForeignForm, Sessions, local_target, page_language, read_form, see_other
 from ibi.web.pages.rendering import render
-from ibi.web.pages.sessions import ForeignForm, Sessions, read_form
 
-_MOST_DAMAGED: Final = 100
-"""Damaged items that the page of an administrator names."""
-_PRIVATE: Final = {"cache-control": "no-store"}
+_REFUSED: Final = (BadSignIn, TooManyGuesses, ForeignForm, WeakPassword, InvalidPersonName, PersonExists)
+"""What a form is shown again with."""
+_NOT_BY_PROVIDER: Final = (BadSignIn, ProviderAway, ProviderRefused, UnknownIdentity, IdentityTaken)
+LINKING: Final = "link:"
+"""What an errand to the provider begins with that is to link an account there; the id of the session follows."""
+_BROWSERS: Final = (
+    *(("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome")),
+    *(("Chromium/", "Chromium"), ("Chrome/", "Chrome"), ("Safari/", "Safari"), ("curl/", "curl")),
+)
+_SYSTEMS: Final = (
+    *(("Android", "Android"), ("iPhone", "iOS"), ("iPad", "iOS"), ("Windows", "Windows"), ("Mac OS X", "macOS")),
+    *(("CrOS", "ChromeOS"), ("Linux", "Linux")),
+)
+
+
+def device_of(request: Request, proxies: tuple[IpNetwork, ...]) -> Device:
+    """From where a request comes, as it is logged, counted and shown: a whole address would be too much personal data,
+    and one client may have many."""
+    address = reader_address(request.scope, proxies)
+    network = "unknown" if address is None else truncate_address(str(address))
+    agent = " ".join(values(request.scope["headers"], b"user-agent"))[:1000]
+    found = (next((name for sign, name in table if sign in agent), "") for table in (_BROWSERS, _SYSTEMS))
+    return Device(network, ", ".join(filter(None, found)))
 
 
 class SignInPages:
-    """Pages of accounts. `proxies` are the networks that are trusted to name their client."""
+    """Pages to get in and out. `proxies` are the networks that are trusted to name their client."""
 
     def __init__(
         self,
         sign_in: SignIn,
         sessions: Sessions,
+        recovery: AccountRecovery | None = None,
         proxies: tuple[IpNetwork, ...] = (),
-        integrity: Integrity | None = None,
-        *,
-        has_claims: bool = False,
-        has_jobs: bool = False,
-        has_transfers: bool = False,
+        provider: ProviderSignIn | None = None,
     ) -> None:
-        """With `integrity`, the page of administrators shows whether the store is whole. `has_claims`: there is a page
-        of claims. If there are pages of jobs and of transfers, that of librarians leads there."""
-        self._has_claims, self._has_transfers = has_claims, has_transfers
-        self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
-        self._integrity, self._has_jobs = integrity, has_jobs
+        """With a `provider`, people can sign in by it too."""
+        self._sign_in, self._sessions, self._proxies, self._provider = sign_in, sessions, proxies, provider
+        self._recovery = recovery or AccountRecovery(sign_in)
+        self._admin = self._recovery.admin
 
     def routes(self) -> list[Route]:
+        both = ["GET", "POST"]
         return [
-            Route("/sign-in", self.sign_in, methods=["GET", "POST"]),
-            Route("/sign-in/{secret}", self.link, methods=["GET", "POST"]),
+            Route("/sign-in", self.sign_in, methods=both),
+            Route("/sign-in/forgotten", self.forgotten, methods=both),
+            Route("/sign-in/code", self.code, methods=["POST"]),
+            Route("/sign-in/invitation/{secret}", self.invitation, methods=both),
+            Route("/sign-in/password/{secret}", self.password, methods=both),
+            *([] if self._provider is None else self._provider_routes()),
+            Route("/sign-in/{secret}", self.link, methods=both),
             Route("/sign-out", self.leave, methods=["POST"]),
-            Route("/account", self.account, methods=["GET", "POST"]),
         ]
 
     async def sign_in(self, request: Request) -> Response:
         if request.method == "POST":
             return await self._enter(request)
         if self._sessions.current(request.scope) is not None:
-            return _see("/account")
+            return see_other("/account")
         return self._form(request, to=local_target(request.query_params.get("to", "/")))
 
     async def _enter(self, request: Request) -> Response:
         fields = await read_form(request.scope, request.receive)
-        name, to = fields.get("name", ""), local_target(fields.get("to", "/"))
+        name, to, device = fields.get("name", ""), local_target(fields.get("to", "/")), self._device(request)
         try:
             # Not checked against a session: a person who signs in may still be signed in from before.
             self._sessions.check_form(request.scope, fields, None)
             password, mark = fields.get("password", ""), self._sessions.mark(request.scope)
-            signed = await self._sign_in.with_password(name, password, self._network(request), mark=mark)
-        except (BadSignIn, TooManyGuesses, ForeignForm) as error:
+            signed = await self._sign_in.with_password(
+                name, password, device.network, mark=mark, browser=device.browser
+            )
+        except CodeNeeded as needed:
+            return self._code(request, needed.secret, to)
+        except _REFUSED as error:
             return self._form(request, to=to, name=name[:100], error=error)
         return await self._start_session(request, signed, to)
+
+    async def code(self, request: Request) -> Response:
+        """Take a code of the second factor, after the password was right."""
+        fields = await read_form(request.scope, request.receive)
+        secret, to = fields.get("secret", ""), local_target(fields.get("to", "/"))
+        try:
+            self._sessions.check_form(request.scope, fields, None)
+            signed = await self._sign_in.with_code(secret, fields.get("code", ""), self._device(request))
+        except _REFUSED as error:
+            return self._code(request, secret, to, error)
+        return await self._start_session(request, signed, to)
+
+    def _code(self, request: Request, secret: str, to: str, error: IbiError | None = None) -> Response:
+        status = HTTPStatus.OK if error is None else answer_to(error).status
+        shown = {"secret": secret[:100], "to": to, "problem": _problem(error)}
+        return render(request.scope, "sign_in_code.html", status=status, headers=PRIVATE, **shown)
 
     async def link(self, request: Request) -> Response:
         """A page that asks for confirmation. A link alone changes nothing: programs that scan mail follow links, and a
@@ -83,10 +136,12 @@ class SignInPages:
         try:
             if request.method != "POST":
                 person = await self._sign_in.of_link(secret)
-                return render(request.scope, "sign_in_link.html", headers=_PRIVATE, person=person, secret=secret)
+                return render(request.scope, "sign_in_link.html", headers=PRIVATE, person=person, secret=secret)
             self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), None)
-            signed = await self._sign_in.with_link(secret)
-        except (BadSignIn, ForeignForm) as error:
+            signed = await self._sign_in.with_link(secret, self._device(request))
+        except CodeNeeded as needed:
+            return self._code(request, needed.secret, "/")
+        except _REFUSED as error:
             return self._form(request, to="/", error=error)
         return await self._start_session(request, signed, "/")
 
@@ -95,90 +150,167 @@ class SignInPages:
         if signed is not None:
             self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
             await self._sign_in.sign_out(signed)
-        return self._sessions.end(_see("/"))
+        return self._sessions.end(see_other("/"))
 
-    async def account(self, request: Request) -> Response:
-        signed = self._sessions.current(request.scope)
-        if signed is None:
-            return _see("/sign-in?to=/account")
-        if request.method == "POST":
-            return await self._change(request, signed)
-        return self._account(request, signed, **await self._wholeness(signed))
+    # --- forgotten passwords ------------------------------------------------------------------------------------------
 
-    async def _wholeness(self, signed: SignedIn) -> dict[str, Any]:
-        """The state of the store, for administrators; empty if it is not known."""
-        if self._integrity is None or signed.person.role is not Role.ADMIN:
-            return {}
-        try:
-            summary = await asyncio.to_thread(self._integrity.summary)
-        except StorageError:
-            return {}
-        damaged = sorted(self._integrity.ledger.damaged_items().values(), key=lambda each: each.name)
-        newest = None if summary.newest is None else Instant(summary.newest)
-        return {"integrity": summary, "damaged": damaged[:_MOST_DAMAGED], "newest": newest}
-
-    async def _change(self, request: Request, signed: SignedIn) -> Response:
+    async def forgotten(self, request: Request) -> Response:
+        """Ask for a link to choose a new password. The answer does not tell whether there is such an account."""
+        if request.method != "POST":
+            return self._forgotten(request)
         fields = await read_form(request.scope, request.receive)
-        current, new = fields.get("current", ""), fields.get("new", "")
+        name, language = fields.get("name", "").strip()[:200], page_language(request.scope)
         try:
-            self._sessions.check_form(request.scope, fields, signed)
-            anew = await self._sign_in.change_password(signed, current, new)
-        except (BadSignIn, TooManyGuesses, WeakPassword, ForeignForm) as error:
-            return self._account(request, signed, error=error)
-        return self._sessions.begin(_see("/account?changed=1"), anew)
+            self._sessions.check_form(request.scope, fields, None)
+            self._recovery.ask_for_password(
+                name,
+                self._device(request),
+                self._address(request),
+                lambda mail, secret: password_letter(language, mail, secret, self._recovery.public_url),
+            )
+        except _REFUSED as error:
+            return self._forgotten(request, name=name, error=error)
+        return self._forgotten(request, is_asked=True)
+
+    def _forgotten(
+        self, request: Request, *, name: str = "", is_asked: bool = False, error: IbiError | None = None
+    ) -> Response:
+        return render(
+            request.scope,
+            "sign_in_forgotten.html",
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            name=name,
+            is_asked=is_asked,
+            sends_mail=self._recovery.sends_mail,
+            problem=_problem(error),
+        )
+
+    async def password(self, request: Request) -> Response:
+        """Choose a new password by a link. A link alone changes nothing."""
+        secret = request.path_params["secret"]
+        try:
+            person = await self._recovery.of_link(secret)
+        except BadSignIn as error:
+            return self._form(request, to="/", error=error)
+        if request.method != "POST":
+            return self._choose(request, secret, person=person)
+        fields = await read_form(request.scope, request.receive)
+        try:
+            self._sessions.check_form(request.scope, fields, None)
+            signed = await self._recovery.choose_password(
+                secret, fields.get("new", ""), self._device(request), self._address(request)
+            )
+        except CodeNeeded as needed:
+            return self._code(request, needed.secret, "/account?changed=1")
+        except BadSignIn as error:
+            return self._form(request, to="/", error=error)
+        except _REFUSED as error:
+            return self._choose(request, secret, person=person, error=error)
+        return await self._start_session(request, signed, "/account?changed=1")
+
+    def _choose(self, request: Request, secret: str, *, error: IbiError | None = None, **shown: Any) -> Response:
+        """The page on which a password is chosen: by a link, or with an invitation."""
+        return render(
+            request.scope,
+            "sign_in_choose.html",
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            secret=secret,
+            shortest=SHORTEST_PASSWORD,
+            most_name=MOST_NAME,
+            roles=ROLES,
+            problem=_problem(error),
+            **{"person": None, "invitation": None, "name": "", **shown},
+        )
+
+    # --- invitations --------------------------------------------------------------------------------------------------
+
+    async def invitation(self, request: Request) -> Response:
+        """Accept an invitation: choose a name and a password."""
+        secret = request.path_params["secret"]
+        try:
+            invitation = await asyncio.to_thread(self._admin.find_invitation, secret)
+        except BadInvitation as error:
+            return self._form(request, to="/", error=error)
+        if request.method != "POST":
+            return self._choose(request, secret, invitation=invitation, name=invitation.shown)
+        fields = await read_form(request.scope, request.receive)
+        name = " ".join(fields.get("name", "").split())
+        try:
+            self._sessions.check_form(request.scope, fields, None)
+            signed = await self._recovery.accept(
+                secret, name, fields.get("new", ""), self._device(request), self._address(request)
+            )
+        except BadInvitation as error:
+            return self._form(request, to="/", error=error)
+        except _REFUSED as error:
+            return self._choose(request, secret, invitation=invitation, name=name[:200], error=error)
+        return await self._start_session(request, signed, "/account?welcome=1")
+
+    # --- by a provider ------------------------------------------------------------------------------------------------
+
+    def _provider_routes(self) -> list[Route]:
+        return [Route("/sign-in/provider", self.go_to_provider), Route(CALLBACK, self.come_back)]
+
+    async def go_to_provider(self, request: Request) -> Response:
+        """Send the browser to the provider. A link, since browsers follow no form from here to another site."""
+        assert self._provider is not None
+        to = local_target(request.query_params.get("to", "/"))
+        try:
+            secret, url = await self._provider.begin()
+        except _NOT_BY_PROVIDER as error:
+            return self._form(request, to=to, error=error)
+        answer = Response(b"", HTTPStatus.SEE_OTHER, {"location": url, **PRIVATE})
+        return self._sessions.begin_errand(answer, secret, to)
+
+    async def come_back(self, request: Request) -> Response:
+        """The browser comes back from the provider: to sign in, or to link the account there with one here."""
+        assert self._provider is not None
+        secret, to = self._sessions.errand(request.scope)
+        pairs = request.query_params.multi_items()
+        answer = dict(pairs)
+        if len(answer) != len(pairs):
+            answer = {}  # of two parameters of one name neither counts
+        try:
+            if to.startswith(LINKING):
+                return await self._link(request, secret, to.removeprefix(LINKING), answer)
+            signed = await self._provider.sign_in(secret, answer, self._device(request), self._address(request))
+        except CodeNeeded as needed:
+            return self._sessions.end_errand(self._code(request, needed.secret, local_target(to)))
+        except _NOT_BY_PROVIDER as error:
+            return self._sessions.end_errand(self._form(request, to="/", error=error))
+        return self._sessions.end_errand(await self._start_session(request, signed, local_target(to)))
+
+    async def _link(self, request: Request, secret: str, session: str, answer: dict[str, str]) -> Response:
+        signed = self._sessions.current(request.scope)
+        if self._provider is None or signed is None or signed.session.id != session:
+            raise BadSignIn()
+        actor = Actor(person_account(signed.person.name), ROLE_SCOPE[signed.person.role], None, self._address(request))
+        await self._provider.link(secret, answer, signed, actor)
+        return self._sessions.end_errand(see_other("/account?done=linked"))
+
+    # ------------------------------------------------------------------------------------------------------------------
 
     async def _start_session(self, request: Request, signed: SignedIn, to: str) -> Response:
         before = self._sessions.current(request.scope)
         if before is not None:
             await self._sign_in.sign_out(before)
-        return self._sessions.begin(_see(to), signed)
+        return self._sessions.begin(see_other(to), signed)
 
-    def _form(
-        self,
-        request: Request,
-        *,
-        to: str,
-        name: str = "",
-        error: BadSignIn | TooManyGuesses | ForeignForm | None = None,
-    ) -> Response:
+    def _form(self, request: Request, *, to: str, name: str = "", error: IbiError | None = None) -> Response:
         status = HTTPStatus.OK if error is None else answer_to(error).status
-        return render(
-            request.scope, "sign_in.html", status=status, headers=_PRIVATE, to=to, name=name, problem=_problem(error)
-        )
+        shown: dict[str, Any] = {"to": to, "name": name, "problem": _problem(error)}
+        shown["provider"] = None if self._provider is None else self._provider.name
+        return render(request.scope, "sign_in.html", status=status, headers=PRIVATE, **shown)
 
-    def _account(
-        self,
-        request: Request,
-        signed: SignedIn,
-        error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None = None,
-        **shown: Any,
-    ) -> Response:
-        return render(
-            request.scope,
-            "account.html",
-            status=HTTPStatus.OK if error is None else answer_to(error).status,
-            headers=_PRIVATE,
-            person=signed.person,
-            csrf=csrf_of(signed.text),
-            problem=_problem(error),
-            shortest=SHORTEST_PASSWORD,
-            changed="changed" in request.query_params,
-            has_claims=self._has_claims,
-            has_jobs=self._has_jobs and signed.person.role >= Role.LIBRARIAN,
-            has_transfers=self._has_transfers and signed.person.role >= Role.LIBRARIAN,
-            **shown,
-        )
+    def _device(self, request: Request) -> Device:
+        return device_of(request, self._proxies)
 
-    def _network(self, request: Request) -> str:
-        """The reader's network, as it is logged and counted: a whole address would be too much personal data, and one
-        client may have many."""
+    def _address(self, request: Request) -> str:
         address = reader_address(request.scope, self._proxies)
-        return "unknown" if address is None else truncate_address(str(address))
+        return "unknown" if address is None else str(address)
 
 
-def _problem(error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None) -> str:
+def _problem(error: IbiError | None) -> str:
     return "" if error is None else error.code
-
-
-def _see(place: str) -> Response:
-    return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **_PRIVATE})

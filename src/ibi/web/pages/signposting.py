@@ -1,4 +1,5 @@
-"""Signposting: links for programs in the header of an item's page, to its type, citation, authors and files.
+"""What the page of an item tells programs: links in its header (Signposting) to its type, citation, authors and files;
+citations in the formats of programs, and tags for search engines.
 
 The relation types are those of signposting.org; all of them are in the registry of RFC 8288.
 """
@@ -6,14 +7,23 @@ The relation types are those of signposting.org; all of them are in the registry
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+import msgspec
+from markupsafe import Markup
+
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
+from ibi.archive.citation.head import highwire, json_ld, script_text
+from ibi.archive.citation.work import Day, Work, work_of
 from ibi.federation.notification import INBOX
+from ibi.instant import Instant
 from ibi.model.item import Item
-from ibi.model.metadata import ResourceType
+from ibi.model.metadata import Licence, ResourceType
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
+from ibi.web.http.content_security import PDF
+from ibi.web.pages.citation_styles import OWN_STYLES, Citation, cite
 
 LONGEST: Final = 2500
 """Characters of the header. Proxies accept 4 KiB of all headers together, and answer 502 to more: long names of files
@@ -91,3 +101,51 @@ def _links(site: ArchiveSite, item: Item) -> Iterator[str]:
 def _link(url: str, relation: str, media: str | None = None) -> str:
     safe = _NOT_IN_URI.sub(lambda sign: "".join(f"%{byte:02X}" for byte in sign[0].encode()), url)
     return f'<{safe}>; rel="{relation}"' + (f'; type="{media}"' if media else "")
+
+
+# --- citations --------------------------------------------------------------------------------------------------------
+
+# Citations of an item: the styles that a page shows, the formats for programs, and tags for search engines.
+
+_MOST: Final = 300
+"""Authors, contributors and keywords that a page uses, each: an item may have ten thousand, and its page must not be
+slow."""
+_MOST_WRITTEN: Final = 2_000
+"""The same in the formats for programs; the record has all of them."""
+
+WRITERS: Final[Mapping[str, Callable[[Work, Day], bytes]]] = {
+    "bibtex": lambda work, _: bibtex(work).encode(),
+    "ris": lambda work, day: ris(work, day).encode(),
+    "csl": lambda work, day: msgspec.json.encode([csl_json(work, day)]),
+}
+"""Writers of the formats of reference managers, by name."""
+
+
+def shown_work(item: Item, url: str) -> Work:
+    """The item as its citations on a page need it. `url` is the persistent one."""
+    return work_of(item, url, most=_MOST)
+
+
+def citations(work: Work, on: Instant) -> tuple[Citation, ...]:
+    """The citations in our own styles, which take no time. `on` is the date of access."""
+    return tuple(cite(work, style, "en", on) for style in OWN_STYLES)
+
+
+def write_citation(name: str, item: Item, url: str, on: Instant) -> bytes:
+    """The item in one of `WRITERS`."""
+    return WRITERS[name](work_of(item, url, most=_MOST_WRITTEN), Day.of(on))
+
+
+def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str], ...]:
+    """Tags for scholarly search engines; the address of the text only if it is open to all readers."""
+    file = None if item.target is None else item.file(item.target)
+    is_open = item.state is not State.DELETED and item.visibility.is_open_to((), site.now)
+    is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == PDF
+    pdf_url = site.urls.file(item, file.path) if file is not None and is_pdf and is_open else None
+    return highwire(work, pdf_url=pdf_url)
+
+
+def structured_data(work: Work, licence: Licence | None) -> Markup:
+    """The item as schema.org data, safe inside a `<script>`."""
+    text = script_text(json_ld(work, licence))
+    return Markup(text)  # noqa: S704 - nothing in it can end the element

@@ -10,16 +10,15 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ibi.archive.version_changes import VersionChanges
 from ibi.messages.query import decode_query
 from ibi.messages.values import IpAddress
 from ibi.model.item import Item
-from ibi.services.items.versions import ItemVersion
+from ibi.services.items.versions import ItemVersion, VersionChanges
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import raw_query, reader_address
-from ibi.web.pages.item_words import ELEMENTS, shown_title
-from ibi.web.pages.language import message
+from ibi.web.pages.reader import message
 from ibi.web.pages.rendering import render
+from ibi.web.pages.words import ELEMENTS, shown_title
 
 VERSIONS: Final = "/versions"
 VERSION: Final = "ibiversion"
@@ -48,6 +47,9 @@ FIELDS: Final = {
     "metadata.description": message("Summary"),
     "metadata.licence": message("Licence"),
     "metadata.resource_type": message("Type"),
+    "metadata.related_identifiers": message("Related works"),
+    "metadata.funding": message("Funding"),
+    "metadata.places": message("Places"),
 }
 """What the parts of a record are called on the page; other elements have the names that they have in a description."""
 

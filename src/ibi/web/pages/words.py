@@ -1,4 +1,4 @@
-"""Errors, faults of labels, requests and traces in words for readers, in their language.
+"""Words for readers, in their language: errors, faults of labels, requests, traces, and items.
 
 A test compares them with the reasons in the code; a reason that is not here is shown in English.
 """
@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final, assert_never
+from typing import Final, NamedTuple, assert_never
 
+from ibi.archive.counting import issue_date
+from ibi.instant import Instant
 from ibi.languages import LanguageTag
+from ibi.model.item import Item
+from ibi.model.metadata import ResourceType
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.resolver.answers import Reason
@@ -29,7 +33,10 @@ from ibi.resolver.outcome import (
     UnprovenClaims,
 )
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict
-from ibi.web.pages.language import message
+from ibi.safe_text import shorten
+from ibi.services.sites import ArchiveSite
+from ibi.vocabulary import State
+from ibi.web.pages.reader import message
 
 _TITLES: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: message("That cannot be read"),
@@ -320,3 +327,108 @@ def outcome_words(outcome: Outcome) -> str:
         case UnprovenClaims():
             return message("a claim that nothing proves")
     assert_never(outcome)
+
+
+# --- items ------------------------------------------------------------------------------------------------------------
+
+# Items in words: types, states, titles and short texts, for pages, lists and feeds.
+
+ELEMENTS: Final[Mapping[str, str]] = {
+    "contributor": message("Contributors"),
+    "publisher": message("Publisher"),
+    "date": message("Date"),
+    "subject": message("Subjects"),
+    "coverage": message("Coverage"),
+    "language": message("Language of the text"),
+    "type": message("Type"),
+    "format": message("Format"),
+    "source": message("Source"),
+    "relation": message("Related to"),
+    "rights": message("Rights"),
+    "identifier": message("Other identifiers"),
+}
+"""Elements in the order of a page. Titles, creators and descriptions have places of their own there."""
+
+KINDS: Final[Mapping[ResourceType, str]] = {
+    ResourceType.COLLECTION: message("Collection"),
+    ResourceType.DATASET: message("Dataset"),
+    ResourceType.EVENT: message("Event"),
+    ResourceType.IMAGE: message("Image"),
+    ResourceType.INTERACTIVE_RESOURCE: message("Interactive resource"),
+    ResourceType.MOVING_IMAGE: message("Moving image"),
+    ResourceType.PHYSICAL_OBJECT: message("Physical object"),
+    ResourceType.SERVICE: message("Service"),
+    ResourceType.SOFTWARE: message("Software"),
+    ResourceType.SOUND: message("Sound"),
+    ResourceType.STILL_IMAGE: message("Still image"),
+    ResourceType.TEXT: message("Text"),
+}
+
+STATES: Final[Mapping[State, str]] = {
+    State.ORIGINAL: message("Original"),
+    State.COPY: message("Copy"),
+    State.DELETED: message("Deleted"),
+}
+
+STATE_MEANINGS: Final[Mapping[State, str]] = {
+    State.ORIGINAL: message("This Archive keeps the Original and answers for it."),
+    State.COPY: message("The Original is kept by another Archive; this is a copy of it."),
+    State.DELETED: message("The Original was kept here and has been deleted."),
+}
+
+
+LONGEST: Final = 300
+"""Characters of a title, a name or a subject in a list."""
+_MOST_TITLES: Final = 100
+_FIRST_YEAR: Final = 1970
+"""Dates before it are shown in digits."""
+
+
+def short(text: object, longest: int = LONGEST) -> str:
+    """The text, or its beginning."""
+    return shorten(str(text), longest)
+
+
+def shown_title(item: Item, longest: int = LONGEST) -> str:
+    """The first title in the item's own language, or else the first, or else its name."""
+    titles = item.metadata.title[:_MOST_TITLES]
+    own = (text for text in titles if item.language is not None and text.language == item.language)
+    return short(next(own, titles[0] if titles else item.rep), longest)
+
+
+class WorkDate(NamedTuple):
+    """When a work was published, as exactly as it is known."""
+
+    iso: str
+    instant: Instant | None
+    """A moment of the month or the day, if more than the year is known."""
+    has_day: bool
+
+
+def work_date(item: Item) -> WorkDate | None:
+    """None if its description tells none."""
+    issued = issue_date(item.metadata)
+    if issued is None:
+        return None
+    iso = "-".join(f"{part:0{width}}" for part, width in zip(issued, (4, 2, 2), strict=True) if part is not None)
+    if issued.month is None or issued.year < _FIRST_YEAR:
+        return WorkDate(iso, None, has_day=False)
+    noon = Instant.parse(f"{issued.year:04}-{issued.month:02}-{issued.day or 1:02}T12:00:00Z")
+    return WorkDate(iso, noon, has_day=issued.day is not None)
+
+
+class ItemListing:
+    """Used for one page. Words are English, to be translated where they are shown."""
+
+    kinds = KINDS
+    title = staticmethod(shown_title)
+    issued = staticmethod(work_date)
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self.urls, self._now = site.urls, site.now
+
+    def access(self, item: Item) -> str | None:
+        """Why access to its content is restricted; None if it is open to all readers."""
+        if item.visibility.is_embargoed(self._now):
+            return message("Embargo")
+        return message("Restricted access") if item.visibility.networks else None

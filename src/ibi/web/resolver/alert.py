@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -12,9 +12,10 @@ from babel.support import NullTranslations
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.messages.label_forms import LabelForms
-from ibi.persistent_url import PunctuatedLabel
+from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.relation import LastEdition, Metadata, Relation, Translation
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Silence, UnprovenClaim
+from ibi.resolver.outcome import Deleted, Silence, UnprovenClaim
 from ibi.web.pages.words import title_of
 
 _COMPLETE: Final = Silence()
@@ -76,6 +77,32 @@ def archive_records(archives: Iterable[ArchiveRef]) -> list[dict[str, object]]:
     return [archive_record(archive) for archive in archives]
 
 
+def advise_world_resolver(url: PersistentUrl, base: str, gettext: Callable[[str], str]) -> tuple[Advice, ...]:
+    """The way to Archives that the resolver at `base` does not know."""
+    world = url.at_world_resolver(base)
+    words = gettext("Ask the resolver that the standard names, which knows other Archives:")
+    return () if world is None else (Advice(words, world, world),)
+
+
+def advise_tombstone(outcome: Deleted, gettext: Callable[[str], str]) -> Advice:
+    """Where the Archive that kept the item says what it was; an Archive leads the link of a deleted item there."""
+    by = outcome.by
+    if by is None:
+        return Advice(gettext("Ask the Archive that kept it: it may know what took its place."))
+    words = gettext("See what it was, why it was deleted and what took its place, at the Archive that kept it:")
+    url = f"{by.protocol.scheme}://{by.address}/{outcome.label.spelling}"
+    return Advice(words, url, url)
+
+
+def alert_about_end(label: str, successor: str, gettext: Callable[[str], str]) -> Alert:
+    """The alert about an Archive that ended, with the one that the administrator of the resolver named in its place
+    (E91)."""
+    said = gettext("{label} was the service of an Archive that is not there any more.").format(label=label)
+    link = Advice(gettext("The Archive in its place:"), f"/{successor}", successor)
+    facts: dict[str, object] = {"at": label, "successor": successor}
+    return Alert("archive-ended", HTTPStatus.GONE, gettext("This Archive has ended"), said, facts, (link,))
+
+
 _LONGEST_SHOWN: Final = 500
 """Characters shown of a link that cannot be read."""
 
@@ -112,3 +139,13 @@ def claim_record(claim: UnprovenClaim) -> dict[str, object]:
         "state": None if claim.state is None else claim.state.value,
         "item": None if claim.item is None else claim.item.spelling,
     }
+
+
+def is_of_metadata(relation: Relation) -> bool:
+    """Whether the text wanted in a language is the metadata rather than the item."""
+    kinds = [type(step) for step in relation.steps]
+    return Metadata in kinds[: kinds.index(Translation)] if Translation in kinds else False
+
+
+def without_steps(relation: Relation, kind: type[LastEdition]) -> Relation:
+    return Relation(tuple(step for step in relation.steps if not isinstance(step, kind)))

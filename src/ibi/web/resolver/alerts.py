@@ -29,7 +29,20 @@ from ibi.resolver.outcome import (
     UnprovenClaims,
     Unsettled,
 )
-from ibi.web.resolver.alert import Advice, Alert, Group, archive_record, archive_records, claim_record, forms_record
+from ibi.web.resolver.alert import (
+    Advice,
+    Alert,
+    Group,
+    advise_tombstone,
+    advise_world_resolver,
+    alert_about_end,
+    archive_record,
+    archive_records,
+    claim_record,
+    forms_record,
+    is_of_metadata,
+    without_steps,
+)
 
 RETRY_AFTER: Final = 30
 """Seconds after which an unreachable Archive may be back."""
@@ -39,10 +52,10 @@ _OAI_DC: Final = Metadata("oai_dc")
 """The one format that the standard itself names (R Table 8.1)."""
 
 
-def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -> Alert:
-    """The alert about an outcome. `url` is what was asked for. A `Redirect` has one only if its URL has to be confirmed
-    (E31)."""
-    made = _Alerts(url, words).about(outcome)
+def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations, base: str = "") -> Alert:
+    """The alert about an outcome. `url` is what was asked for, `base` the address of this resolver. A `Redirect` has
+    one only if its URL has to be confirmed (E31)."""
+    made = _Alerts(url, words, base).about(outcome)
     facts: dict[str, object] = {"label": url.label.spelling, "relation": url.relation.modifier, **made.facts}
     silence, advice, groups = made.silence, made.advice, made.groups
     if silence.asked:
@@ -57,8 +70,8 @@ def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -
 class _Alerts:
     """Alerts about one persistent URL, in one language."""
 
-    def __init__(self, url: PersistentUrl, words: NullTranslations) -> None:
-        self._url, self._gettext, self._ngettext = url, words.gettext, words.ngettext
+    def __init__(self, url: PersistentUrl, words: NullTranslations, base: str) -> None:
+        self._url, self._gettext, self._ngettext, self._base = url, words.gettext, words.ngettext, base
         self._label = url.label.spelling
 
     def about(self, outcome: Outcome) -> Alert:
@@ -103,6 +116,7 @@ class _Alerts:
             (
                 *(Advice(_("Did you mean this one?"), f"/{text}", text) for text in suggested),
                 Advice(_("Compare the identifier with where you have it from: a character may be missing.")),
+                *advise_world_resolver(self._url, self._base, _),
             ),
             silence=silence,
         )
@@ -116,21 +130,22 @@ class _Alerts:
         )
         facts: dict[str, object] = {
             "at": label,
-            "deleted_by": archive_record(outcome.by),
+            "deleted_by": None if outcome.by is None else archive_record(outcome.by),
             "deleted_at": None if when is None else str(when),
             "copies": archive_records(outcome.copies),
         }
-        advice = [Advice(_("Ask the Archive that kept it: it may know what took its place."))]
+        advice = [advise_tombstone(outcome, _)]
+        kept_by = () if outcome.by is None else (Group(_("The Archive that kept it"), (outcome.by,), label),)
         if outcome.copies:
             advice.insert(0, Advice(_("Other Archives still have a copy, which you may ask for.")))
         return Alert(
             "item-deleted",
             HTTPStatus.GONE,
             _("This item was deleted"),
-            said.format(label=label, archive=outcome.by.address, date=str(when)[:10]),
+            said.format(label=label, archive=outcome.told_by, date=str(when)[:10]),
             facts,
             (*self._nearer(outcome.label), *advice),
-            (*self._copies(outcome.copies, label), Group(_("The Archive that kept it"), (outcome.by,), label)),
+            (*self._copies(outcome.copies, label), *kept_by),
             outcome.silence,
         )
 
@@ -143,13 +158,15 @@ class _Alerts:
             _("The editions lead in a circle"),
             _("Each edition names a later one, and the way never ends: {path}.").format(path=" → ".join(path)),
             {"path": path},
-            (self._link(_("Take this edition instead:"), relation=_without(self._url.relation, LastEdition)),),
+            (self._link(_("Take this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),),
         )
 
     def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
         # The Archive of this server always answers, and does not count here.
         _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
         label = outcome.label.spelling
+        if outcome.successor is not None:
+            return alert_about_end(label, outcome.successor.spelling, _)
         if outcome.away is not None:
             said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
             said = said.format(archive=outcome.away.labels[0].spelling, label=label)
@@ -166,17 +183,13 @@ class _Alerts:
                 "{number} Archive was asked, and gave no answer.",
                 "{number} Archives were asked, and gave no answer.",
                 asked,
-            )
-            said = said.format(number=asked)
+            ).format(number=asked)
         status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
         home = None if outcome.home is None else archive_record(outcome.home)
         advice = self._nearer(outcome.label)
         if outcome.away is not None:
             home = {"address": None, "ibi": forms_record(outcome.away)}
-            advice = (
-                *advice,
-                Advice(_("Try again later: it may be switched on again.")),
-            )
+            advice = (*advice, Advice(_("Try again later: it may be switched on again.")))
         elif not asked:
             advice = (Advice(_("Tell the administrator of this resolver: no Archive is switched on.")),)
         is_one = outcome.home is not None or outcome.away is not None
@@ -219,7 +232,7 @@ class _Alerts:
                 return "no-such-file", _("There is no such file"), said, (listed,)
             case Missing.TRANSLATION:
                 there = tuple(self._in_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
-                if _is_of_metadata(outcome.relation):
+                if is_of_metadata(outcome.relation):
                     said = _("The metadata of {label} is not there in the language asked for.").format(label=label)
                     plain = self._link(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
                     return "no-such-translation", _("There is no such translation"), said, there or (plain,)
@@ -274,7 +287,9 @@ class _Alerts:
             return ()
         _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
         if editions:
-            return (self._link(_("Take this edition instead:"), relation=_without(self._url.relation, LastEdition)),)
+            return (
+                self._link(_("Take this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),
+            )
         return (self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None),)
 
     # --- Originals and Copies ---
@@ -432,13 +447,3 @@ class _Alerts:
         there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
         target = there.text("", keep_spelling=True)
         return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
-
-
-def _is_of_metadata(relation: Relation) -> bool:
-    """Whether the text wanted in a language is the metadata rather than the item."""
-    kinds = [type(step) for step in relation.steps]
-    return Metadata in kinds[: kinds.index(Translation)] if Translation in kinds else False
-
-
-def _without(relation: Relation, kind: type[LastEdition]) -> Relation:
-    return Relation(tuple(step for step in relation.steps if not isinstance(step, kind)))

@@ -13,28 +13,37 @@ from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError, InvalidPersistentUrl
-from ibi.language_range import Preference, preferences
+from ibi.languages import Preference, preferences
 from ibi.lru_cache import LruCache
 from ibi.messages.query import decode_query
 from ibi.messages.service import resolver_service
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
-from ibi.resolver.outcome import Redirect
+from ibi.resolver.outcome import Deleted, Redirect
 from ibi.services.limits import LimitExceeded
-from ibi.services.resolving.resolved import Resolved, Unfinished
-from ibi.services.sites import ResolverSite
+from ibi.services.resolving.resolution_runner import Resolved, Unfinished
+from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.web.fast.fast_path import FastAnswer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
-from ibi.web.http.preconditions import is_wanted_anew
-from ibi.web.http.request import choose, client_addresses, percent_decode, raw_path, raw_query, raw_target, values
+from ibi.web.http.request import (
+    choose,
+    client_addresses,
+    is_wanted_anew,
+    percent_decode,
+    raw_path,
+    raw_query,
+    raw_target,
+    values,
+)
 from ibi.web.http.request_errors import MethodNotAllowed, NotAcceptable, PathNotFound
 from ibi.web.http.request_middleware import REQUEST
 from ibi.web.pages import refusal, wants_page
-from ibi.web.pages.language import page_language, translations
+from ibi.web.pages.item_page import tombstone_page
+from ibi.web.pages.reader import page_language, translations
 from ibi.web.pages.rendering import render
 from ibi.web.resolver.alert import Alert, alert_about_fault, alert_about_punctuation
 from ibi.web.resolver.alerts import alert_about
 from ibi.web.resolver.records import resolved_record, trace_record
-from ibi.web.resolver.resolver_pages import trace_page
+from ibi.web.resolver.resolver_pages import PAGE, trace_page
 
 JSON: Final = "application/json"
 
@@ -95,8 +104,6 @@ def _wants_json(scope: Scope) -> bool:
         return False
 
 
-PAGE: Final = "/resolver"
-"""The resolver's page."""
 _OWN_PATH: Final = f"/{resolver_service().spelling}".upper().encode("ascii")
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
@@ -132,8 +139,9 @@ class PersistentUrlApp:
     """Resolves persistent URLs, as an ASGI application. A redirect, which nearly every answer is, is written straight
     to the connection."""
 
-    def __init__(self, site: ResolverSite, log: FilteringBoundLogger) -> None:
-        self._site, self._log = site, log
+    def __init__(self, site: ResolverSite, log: FilteringBoundLogger, archive: ArchiveSite | None = None) -> None:
+        """`archive` is that of the same server: it has the tombstones of the items that it deleted."""
+        self._site, self._log, self._archive = site, log, archive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -200,11 +208,28 @@ class PersistentUrlApp:
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
         redirect = _redirect(wanted, resolved)
         if redirect is None:
-            return self._information(wanted.url, wanted.view, resolved, scope)
+            return await self._tombstone(wanted, resolved, scope) or self._information(
+                wanted.url, wanted.view, resolved, scope
+            )
         location, caching = redirect.url.encode("ascii"), _cache_control(resolved.max_age)
         await _respond(send, 302, _redirect_headers(location, caching, by_language=wanted.by_language))
         self._thank(redirect, scope)
         return None
+
+    async def _tombstone(self, wanted: _Wanted, resolved: Resolved, scope: Scope) -> Response | None:
+        """The tombstone of an item that the Archive of this server deleted, for a browser. The alert stays for
+        programs, and where the link led on to another item than it names."""
+        outcome, archive = resolved.outcome, self._archive
+        if archive is None or wanted.view is not View.REDIRECT or not isinstance(outcome, Deleted):
+            return None
+        item = await archive.find(outcome.label) if wants_page(scope["headers"]) else None
+        if item is None or item.tombstone is None or wanted.url.label not in (*item.labels.labels, outcome.label):
+            return None
+        copies = tuple(
+            (f"{each.protocol.scheme}://{each.address}/{outcome.label.spelling}", each.address)
+            for each in outcome.copies
+        )
+        return await tombstone_page(archive, item, scope, copies, _alert_headers(resolved.max_age))
 
     def _begin(self, scope: Scope) -> _Wanted:
         url, view, site = _parse_target(scope), view_of(scope), self._site
@@ -234,7 +259,7 @@ class PersistentUrlApp:
         if view is View.INFO and isinstance(outcome, Redirect) and not resolved.to_confirm:
             vary = "Accept, Accept-Language" if _hangs_on_language(url) else "Accept"
             return _json(resolved_record(url, outcome, resolved, base), {"vary": vary})
-        alert = alert_about(outcome, url, _words(scope))
+        alert = alert_about(outcome, url, _words(scope), self._site.public_url)
         return _alert_answer(alert, scope, resolved.max_age, url, as_json=view is View.INFO)
 
 
@@ -325,15 +350,19 @@ def _json(record: object, headers: dict[str, str]) -> Response:
     return Response(msgspec.json.encode(record), 200, {"cache-control": "no-store", **headers}, JSON)
 
 
+def _alert_headers(max_age: int) -> dict[str, str]:
+    return {
+        "cache-control": f"private, max-age={max_age}" if max_age > 0 else "no-store",
+        "vary": "Accept, Accept-Language",
+    }
+
+
 def _alert_answer(
     alert: Alert, scope: Scope, max_age: int = 0, url: PersistentUrl | None = None, *, as_json: bool = False
 ) -> Response:
     """An alert as page or JSON. It may be cached for a moment if all Archives answered, never if one was silent (E24).
     `url` is what was asked."""
-    headers = {
-        "cache-control": f"private, max-age={max_age}" if max_age > 0 else "no-store",
-        "vary": "Accept, Accept-Language",
-    }
+    headers = _alert_headers(max_age)
     if alert.retry_after is not None:
         headers["retry-after"] = str(alert.retry_after)
     if not as_json and wants_page(scope["headers"]):

@@ -10,8 +10,8 @@ from ibi.resolver.language import Wanted, languages_offered
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Report, Verdict
 from ibi.safe_text import shorten
-from ibi.services.resolving.resolved import Resolved
-from ibi.web.pages.language import translations
+from ibi.services.resolving.resolution_runner import Resolved
+from ibi.web.pages.reader import translations
 from ibi.web.resolver.alert import archive_record, forms_record
 from ibi.web.resolver.alerts import alert_about
 

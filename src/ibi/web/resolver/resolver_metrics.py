@@ -13,9 +13,9 @@ from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.resolution_runner import Resolved
 from ibi.vocabulary import State
-from ibi.web.http.polled_figures import PolledFigures
+from ibi.web.http.polled_metrics import PolledFigures
 from ibi.web.http.request_middleware import CounterTally, HistogramTally
 
 MOST_ARCHIVES: Final = 500

@@ -1,9 +1,10 @@
-"""Pages of the resolver: the trace of a resolution, and false claims."""
+"""Pages of the resolver: the trace of a resolution, false claims, disputes, and its register."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from babel.support import NullTranslations
@@ -12,20 +13,37 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from ibi.errors import InvalidInput
 from ibi.instant import Instant
-from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.model.registration import ClaimKind, FalseClaim, Registration, Settlement
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.registry import Beliefs
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Report, Verdict
+from ibi.services.membership.registration_admin import RegistrationAdmin, public_facts
 from ibi.services.promptness import ask
-from ibi.services.resolving.belief_report import claim_facts
-from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.belief_report import BeliefReason, BeliefReport, claim_facts
+from ibi.services.resolving.disputes import Disputes
+from ibi.services.resolving.resolution_runner import Resolved
+from ibi.services.resolving.standby import RegisterPublication
+from ibi.web.http.preconditions import is_tag_known
+from ibi.web.http.request_errors import InvalidMember, MemberMissing
 from ibi.web.pages.drawings import trace_figure
-from ibi.web.pages.language import message, page_language, translations
+from ibi.web.pages.reader import message, page_language, translations
 from ibi.web.pages.rendering import render
-from ibi.web.pages.words import FAILURES, OUTRANKINGS, RULES, STAND_INS, TRACE_REASONS, outcome_words, verdict_words
+from ibi.web.pages.words import (
+    FAILURES,
+    FAILURES_BY_CODE,
+    OUTRANKINGS,
+    RULES,
+    STAND_INS,
+    TRACE_REASONS,
+    outcome_words,
+    verdict_words,
+)
 
+PAGE: Final = "/resolver"
+"""The resolver's page."""
 SHOWN: Final = 200
 """Claims on the page and in the list, those seen last first."""
 _HEADERS: Final = {"cache-control": "no-store"}
@@ -88,3 +106,129 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
         STAND_INS[report.stands_in] if report.stands_in is not None else None,
     ]
     return ": ".join(words.gettext(each) for each in (verdict_words(report), *reasons) if each is not None)
+
+
+# --- disputes ---------------------------------------------------------------------------------------------------------
+
+_SETTLED: Final = {
+    None: message("open: the known holder stays"),
+    Settlement.ADMINISTRATOR: message("settled by the administrator"),
+    Settlement.TRANSFER: message("settled: the Original was given to it"),
+    Settlement.PROOF: message("settled: signed releases say that another has it"),
+}
+
+
+class DisputePages:
+    def __init__(self, disputes: Disputes) -> None:
+        self._disputes = disputes
+
+    def routes(self) -> list[Route]:
+        return [Route("/disputes", self.page)]
+
+    async def page(self, request: Request) -> Response:
+        disputes = await ask(self._disputes, self._disputes.all)
+        return render(
+            request.scope,
+            "disputes.html",
+            headers={"cache-control": "no-store"},
+            disputes=disputes,
+            is_open=any(each.settled_by is None for each in disputes),
+            kinds=KINDS,
+            settled=_SETTLED,
+            instant=Instant,
+        )
+
+
+# --- the register -----------------------------------------------------------------------------------------------------
+
+# The resolver's page: which Archives it asks, why one was not reached, and who is believed about a label.
+
+ARCHIVES_SHOWN: Final = 500
+"""Archives on the page."""
+LONGEST: Final = 1000
+"""Characters of a label or prefix that is asked about."""
+
+_REASONS: Final = {
+    BeliefReason.HOME: message("It is the home of this label: the Archive registered for its prefix."),
+    BeliefReason.SUCCESSOR: message("The home of this label says that it gave the Original to this Archive."),
+    BeliefReason.HOLDER: message("This label has no home, and this Archive held the Original when last asked."),
+    BeliefReason.RULING: message("The administrator of the resolver said so when two Archives claimed the Original."),
+    BeliefReason.NONE: message("This label has no home here, and it is not known who holds the Original."),
+}
+
+
+class RegisterPages:
+    def __init__(self, admin: RegistrationAdmin, report: BeliefReport, disputes: Disputes | None = None) -> None:
+        self._admin, self._report, self._disputes = admin, report, disputes
+
+    def routes(self) -> list[Route]:
+        return [Route(PAGE, self.page), Route("/api/beliefs", self.beliefs)]
+
+    async def page(self, request: Request) -> Response:
+        own = self._report.own_facts()
+        archives = [] if own is None else [own]
+        archives += (_shown_facts(each) for each in await asyncio.to_thread(self._admin.all))
+        about, found, fault = request.query_params.get("about", "")[:LONGEST], None, None
+        if about.strip():
+            try:
+                found = await self._about(about)
+            except InvalidInput as error:
+                fault = str(error)
+        return render(
+            request.scope,
+            "resolver.html",
+            headers=_HEADERS,
+            archives=archives[:ARCHIVES_SHOWN],
+            more=max(0, len(archives) - ARCHIVES_SHOWN),
+            is_disputed=await self._is_disputed(),
+            about=about,
+            found=found,
+            fault=fault,
+            reasons={reason.value: words for reason, words in _REASONS.items()},
+            failures=FAILURES_BY_CODE,
+            kinds={kind.value: words for kind, words in KINDS.items()},
+            moment=Instant.parse,
+        )
+
+    async def _is_disputed(self) -> bool:
+        disputes = self._disputes
+        return disputes is not None and await ask(disputes, lambda: disputes.are_open)
+
+    async def beliefs(self, request: Request) -> Response:
+        about = request.query_params.get("about", "")
+        if not about.strip():
+            raise MemberMissing(field="about")
+        if len(about) > LONGEST:
+            raise InvalidMember(field="about", reason=f"it has at most {LONGEST} characters")
+        return Response(msgspec.json.encode(await self._about(about)), 200, _HEADERS, "application/json")
+
+    async def _about(self, text: str) -> dict[str, Any]:
+        return await ask(self._report, lambda: self._report.about(text))
+
+
+def _shown_facts(registration: Registration) -> dict[str, Any]:
+    """With all prefixes of which it is the home, also those of its own label."""
+    return {**public_facts(registration), "prefixes": sorted(registration.home_prefixes)}
+
+
+# --- the signed register ----------------------------------------------------------------------------------------------
+
+# `/api/register`: the register of the resolver as a signed statement, for Archives that resolve without it (E94).
+
+PATH: Final = "/api/register"
+MEDIA_TYPE: Final = "application/jose"
+
+
+class RegisterStatementPage:
+    def __init__(self, publication: RegisterPublication) -> None:
+        self._publication = publication
+
+    def routes(self) -> list[Route]:
+        return [Route(PATH, self.get)]
+
+    async def get(self, request: Request) -> Response:
+        text, etag = await asyncio.to_thread(self._publication.current)
+        headers = {"etag": etag, "cache-control": "no-cache"}
+        if is_tag_known(request.headers.raw, etag):
+            return Response(None, 304, headers)
+        return Response(text, 200, headers, MEDIA_TYPE)

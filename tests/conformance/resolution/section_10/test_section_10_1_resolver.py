@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.label import parse
-from ibi.language_range import preferences
+from ibi.languages import preferences
 from ibi.messages import LabelForms, ip_addresses, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl

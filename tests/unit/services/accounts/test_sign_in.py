@@ -11,8 +11,7 @@ from argon2 import PasswordHasher
 from ibi.accounts.errors import BadSignIn
 from ibi.instant import Instant
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import MOST_WAITING, SignedIn, SignIn, TooManyGuesses
+from ibi.services.accounts.sign_in import MOST_WAITING, SecretHasher, SignedIn, SignIn, TooManyGuesses
 from ibi.services.limits import FREE
 from tests.support.memory.people import MemoryPeople
 from tests.support.set_clocks import SetClocks

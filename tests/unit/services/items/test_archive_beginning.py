@@ -6,21 +6,40 @@ from dataclasses import replace
 
 import pytest
 
+from ibi.instant import Instant
 from ibi.model.item import Draft
 from ibi.model.membership import ArchiveRecord
-from ibi.services.items.archive_beginning import begin_archive, follow_address
+from ibi.ports.clocks import KEY_LIFETIME
+from ibi.services.items.archive_beginning import (
+    ArchiveRecordMissing,
+    NoArchiveItem,
+    SeveralArchiveItems,
+    begin_archive,
+    follow_address,
+    recover_record,
+    service_draft,
+)
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import Relating
-from tests.support.deposit_samples import WHO, labels
+from tests.support.deposit_samples import WHO, labels, put
 from tests.support.memory.archive_state import MemoryArchiveRecords
+from tests.support.set_clocks import SetClocks
 
 HERE, THERE, HOME = "http://arq.lab.br:8765", "https://arquivo.lab.br", "https://www.lab.br/arquivo"
 
+NOW = SetClocks().read().wall
+LATER = Instant(NOW.seconds + KEY_LIFETIME + 1)
+
+
+def begin(kept: ItemRepository, made: Deposits, now: Instant = NOW) -> ArchiveRecord:
+    """Begin an Archive where there is no record of one."""
+    return begin_archive(made, kept, MemoryArchiveRecords(), now, public_url=HERE, title="An Archive", who=WHO)
+
 
 @pytest.fixture
-def begun(made: Deposits) -> ArchiveRecord:
-    return begin_archive(made, MemoryArchiveRecords(), HERE, "An Archive", WHO)
+def begun(kept: ItemRepository, made: Deposits) -> ArchiveRecord:
+    return begin(kept, made)
 
 
 def url(kept: ItemRepository, begun: ArchiveRecord) -> str | None:
@@ -58,3 +77,51 @@ def test_a_url_that_somebody_chose_stays(kept: ItemRepository, made: Deposits, b
     made.update(item.rep, Draft(labels=item.labels, metadata=item.metadata, target_url=HOME), {}, WHO)
     assert not follow_address(made, kept, begun.service, THERE, WHO)
     assert url(kept, begun) == HOME
+
+
+def test_a_beginning_that_was_interrupted_goes_on_with_the_item_that_is_there(
+    kept: ItemRepository, made: Deposits, begun: ArchiveRecord
+) -> None:
+    put(made)
+    again = begin_archive(made, kept, MemoryArchiveRecords(), NOW, public_url=THERE, title="Another", who=WHO)
+    assert again.service == begun.service
+    assert len(list(kept.catalog.items())) == 2
+
+
+def test_where_an_archive_was_begun_long_ago_none_is_begun_without_its_record(
+    kept: ItemRepository, made: Deposits, begun: ArchiveRecord
+) -> None:
+    with pytest.raises(ArchiveRecordMissing, match=str(begun.service.rep)):
+        begin(kept, made, LATER)
+    assert [item.labels for item in kept.catalog.items()] == [begun.service]
+
+
+def test_items_that_were_deposited_before_keep_no_archive_from_beginning(kept: ItemRepository, made: Deposits) -> None:
+    item = put(made)
+    assert begin(kept, made, LATER).service != item.labels
+
+
+def test_a_record_is_recovered_from_the_item_and_has_another_secret(
+    kept: ItemRepository, made: Deposits, begun: ArchiveRecord
+) -> None:
+    follow_address(made, kept, begun.service, THERE, WHO)
+    records = MemoryArchiveRecords()
+    recovered = recover_record(kept, records, None)
+    assert (recovered.service, records.read()) == (begun.service, recovered)
+    assert recovered.url_key_secret != begun.url_key_secret
+
+
+def test_of_several_archives_the_one_that_is_named_is_recovered(
+    kept: ItemRepository, made: Deposits, begun: ArchiveRecord
+) -> None:
+    other = made.deposit(service_draft(THERE, "Begun anew"), {}, WHO, "The Archive began", transferable=False)
+    with pytest.raises(SeveralArchiveItems, match=f"{begun.service.rep}, {other.rep}"):
+        recover_record(kept, MemoryArchiveRecords(), None)
+    assert recover_record(kept, MemoryArchiveRecords(), other.rep).service == other.labels
+
+
+def test_nothing_is_recovered_from_items_that_are_no_archive(kept: ItemRepository, made: Deposits) -> None:
+    item = put(made)
+    for label in (None, item.rep):
+        with pytest.raises(NoArchiveItem):
+            recover_record(kept, MemoryArchiveRecords(), label)

@@ -11,7 +11,7 @@ from ibi.composition.archive_store import CATALOGUE, open_store, rebuild_catalog
 from ibi.model.content import Damage
 from ibi.model.item import Item
 from ibi.ports.content import ContentMissing
-from ibi.services.items.item_repository import name_of
+from ibi.services.items.item_reader import name_of
 from tests.support.content_samples import ocfl_py_says
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
 

@@ -7,14 +7,12 @@ from pathlib import Path
 
 from ibi.composition.archive_store import open_store
 from ibi.instant import Instant
-from ibi.model.account import Actor, Role, Scope
-from ibi.model.audit import AuditEntry
+from ibi.model.account import Actor, AuditEntry, Role, Scope
 from ibi.ports.errors import StorageError
 from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.items.claims import ItemClaims
+from ibi.services.accounts.sign_in import SecretHasher
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Relating
+from ibi.services.items.relating import ItemClaims, Relating
 from ibi.storage.audit_log import FileAuditLog
 from tests.support.deposit_samples import WHO, CountedLabels, draft, labels, put, sources
 from tests.support.memory.people import MemoryPeople

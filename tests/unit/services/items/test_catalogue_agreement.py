@@ -15,12 +15,12 @@ from ibi.model.change import ChangeKind
 from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
 from ibi.services.items.archive_store import ListingResult
-from ibi.services.items.errors import ChangeUnfinished
-from ibi.services.items.item_repository import name_of
+from ibi.services.items.item_object import ChangeUnfinished
+from ibi.services.items.item_reader import name_of
+from ibi.storage.change_journal import FILE_NAME, CatalogStanding, GenerationFile
 from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.store_generation import FILE_NAME, CatalogStanding, GenerationFile
 from tests.support.damage import WAYS, remove_logs
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, put, sources
 
@@ -309,8 +309,9 @@ def as_an_earlier_version(data: Path) -> None:
     with raw(data) as connection:
         for trigger in ("item_added", "item_removed", "held_of_item_removed"):
             connection.execute(f"DROP TRIGGER {trigger}")
-        for table in ("standing", "transfers", "changes", "feed", "held", "held_totals"):
+        for table in ("standing", "transfers", "changes", "feed", "held", "held_totals", "held_types", "vocabulary"):
             connection.execute(f"DROP TABLE {table}")
+        connection.execute("DELETE FROM links WHERE link = 'owner'")
         connection.execute("DROP INDEX listed_by_title")
         connection.execute("PRAGMA user_version = 2")
         connection.execute("PRAGMA application_id = 0")

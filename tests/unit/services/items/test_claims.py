@@ -18,9 +18,8 @@ from ibi.model.account import COMMAND, Actor, Scope
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.claims import ItemClaims
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Relating
+from ibi.services.items.relating import ItemClaims, Relating
 from tests.support.deposit_samples import WHO, CountedLabels, draft, sources
 from tests.support.set_clocks import SetClocks
 

@@ -16,7 +16,7 @@ from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
 from ibi.ports.content import ContentExists
 from ibi.services.items import item_object
-from ibi.services.items.errors import ChangeUnfinished
+from ibi.services.items.item_object import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources

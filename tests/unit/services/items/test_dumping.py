@@ -12,10 +12,10 @@ import pytest
 from ibi.archive import life_cycle
 from ibi.instant import Instant
 from ibi.model.change import Revision
-from ibi.services.items import dumping
-from ibi.services.items.dumping import Dump, DumpInterrupted, DumpSchedule
+from ibi.services.items import harvesting
+from ibi.services.items.harvesting import Dump, DumpInterrupted, DumpSchedule
+from ibi.storage.change_journal import GenerationFile
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.store_generation import GenerationFile
 from tests.support.catalog_samples import item
 
 WHEN = Instant.parse("2024-05-06T07:08:09Z")
@@ -24,7 +24,7 @@ DAY = 86_400
 
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteCatalog]:
-    monkeypatch.setattr(dumping, "_PAGE", 4)
+    monkeypatch.setattr(harvesting, "_PAGE", 4)
     with ExitStack() as opened:
         generation = opened.enter_context(closing(GenerationFile(tmp_path)))
         catalog = opened.enter_context(closing(SqliteCatalog(tmp_path / "catalogue.sqlite", generation)))
@@ -125,7 +125,7 @@ def test_after_a_failure_it_is_tried_again_an_hour_later(
     files.now = 1_000.0 * DAY
     schedule = DumpSchedule(catalog.changes, catalog, files, 0, now=lambda: files.now)
     with monkeypatch.context() as spoilt:
-        spoilt.setattr(dumping, "dump_head", {}.__getitem__)
+        spoilt.setattr(harvesting, "dump_head", {}.__getitem__)
         with pytest.raises(KeyError):
             schedule.step()
     assert not schedule.step()

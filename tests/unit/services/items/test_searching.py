@@ -37,6 +37,9 @@ class Counting:
         self.counted += 1
         return FacetCounts()
 
+    def suggest(self, query: SearchQuery) -> str | None:
+        return None
+
 
 class Version:
     number = 0

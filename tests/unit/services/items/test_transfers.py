@@ -20,8 +20,9 @@ from ibi.messages import State
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.errors import ItemTransferred
-from ibi.services.items.item_repository import ItemRepository, name_of
+from ibi.services.items.item_object import ItemTransferred
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import STEPS, Transfers
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, sources
 from tests.support.set_clocks import SetClocks

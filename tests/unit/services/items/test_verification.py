@@ -10,19 +10,18 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from ibi.archive.damage_letter import damage_letter
 from ibi.archive.errors import UnknownItem
 from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.errors import IbiError
 from ibi.label import parse
 from ibi.model.content import Bytes, Damage, Move, Problem, Sent, Verification
 from ibi.model.item import Item
-from ibi.model.letter import Letter
 from ibi.ports.content import ContentDamaged, UploadDamaged
+from ibi.ports.mailer import Letter
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.item_repository import name_of
-from ibi.services.items.verification import DamageMail, VerificationSchedule
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.verification import DamageMail, VerificationSchedule, damage_letter
 from tests.support.deposit_samples import CountedLabels, deposits, draft, labels, put
 
 DAY = 86_400
@@ -289,3 +288,17 @@ def test_an_item_that_the_catalogue_lost_to_damage_is_not_unknown(tmp_path: Path
         file.write_bytes(before)
         assert not any(each.problems for each in store.verify(item.labels.labels))
         assert store.find(item.labels.labels[1]) == item
+
+
+def test_an_item_that_is_wanted_comes_first_and_once_for_each_wish_also_where_nothing_is_scheduled(
+    store: ArchiveStore, clock: Clock
+) -> None:
+    names = [name_of(item) for item in fill(store, 2)]
+    schedule, ledger = scheduled(store, clock, days=0), integrity_of(store).ledger
+    assert not schedule.step()
+    for _ in range(2):
+        schedule.verify_soon(names[1])
+        assert ledger.wanted() == ((names[1], NOW),)
+        assert schedule.step()
+        assert ledger.latest(5) == (Verification(names[1], NOW),)
+    assert not schedule.step()

@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from ibi.messages import RegistrationKey
-from ibi.services.accounts.hashing import HashingBusy, KeyHasher
+from ibi.services.accounts.sign_in import HashingBusy, KeyHasher
 from ibi.services.limits import FREE, LONGEST_WAIT, network_of
 from tests.support.asgi_client import Answer
 from tests.support.membership_app import CHEAP, MembershipApp, query

@@ -10,9 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from ibi.errors import InvalidInput
+from ibi.instant import Instant
 from ibi.label import parse
-from ibi.model.letter import Letter
+from ibi.model.registration import Registration
 from ibi.model.visibility import network
+from ibi.ports.mailer import Letter
 from ibi.resolver.authority import ArchiveRef, Home
 from ibi.resolver.membership import (
     AlreadyRegistered,
@@ -24,7 +26,7 @@ from ibi.resolver.membership import (
 )
 from ibi.services.membership.mails import letter_facts, post, sender_of
 from ibi.services.membership.registration_admin import Application, all_facts, public_facts
-from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.smtp import MailNotSent
 from tests.support.membership_app import REP, MembershipApp, Post, query
@@ -456,6 +458,29 @@ async def test_the_directory_is_made_anew_only_when_the_register_changes(
     registry.close()
 
 
+async def test_an_archive_that_comes_and_goes_leaves_what_is_known_of_others_as_it_is(tmp_path: Path) -> None:
+    """Otherwise each time costs what all registered Archives cost together."""
+    registry = SqliteRegistry(tmp_path)
+    resolver = MembershipApp(registry=registry)
+    await resolver.register()
+    await resolver.send()
+    other = Registration(
+        Application.of_words(["other.br/a/2012/06.05.15.34"], KEY).service,
+        "$argon2id$",
+        Instant(1),
+        inclusion=registry.all()[0].inclusion,
+    )
+    registry.put(other)
+    directory = ArchiveDirectory(registry, None)
+    first, kept = directory.archives()[0], registry.find(other.labels[0])
+    for subject, number in (("exclusionRequest", 1), ("inclusionRequest", 2)):
+        await resolver.send(query(servicesubject=subject))
+        assert len(directory.archives()) == number
+        assert directory.archives()[0] is first
+        assert registry.find(other.labels[0]) is kept
+    registry.close()
+
+
 async def test_the_own_archive_is_asked_once_even_if_it_is_registered() -> None:
     resolver = MembershipApp()
     await resolver.register()
@@ -505,6 +530,7 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "since": None,
         "prefixes": [],
         "successor": None,
+        "lost": None,
         "key": None,
         "former_keys": [],
         "failure": None,
@@ -522,6 +548,7 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "since": "2026-11-20T10:00:00Z",
         "prefixes": [],
         "successor": None,
+        "lost": None,
         "key": None,
         "former_keys": [],
         "failure": None,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from ibi.composition.minter import LocalLabels
 from ibi.model.minting import BatchShare, Identity, MintRequest
 from ibi.ports.clocks import LabelMinter
-from ibi.services.minting.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
+from ibi.services.minting.mint_queue import MintQueue, MintQueueClosed, QueuedLabels
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, RULES, START, mint, share
 from tests.support.set_clocks import SetClocks

@@ -16,7 +16,7 @@ from ibi.model.minting import Identity
 from ibi.services.minting.mint_guard import Finding, MintGuard, OwnAddress
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
-from ibi.transport.identity_probe import NoIdentity
+from ibi.transport.single_request import NoIdentity
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.set_clocks import SetClocks
 

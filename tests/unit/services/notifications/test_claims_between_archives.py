@@ -12,13 +12,13 @@ import pytest
 
 from ibi.accounts.errors import NotYourItem
 from ibi.archive.errors import ClaimAccepted, NoSuchClaim, SecondSuccessor
-from ibi.label import parse
+from ibi.label import Label, parse
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms
 from ibi.model.account import Actor, Scope
 from ibi.model.item import Item
 from ibi.model.notification import ClaimRelation, DeliveryState, RemoteClaimState, SenderCheck
-from ibi.services.notifications.errors import ClaimWithdrawn, LanguageNotKnown
+from ibi.services.notifications.context import ClaimWithdrawn, LanguageNotKnown
 from ibi.vocabulary import State
 from tests.support.claim_world import NETWORK, ClaimArchive, ClaimWorld, claim_world
 
@@ -330,3 +330,28 @@ async def test_items_that_are_here_too_as_copies_are_claimed_where_their_origina
     await world.run("a")
     assert [each.claimant for each in a.sent()] == [str(claimant.rep)]
     assert b.received()[0].item == str(item.rep)
+
+
+async def test_an_item_without_relations_is_not_read_again_after_its_deposit(
+    world: ClaimWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = both(world)
+    await world.run()
+    read: list[Label] = []
+    find = b.store.catalog.find
+
+    def noted(label: Label) -> Item | None:
+        read.append(label)
+        return find(label)
+
+    monkeypatch.setattr(b.store.catalog, "find", noted)
+    item = b.put()
+    read.clear()
+    await world.run("b")
+    assert read == []
+    a.put(edition_of=item.labels)
+    await world.run()
+    b.deposits().delete(item.rep, "withdrawn", WHO)
+    await world.run()
+    assert item.rep in read
+    assert b.received()[0].state is DECLINED

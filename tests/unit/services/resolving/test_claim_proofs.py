@@ -12,9 +12,9 @@ from ibi.federation.provenance import Chain, countersign, sign_release
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.label_forms import LabelForms
-from ibi.model.belief import ClaimKind, Settlement, Succession
+from ibi.model.registration import ClaimKind, Settlement, Succession
 from ibi.resolver.authority import ArchiveRef
-from ibi.services.resolving.claim_proofs import ClaimProofs
+from ibi.services.resolving.disputes import ClaimProofs
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.signing import PublicKey, SigningKey
 from ibi.storage.sqlite.transfers import SqliteChainStore

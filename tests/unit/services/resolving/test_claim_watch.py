@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ibi.model.belief import ClaimKind
+from ibi.model.registration import ClaimKind
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Failure

@@ -7,7 +7,7 @@ from ibi.messages.copy_holders import CopyHolder, sign_copies
 from ibi.model.change import AnnouncedCopies, FollowedPage
 from ibi.model.registration import Registration
 from ibi.resolver.authority import ArchiveRef
-from ibi.services.resolving.copy_statements import CopyStatements
+from ibi.services.resolving.feed_following import CopyStatements
 from tests.conformance.errata.test_e84 import ALL, HOME, SERVICE
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry

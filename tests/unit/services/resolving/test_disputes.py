@@ -10,9 +10,8 @@ from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.label_forms import LabelForms
-from ibi.model.belief import ClaimKind, Settlement
-from ibi.model.letter import Letter
-from ibi.model.registration import Registration
+from ibi.model.registration import ClaimKind, Registration, Settlement
+from ibi.ports.mailer import Letter
 from ibi.resolver.authority import ArchiveRef
 from ibi.services.resolving.disputes import DisputeMail, Disputes, LocalDisputes, UnknownDispute, dispute_facts
 from tests.support.memory.beliefs import MemoryBeliefs

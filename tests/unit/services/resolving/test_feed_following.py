@@ -42,6 +42,7 @@ class Feed:
 class Listener:
     def __init__(self) -> None:
         self.told: list[object] = []
+        self.keeps_until = 0.0
 
     def forget_told(self, _: ArchiveRef, labels: Iterator[RepositoryName], now: float) -> None:
         self.told.append([str(label) for label in labels])
@@ -51,6 +52,9 @@ class Listener:
 
     def forget_archive(self, _: ArchiveRef, now: float) -> None:
         self.told.append("all")
+
+    def rests_on(self, _: ArchiveRef, now: float) -> bool:
+        return now < self.keeps_until
 
 
 def followed(story: Any) -> list[object]:
@@ -114,6 +118,22 @@ def test_an_archive_of_which_nothing_is_kept_is_not_followed_any_more() -> None:
         assert listener.told == ["all"]
         await asyncio.sleep(60)
         assert feed.asked == asked
+
+    followed(story)
+
+
+def test_an_archive_is_followed_for_as_long_as_something_is_kept_of_it() -> None:
+    """Also if all that is asked for was kept before: then there is nothing new to keep."""
+
+    async def story(feeds: FollowedFeeds, feed: Feed, listener: Listener) -> None:
+        listener.keeps_until = now() + 300
+        await asyncio.sleep(300)
+        assert listener.told == []
+        feed.changes.append(FollowedChange(LABEL, related=False))
+        await asyncio.sleep(0.2)
+        assert listener.told == [[LABEL]]
+        await asyncio.sleep(61 + SILENCE)
+        assert listener.told == [[LABEL], "all"]
 
     followed(story)
 

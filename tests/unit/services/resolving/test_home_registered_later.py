@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Redirect, UnprovenClaims
-from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.resolution_runner import Resolved
 from ibi.services.resolving.resolver_service import ResolverService
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import CLIENTS, archive, body

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ibi.label import Label, parse
-from ibi.language_range import preferences
+from ibi.languages import preferences
 from ibi.messages import LabelForms, UrlRequest
-from ibi.model.belief import ClaimKind, Succession
+from ibi.model.registration import ClaimKind, Succession
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.registry import Beliefs
 from ibi.resolver.authority import ArchiveRef
@@ -31,7 +31,7 @@ from ibi.resolver.trace import Answered, Failure, Reply, Verdict
 from ibi.services.change_watch import ChangeWatch
 from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooManyTraces, link_limiter, trace_limiter
 from ibi.services.resolving.misses import MISS, MissLimit
-from ibi.services.resolving.resolved import ForeignUrls, Resolved
+from ibi.services.resolving.resolution_runner import ForeignUrls, Resolved
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.storage.errors import DiskRefused
 from tests.support.memory.beliefs import MemoryBeliefs

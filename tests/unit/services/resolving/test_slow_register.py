@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from ibi.model.registration import Registration
 from ibi.ports.errors import StoreDamaged
-from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from tests.contract.test_registry import registration
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.slow_storage import SlowStorage

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.model.change import ChangeKind
-from ibi.model.follow import Follow, FollowedState, FollowKind, FollowTarget, SourcePage
-from ibi.ports.follows import SourceAway, SourceUnusable
+from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, SourcePage
+from ibi.ports.subscriptions import SourceAway, SourceUnusable
 from ibi.services.subscriptions.follow_worker import FollowWorker
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.vocabulary import State
@@ -167,6 +167,77 @@ def test_an_item_that_moved_is_followed_where_it_is_now(world: World) -> None:
     there.put(A, "third")
     world.settle()
     assert world.titles[A] == "third"
+
+
+def moves(world: World, url: str) -> None:
+    """The source answers at another address from now on, and the old one is found out to be silent."""
+    world.source.url = world.bringer.holder = url
+    asyncio.run(world.worker._follow(world.store.all()[0].source, asyncio.Event()))
+
+
+@pytest.mark.parametrize(
+    ("url", "keeps_token", "is_named"),
+    [
+        ("http://a.example:8765", "secret", True),
+        ("https://a.example", "secret", True),
+        ("http://a.example.org", None, False),
+        ("http://b.example", None, False),
+    ],
+)
+def test_a_source_that_moved_is_followed_where_it_is_and_keeps_what_is_known(
+    world: World, url: str, keeps_token: str | None, *, is_named: bool
+) -> None:
+    world.source.put(A, "first")
+    world.follow(token="secret")
+    world.follow(FollowKind.PREFIX, "lab.br/arq")
+    world.settle()
+    moves(world, url)
+    one, other = world.store.all()
+    assert (one.source, other.source) == (SourceAddress(url, is_named), SourceAddress(url, is_named))
+    assert (one.token, one.failing, one.epoch) == (keeps_token, None, "e1")
+    world.bringer.fetched.clear()
+    world.source.put(B, "second")
+    world.settle()
+    assert (world.titles, world.bringer.fetched.count(A)) == ({A: "first", B: "second"}, 0)
+
+
+def test_a_follow_that_was_added_at_the_new_address_is_the_one_that_stays(world: World) -> None:
+    world.source.put(A, "first")
+    world.follow()
+    world.settle()
+    target = FollowTarget.of(FollowKind.ALL, "")
+    world.store.add(Follow(id="new", target=target, source=SourceAddress("http://b.example"), created=NOW))
+    moves(world, "http://b.example")
+    assert [each.id for each in world.store.all()] == ["new"]
+
+
+@pytest.mark.parametrize("archive", ["", "lab.br/other/2008/03.17.15.17"])
+def test_another_archive_at_the_new_address_is_not_followed(world: World, archive: str) -> None:
+    world.source.put(A, "first")
+    world.follow()
+    world.settle()
+    world.source.archive = archive
+    tries: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        tries.append(seconds)
+        if len(tries) == 3:
+            world.store.remove(world.store.all()[0].id)
+
+    world.worker._sleep = sleep
+    moves(world, "http://b.example")
+    assert len(tries) == 3
+
+
+def test_an_item_that_was_given_to_this_archive_is_not_followed_at_its_own_address(world: World) -> None:
+    world.source.put(A, "first")
+    world.follow()
+    world.settle()
+    world.worker._items._own_url = world.bringer.holder = "https://here.example"
+    world.source.lose(A, ChangeKind.MOVED)
+    world.settle()
+    assert len(world.store.all()) == 1
+    assert world.states == {FollowedState.OWN: 1}
 
 
 def test_an_original_of_this_archive_is_never_asked_for(world: World) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ibi.model.change import ChangeKind, ChangePage, ItemChange
-from ibi.model.webhook import DISABLED_AFTER, Delivery, Webhook
-from ibi.ports.webhooks import GONE
+from ibi.model.subscription import DISABLED_AFTER, Delivery, Webhook
+from ibi.ports.subscriptions import GONE
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
-from ibi.storage.sqlite.webhooks import SqliteWebhooks
+from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 
 NOW = 1_800_000_000
 PLACE = ArchivePlace("lab.br/svc/2008/03.17.15.17", "http://a.example")

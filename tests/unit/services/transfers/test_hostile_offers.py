@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from ibi.federation.provenance import NO_CHAIN, sign_release
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer, sign_offer
+from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.transfer_record import IncomingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.services.transfers import receiving
 from ibi.services.transfers.receiving import A_MINUTE_OF_NETWORK, TooManyOffers
 from ibi.signing import SigningKey
@@ -59,6 +61,47 @@ def test_a_stranger_takes_no_place_of_another(parties: Parties, stage: ReceiverS
         with pytest.raises(TransferRefused):
             parties.offer(STRANGER, **change)
     assert parties.kept == before
+
+
+def test_the_home_of_the_label_takes_the_place_of_a_stranger_whose_offer_waits(parties: Parties) -> None:
+    """As the register of the resolver has it: any server can offer first, and would keep the home out."""
+    key = parties.a.keys.signing_key().public
+    parties.b.receiving._is_home = lambda _offer, signer: signer == key
+    parties.offer(STRANGER)
+    parties.a.sending.begin(parties.item, parties.b.url)
+    assert (parties.kept.giver_key, parties.kept.stage) == (key, ReceiverStage.WAITING)
+    parties.b.receiving.decline(parties.item.rep)
+    parties.offer(STRANGER)
+    parties.b.receiving.agree(parties.item.rep)
+    with pytest.raises(TransferRefused, match="decline that offer first"):
+        parties.b.receiving.take_offer(sign_offer(_offer_of(parties), parties.a.keys.signing_key()), agreed=False)
+
+
+def _offer_of(parties: Parties) -> Offer:
+    return Offer(parties.item.labels, 1, parties.a.service.labels[0], parties.a.url, parties.b.url, "0" * 128, 1 << 39)
+
+
+def test_a_release_that_stays_wrong_ends_the_transfer_with_the_reason(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, rep = parties.a, parties.b, parties.item.rep
+    a.sending.begin(parties.item, b.url, "agreed")
+    b.receiving.go_on(rep)
+    assert parties.kept.stage is ReceiverStage.HELD
+    manifest = a.chains.here(rep).manifest
+    assert manifest is not None
+    giver, to = a.service.labels[0], b.service.labels[0]
+    given = (parties.item.labels, giver, to, b.keys.signing_key().public, manifest, Instant(1_800_000_000))
+    forged = sign_release(NO_CHAIN, *given, STRANGER).texts
+    monkeypatch.setattr(b.receiving._peers, "chain", lambda _url, _label: forged)
+    for _ in range(9):
+        assert b.receiving.go_on(rep).stage is ReceiverStage.HELD
+    ended = b.receiving.go_on(rep)
+    assert (ended.stage, "the release is not believed" in ended.reason) == (ReceiverStage.ENDED, True)
+    monkeypatch.undo()
+    told = a.sending.go_on(rep)
+    assert (told.stage, told.reason) == (SenderStage.WITHDRAWN, ended.reason)
+    assert give(a, b, parties.item) is SenderStage.DONE
 
 
 def test_what_was_accepted_is_of_one_key_even_for_who_has_a_token(parties: Parties) -> None:

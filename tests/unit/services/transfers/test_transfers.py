@@ -19,7 +19,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.content import Bytes, Keep
 from ibi.model.item import Item
-from ibi.model.transfer_record import ReceiverStage, SenderStage
+from ibi.model.transfer import ReceiverStage, SenderStage
 from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.services.transfers.tracking import StillInDoubt
 from ibi.signing import SigningKey
@@ -242,6 +242,58 @@ def test_what_is_withdrawn_stays_and_ends_at_the_receiver(a: TransferArchive, b:
     assert b.receiving.go_on(item.rep).stage is ReceiverStage.ENDED
     assert a.sending.go_on(item.rep).stage is SenderStage.WITHDRAWN
     assert a.state(item.rep) is State.ORIGINAL
+
+
+@pytest.mark.parametrize("is_first_heard", [False, True])
+def test_a_withdrawal_that_comes_late_does_not_end_the_transfer_that_was_begun_after_it(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item, *, is_first_heard: bool
+) -> None:
+    network.cut = set() if is_first_heard else {b.url}
+    a.sending.begin(item, b.url)
+    known = a.ledger.outgoing(item.rep)
+    assert known is not None
+    labels, manifest = item.labels, str(a.chains.here(item.rep).manifest)
+    late = Offer(labels, 1, a.service.labels[0], a.url, b.url, manifest, known.since, withdrawn=True)
+    network.cut = {b.url}
+    a.sending.withdraw(item.rep)
+    network.cut = set()
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.take_offer(sign_offer(late, a.keys.signing_key()), agreed=False)
+    for _ in range(3):
+        b.receiving.go_on(item.rep)
+        a.sending.go_on(item.rep)
+    assert (a.state(item.rep), b.state(item.rep)) == (State.COPY, State.ORIGINAL)
+
+
+def test_a_sender_that_has_lost_a_withdrawal_learns_of_it_from_the_receiver(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    before = a.sending.begin(item, b.url, "agreed")
+    a.sending.withdraw(item.rep)
+    a.ledger.change_outgoing(item.rep, lambda _: before)  # as a backup that is put back has it
+    after = a.sending.go_on(item.rep)
+    assert (after.stage, after.reason) == (SenderStage.WITHDRAWN, "the sender has withdrawn it")
+    assert give(a, b, item) is SenderStage.DONE  # one that is begun after it goes its way
+
+
+def test_a_release_that_was_kept_and_not_listed_is_listed_before_it_is_told(
+    a: TransferArchive, b: TransferArchive, item: Item, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a process leaves it that dies between the two."""
+
+    def end(_: object) -> None:
+        raise SystemExit
+
+    a.sending.begin(item, b.url, "agreed")
+    b.receiving.go_on(item.rep)
+    with monkeypatch.context() as patched:
+        patched.setattr(a.store, "list", end)
+        with pytest.raises(SystemExit):
+            a.sending.go_on(item.rep)
+    assert a.state(item.rep) is State.ORIGINAL
+    chain, _ = a.chains.tell(item.rep)
+    assert chain.is_under_way
+    assert a.state(item.rep) is State.COPY
 
 
 def test_what_is_released_cannot_be_withdrawn(a: TransferArchive, b: TransferArchive, item: Item) -> None:

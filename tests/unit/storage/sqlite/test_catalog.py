@@ -288,7 +288,7 @@ def test_a_record_that_makes_no_sense_is_damage(file: Connection, catalog: Sqlit
 def test_a_record_of_a_newer_version_is_told_as_that(file: Connection, catalog: SqliteCatalog) -> None:
     catalog.put(item(1))
     (record,) = file.execute("SELECT item FROM items").fetchone()
-    file.execute("UPDATE items SET item = ?", (record.replace(b'"schema":1', b'"schema":3,"requires_schema":3'),))
+    file.execute("UPDATE items SET item = ?", (record.replace(b'"schema":1', b'"schema":4,"requires_schema":4'),))
     with pytest.raises(NewerDocument):
         catalog.find(labels(1)[0])
 
@@ -298,9 +298,12 @@ def test_damage_on_the_way_is_told_as_damage(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("ibi.storage.sqlite.connection._INSPECTED", 0)
     with closing(SqliteCatalog(path)) as catalog:
         catalog.put_all(item(minute) for minute in range(200))
-    with path.open("r+b") as raw:
-        raw.seek(4096)
-        raw.write(b"\xff" * (path.stat().st_size - 4096))
+    with closing(connect(path, catalog_rows.MIGRATIONS)) as connection:
+        roots = [page for (page,) in connection.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 1")]
+    with path.open("r+b") as raw:  # what the tables consist of, and not that there are such tables
+        for page in roots:
+            raw.seek(4096 * (page - 1))
+            raw.write(b"\xff" * 4096)
     with closing(SqliteCatalog(path)) as catalog:
         for ask in (lambda: catalog.find(labels(1)[0]), lambda: list(catalog.items()), lambda: catalog.put(item(1))):
             with pytest.raises(CatalogDamaged):

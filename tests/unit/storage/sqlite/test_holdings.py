@@ -11,9 +11,9 @@ from ibi.storage.sqlite import catalog_rows
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import row_of
 from ibi.storage.sqlite.connection import CATALOGUE, connect
-from ibi.storage.sqlite.holdings import BEGIN_HOLDINGS
+from ibi.storage.sqlite.held_rows import BEGIN_HOLDINGS
 from ibi.vocabulary import State
-from tests.support.archive_catalog import add_up
+from tests.support.archive_catalog import add_up, add_up_by_type
 from tests.support.catalog_samples import item
 
 BEFORE = catalog_rows.MIGRATIONS[: catalog_rows.MIGRATIONS.index(BEGIN_HOLDINGS)]
@@ -30,6 +30,7 @@ def test_the_items_of_an_earlier_version_are_counted_when_it_is_opened(tmp_path:
     with closing(SqliteCatalog(path)) as catalog:
         assert catalog.holdings() == add_up(items)
         assert catalog.holdings() == {State.ORIGINAL: HeldTotal(2, 4, 6)}
+        assert catalog.holdings_by_type() == add_up_by_type(items)
         catalog.remove(items[1].rep)
         assert catalog.holdings() == {State.ORIGINAL: HeldTotal(1)}
 

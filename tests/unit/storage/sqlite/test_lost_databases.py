@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ibi.accounts.tokens import new_token
+from ibi.accounts.sign_in import new_token
 from ibi.instant import Instant
 from ibi.label import RepositoryName, parse
 from ibi.messages import LabelForms
@@ -180,8 +180,8 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_database_has_a_number_and_a_message_of_its_own() -> None:
-    assert len(KINDS) == 12
-    assert len({kind.damaged.__doc__ for kind in KINDS.values()}) == 12
+    assert len(KINDS) == 15
+    assert len({kind.damaged.__doc__ for kind in KINDS.values()}) == 15
 
 
 # Counts of use.

@@ -29,7 +29,19 @@ KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"
 DOCUMENT = document(register=True)
 PUBLIC = {
-    *("rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor", "failure"),
+    *(
+        "rep",
+        "ibip",
+        "included",
+        "address",
+        "protocol",
+        "confirmed",
+        "since",
+        "prefixes",
+        "successor",
+        "lost",
+        "failure",
+    ),
     *("key", "former_keys"),
 }
 

@@ -383,3 +383,44 @@ async def test_what_is_no_id_of_a_draft_is_told_so_and_is_no_label(tmp_path: Pat
             answer = await app.ask("GET", f"{RECORDS}/{draft}{rest}")
             assert (answer.status, answer.json()["type"]) == (404, "urn:ibi:problem:unknown-draft")
             assert draft[:40] in answer.json()["detail"]
+
+
+RECORD = (
+    rb"@thesis{x, title={On naming things}, author={{\'A}vila, Jo{\~a}o}, year=2020, language={portuguese}, note={-}}"
+)
+
+
+async def test_a_record_of_another_system_is_read_as_a_description_that_begins_a_draft(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        answer = await app.ask("POST", "/api/items/import", body=RECORD)
+        assert answer.status == 200
+        (found,) = answer.json()["records"]
+        assert (found["format"], found["passed_over"]) == ("BibTeX", ["note"])
+        assert found["description"]["metadata"]["creator"] == [{"name": "Ávila, João"}]
+        draft = await app.ask("POST", RECORDS, found["description"])
+        assert (draft.status, draft.json()["language"]) == (201, "pt")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 400, "unreadable-record"),
+        (b"hello", 400, "unreadable-record"),
+        (b"@book{x, title={A", 400, "unreadable-record"),
+        (b"\xff", 400, "malformed-body"),
+        (b"x" * 1_000_001, 413, "body-too-large"),
+    ],
+)
+async def test_what_is_no_record_is_refused_with_its_reason(
+    tmp_path: Path, body: bytes, status: int, code: str
+) -> None:
+    async with records_app(tmp_path) as app:
+        answer = await app.ask("POST", "/api/items/import", body=body)
+        assert (answer.status, answer.json()["type"]) == (status, f"urn:ibi:problem:{code}")
+
+
+async def test_a_record_is_read_for_depositors_alone(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        assert (await app.ask("POST", "/api/items/import", headers={"authorization": ""}, body=RECORD)).status == 401
+        reader = app.bearer(Scope.READ, "bia")
+        assert (await app.ask("POST", "/api/items/import", headers=reader, body=RECORD)).status == 403

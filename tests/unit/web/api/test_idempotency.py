@@ -9,7 +9,7 @@ import pytest
 
 from ibi.archive.drafts import Holding
 from ibi.model.account import Scope
-from ibi.services.items.repeated_deposits import first_version
+from ibi.services.items.deposit_parts import first_version
 from tests.support.asgi_client import Answer
 from tests.support.form_bodies import FORM, batch_form, item_form
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app

@@ -11,9 +11,9 @@ import pytest
 
 from ibi.model.account import Scope
 from ibi.model.content import Bytes, Keep
-from ibi.model.item_object_record import read_object
+from ibi.model.copies import read_object
 from ibi.vocabulary import State
-from ibi.web.api.objects import MOST_OBJECTS
+from ibi.web.api.copies import MOST_OBJECTS
 from tests.support.archive_app import SERVICE
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
 

@@ -20,16 +20,17 @@ from ibi import __version__
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
+from ibi.services.items.collections import Collections
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.register_publication import RegisterPublication
+from ibi.services.resolving.standby import RegisterPublication
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.api import openapi
 from ibi.web.api.openapi import OpenApiPage, document
 from ibi.web.http.errors import ANSWERS
-from ibi.web.pages.routes import page_routes
+from ibi.web.pages.search_page import page_routes
 from tests.support.asgi_client import Answer, ask
 from tests.support.kept_subscriptions import kept_subscriptions
 from tests.support.memory.beliefs import MemoryBeliefs
@@ -59,7 +60,13 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
     with closing(SqliteCatalog(tmp_path / "catalogue.sqlite")) as catalog:
         nothing: Any = None  # routes are looked at, and not called
         transfers = TransferWorker(nothing, nothing, nothing, nothing, nothing, nothing, resolver=None)
-        site = replace(served.archive.site, feed=catalog.changes, changes=catalog.recent_version, transfers=transfers)
+        site = replace(
+            served.archive.site,
+            feed=catalog.changes,
+            changes=catalog.recent_version,
+            transfers=transfers,
+            collections=Collections(nothing, catalog, nothing),
+        )
     beliefs = MemoryBeliefs()
     register = MemoryRegistry()
     resolver = replace(
@@ -149,7 +156,7 @@ def test_the_file_is_a_valid_description() -> None:
     source = json.loads(text, object_pairs_hook=unique_names)
 
     assert [error.message for error in OpenAPIV31SpecValidator(source).iter_errors()] == []
-    assert {node["x-part"] for node in nodes(source) if "x-part" in node} == {"archive", "register"}
+    assert {node["x-part"] for node in nodes(source) if "x-part" in node} == {"archive", "register", "minting"}
 
 
 def test_everything_that_the_file_shares_is_used() -> None:

@@ -8,19 +8,22 @@ from typing import Any
 import pytest
 
 from ibi.archive.drafts import MOST_FILES
+from ibi.federation.provenance import LONGEST_LINK
 from ibi.messages import key
 from ibi.messages.home_fields import MOST_COPIES
 from ibi.messages.membership import MOST_HOSTS
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
 from ibi.model.alternate import LONGEST_ALTERNATE, MOST_ALTERNATES
-from ibi.model.belief import ClaimKind
-from ibi.model.metadata import DC_ELEMENTS
-from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES
+from ibi.model.collection import LONGEST_DESCRIPTION, LONGEST_NAME, LONGEST_SEARCH, LONGEST_TITLE
+from ibi.model.metadata_json import METADATA_MEMBERS
+from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, ClaimKind
+from ibi.model.review import LONGEST_COMMENT
 from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
-from ibi.services.items.following import LONGEST_WAIT
+from ibi.services.change_watch import LONGEST_WAIT
 from ibi.services.transfers.documents import MOST_TRANSFERS
 from ibi.web.api.changes import MOST_CHANGES
+from ibi.web.api.collections import MOST_AT_ONCE, MOST_PAGES
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.item_search import MOST_FILTERS
 from ibi.web.api.openapi import document
@@ -31,13 +34,19 @@ from ibi.web.api.whole_deposits import MOST_BATCH, MOST_ITEMS
 from ibi.web.http import body
 from ibi.web.http import request as headers
 from ibi.web.http.errors import LONGEST_RETRY
-from ibi.web.resolver.register_page import LONGEST
+from ibi.web.resolver.resolver_pages import LONGEST
 
 DOCUMENT = document(archive=True, register=True)
 PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
 RECORD = "/api/items/{label}"
 BOUNDS = {
     "transfers": MOST_TRANSFERS,
+    "name": LONGEST_NAME,
+    "title": LONGEST_TITLE,
+    "description": LONGEST_DESCRIPTION,
+    "add": MOST_AT_ONCE,
+    "remove": MOST_AT_ONCE,
+    "page": MOST_PAGES,
     "releases": MOST_RELEASES,
     "Idempotency-Key": headers.MAX_KEY,
     "Retry-After": LONGEST_RETRY,
@@ -67,6 +76,9 @@ BOUNDS = {
     "add_prefixes": MOST_PREFIXES,
     "remove_prefixes": MOST_PREFIXES,
     "holders": MOST_COPIES,
+    "acceptance": LONGEST_LINK,
+    "text": LONGEST_COMMENT,
+    "reviews": MOST_LISTED,
 }
 
 
@@ -83,7 +95,8 @@ def bounds(node: Any, name: str = "") -> Iterator[tuple[str, int]]:
 
 
 def test_every_bound_is_that_of_the_code() -> None:
-    assert set(bounds(DOCUMENT)) == set(BOUNDS.items())
+    # A comment has a text, and the search of a collection.
+    assert set(bounds(DOCUMENT)) == {*BOUNDS.items(), ("text", LONGEST_SEARCH)}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +137,7 @@ def test_the_length_of_a_reason_is_that_of_the_code() -> None:
 
 @pytest.mark.parametrize("metadata", [SCHEMAS["Metadata"], SCHEMAS["Description"]["properties"]["metadata"]])
 def test_metadata_has_the_elements_of_the_code(metadata: dict[str, Any]) -> None:
-    assert tuple(metadata["properties"]) == (*DC_ELEMENTS, "licence", "resource_type")
+    assert tuple(metadata["properties"]) == METADATA_MEMBERS
 
 
 def test_kinds_of_claims_are_those_of_the_code() -> None:

@@ -12,7 +12,7 @@ from ibi.messages import State
 from ibi.model.usage import UsageDay, UsageKind, day_of
 from ibi.model.visibility import Visibility, network
 from ibi.web.api.openapi import document
-from ibi.web.pages.routes import page_routes
+from ibi.web.pages.search_page import page_routes
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 from tests.support.standards_archives import forms
 from tests.unit.web.archive.test_metadata import DESCRIBED
@@ -172,12 +172,14 @@ def test_every_route_is_described_and_every_description_has_a_route() -> None:
     """Apart from what this Archive in memory has not: a server with all parts is tried elsewhere."""
     app = rich()
     pages = {"/account/claims", "/robots.txt", *(route.path for route in page_routes(app.site))}
+    pages |= {f"/search.{kind}" for kind in ("bib", "csv", "ndjson", "ris")}
     routes = [route for route in app.app.routes if isinstance(route, Route) and route.path not in pages]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     described = {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
     missing = (
         "/api/changes",
         "/api/archive/copies",
+        "/api/collections",
         "/api/follows",
         "/api/webhooks",
         "/api/transfers",

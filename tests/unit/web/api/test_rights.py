@@ -19,8 +19,8 @@ SHOWN = {"networks": ["10.0.0.0/8"], "listing": False}
 EMBARGOED: dict[str, Any] = {**SHOWN, "embargo": "2027-01-01T00:00:00Z"}
 
 
-async def attempt(app: RecordsApp, cell: Cell, item: Item) -> Answer:
-    place, headers = f"{RECORDS}/{item.rep}", app.bearer(cell.scope, "ana")
+async def attempt(app: RecordsApp, cell: Cell, item: Item, bearer: dict[str, str] | None = None) -> Answer:
+    place, headers = f"{RECORDS}/{item.rep}", bearer or app.bearer(cell.scope, "ana")
     if cell.act == "read":
         return await app.ask("GET", place, headers=headers)
     if cell.act == "files":
@@ -48,9 +48,9 @@ async def attempt(app: RecordsApp, cell: Cell, item: Item) -> Answer:
     return await app.ask("POST", f"{RECORDS}/{begun.json()['id']}/publish", headers=headers)
 
 
-async def attempt_draft(app: RecordsApp, scope: Scope, draft: str) -> Answer:
+async def attempt_draft(app: RecordsApp, scope: Scope, draft: str, bearer: dict[str, str] | None = None) -> Answer:
     """Read it, describe it anew with what it says, send a file and take it away, and publish it: all, or none."""
-    place, headers = f"{RECORDS}/{draft}", app.bearer(scope, "ana")
+    place, headers = f"{RECORDS}/{draft}", bearer or app.bearer(scope, "ana")
     found = await app.ask("GET", place, headers=headers)
     said = found.json()
     said = {name: said.get(name) for name in ("metadata", "visibility", "url") if name in said} or SAID

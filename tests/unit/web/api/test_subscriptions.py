@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ibi.model.account import Scope
-from ibi.model.follow import SourceAddress
+from ibi.model.subscription import SourceAddress
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.support.asgi_client import Answer, ask
 from tests.support.followed_source import name_of

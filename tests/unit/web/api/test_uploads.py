@@ -15,7 +15,8 @@ from starlette.types import Message, Receive
 from ibi.services.drafts.uploads import Upload
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
-from ibi.web.api.uploads import PIECE, UploadPages, body_pieces
+from ibi.web.api.uploads import UploadPages
+from ibi.web.http.body import PIECE, body_pieces
 from ibi.web.http.request_errors import UploadTooSlow
 from tests.support.asgi_client import ask
 from tests.support.records_app import SAID, RecordsApp, records_app

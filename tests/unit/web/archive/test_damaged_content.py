@@ -19,8 +19,8 @@ from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
-from ibi.web.archive.file_answer import BlockMemory, FileAnswer
-from ibi.web.http.polled_figures import IntegrityMetrics
+from ibi.web.archive.file_delivery import BlockMemory, FileAnswer
+from ibi.web.http.polled_metrics import IntegrityMetrics
 from ibi.web.http.request_middleware import AnswerBroken
 from tests.support.archive_app import OTHER, REP, ArchiveApp, archive_app, kept
 from tests.support.memory.content import MemoryContent, MemoryFile

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from ibi.model.change import Revision
-from ibi.web.archive import items_feed
+from ibi.web.archive import listings
 from tests.support.archive_app import BASE
 from tests.support.asgi_client import ask
 from tests.support.catalog_samples import item
@@ -19,7 +19,7 @@ ATOM, HISTORY = "{http://www.w3.org/2005/Atom}", "{http://purl.org/syndication/h
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(items_feed, "PART", 5)
+    monkeypatch.setattr(listings, "FEED_PART", 5)
 
 
 async def get(app: RecordsApp, place: str = f"{BASE}/items.atom") -> Tree.Element:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as Tree
 
 import pytest
+from lxml import etree
 
 from ibi.instant import Instant
 from ibi.model.account import Scope
@@ -14,7 +15,7 @@ from ibi.services.items import harvesting
 from ibi.web.archive import oai
 from tests.support.archive_app import BASE, OTHER, archive_app, kept
 from tests.support.asgi_client import Answer, ask
-from tests.support.oai_answer import DC, OAI, read_answer
+from tests.support.oai_answer import DC, HAS_SCHEMAS, OAI, read_answer, validate
 from tests.support.records_app import RECORDS, RecordsApp, records_app
 
 LIST = "verb=ListRecords&metadataPrefix=oai_dc"
@@ -204,3 +205,12 @@ async def test_dates_are_of_the_feed_and_not_of_the_record(tmp_path: Path) -> No
         assert (await app.ask("GET", f"{RECORDS}/{rep}", headers=app.bearer(Scope.READ))).status == 200
         entry = app.store.changes.since(0, 10).changes[-1]
         assert texts(await get(app, LIST), "datestamp") == [str(Instant(entry.listed))]
+
+
+@pytest.mark.skipif(not HAS_SCHEMAS, reason="`make schemas` could not fetch OAI-PMH.xsd")
+def test_the_schemas_refuse_what_the_protocol_does_not_have() -> None:
+    with pytest.raises(etree.DocumentInvalid, match="Identifi"):
+        validate(
+            b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2026-11-16T00:00:00Z</responseDate>'
+            b"<request>http://archive.example/oai</request><Identifi/></OAI-PMH>"
+        )

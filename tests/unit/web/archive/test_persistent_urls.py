@@ -31,6 +31,13 @@ def network_of_items(**options: Any) -> ArchiveApp:
     )
 
 
+@pytest.mark.parametrize("place", [f"/{OTHER}/a.txt", f"/col/{OTHER}/doc/a.txt"])
+async def test_an_archive_without_a_resolver_names_that_of_the_world(place: str) -> None:
+    answer = await archive_app(kept(REP)).get(place, BROWSER)
+    assert answer.status == 404
+    assert f'href="http://urlib.net/{OTHER}/a.txt"' in answer.body.decode()
+
+
 def data(rep: str, name: str = "a.txt") -> str:
     return f"{BASE}/col/{rep}/doc/{name}"
 

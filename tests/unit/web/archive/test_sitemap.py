@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from ibi.model.change import Revision
-from ibi.web.archive import sitemap
+from ibi.web.archive import listings
 from tests.support.archive_app import BASE, OTHER, archive_app, kept
 from tests.support.asgi_client import Answer, ask
 from tests.support.catalog_samples import item
@@ -19,8 +19,8 @@ NAME = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap, "PART", 10)
-    monkeypatch.setattr(sitemap, "_A_READING", 3)
+    monkeypatch.setattr(listings, "PART", 10)
+    monkeypatch.setattr(listings, "_A_READING", 3)
 
 
 async def get(app: RecordsApp, query: str = "") -> Answer:

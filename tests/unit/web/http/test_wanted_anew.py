@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.http.preconditions import is_wanted_anew
+from ibi.web.http.request import is_wanted_anew
 
 
 @pytest.mark.parametrize(

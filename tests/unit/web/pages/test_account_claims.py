@@ -12,10 +12,8 @@ from ibi.federation.notification import Party, Sender, announcement_document
 from ibi.instant import Instant
 from ibi.model.account import Person, Role
 from ibi.model.notification import ClaimRelation
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
-from ibi.web.pages.rendering import SESSIONS
-from ibi.web.pages.sessions import COOKIE, Sessions
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.web.pages.reader import SESSION_COOKIE, SESSIONS, Sessions
 from tests.support.archive_app import BASE
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.people import MemoryPeople
@@ -39,7 +37,7 @@ class Visitor:
             self._people.add(person)
             text, session = new_session(bytes(32), person, app.clocks.read().wall)
             self._people.open_session(session)
-            self._cookie, self.csrf = {"cookie": f"{COOKIE}={text}"}, csrf_of(text)
+            self._cookie, self.csrf = {"cookie": f"{SESSION_COOKIE}={text}"}, csrf_of(text)
         self._sessions = Sessions(SignIn(self._people, app.clocks, SecretHasher()), "http://arq.lab.br")
 
     async def get(self) -> Answer:

@@ -6,7 +6,7 @@ import html5lib
 from starlette.applications import Starlette
 
 from ibi.label import parse
-from ibi.model.belief import ClaimKind
+from ibi.model.registration import ClaimKind
 from ibi.web.resolver.resolver_pages import ClaimPages
 from tests.support.asgi_client import ask
 from tests.support.memory.beliefs import MemoryBeliefs

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import ibi
 from ibi.errors import InvalidInput
 from ibi.label import parse
-from ibi.web.pages.explain_page import Fault, parse_link
-from ibi.web.pages.label_anatomy import PartRole, anatomy
+from ibi.web.pages.explain_page import Fault, PartRole, anatomy, parse_link
 from ibi.web.pages.words import FAULT_REASONS, SENTENCES
 from tests.support.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
 from tests.support.page_reader import Page, read_page

@@ -14,23 +14,21 @@ from starlette.responses import Response
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.change import ChangeKind
-from ibi.model.follow import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress
-from ibi.model.webhook import Webhook
-from ibi.ports.follows import Advance
+from ibi.model.subscription import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, Webhook
+from ibi.ports.subscriptions import Advance
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.http.errors import problem
-from ibi.web.pages.follows_page import FollowsPage
-from ibi.web.pages.sessions import Sessions
+from ibi.web.pages.copies_pages import FollowsPage
+from ibi.web.pages.reader import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from tests.support.followed_source import name_of
 from tests.support.kept_subscriptions import kept_subscriptions
 from tests.support.memory.people import MemoryPeople
 from tests.support.page_reader import read_page
+from tests.support.people_site import PASSWORD, Browser
 from tests.support.set_clocks import SetClocks
-from tests.unit.web.pages.test_sign_in import PASSWORD, Browser
 
 NOW = 1_800_000_000
 FOLLOW = Follow(

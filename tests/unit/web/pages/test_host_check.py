@@ -9,7 +9,7 @@ import structlog
 
 from ibi.web.fast.fast_path import Dispatcher
 from ibi.web.http.request import ServedHosts
-from ibi.web.pages.refusals import HostCheck
+from ibi.web.pages.middleware import HostCheck
 from ibi.web.pages.rendering import SiteFacts
 from tests.support.archive_app import BASE, REP
 from tests.support.asgi_client import Answer

@@ -86,13 +86,47 @@ async def test_only_links_of_the_web_are_links() -> None:
 
 
 async def test_the_page_says_how_to_cite_the_item() -> None:
-    page = await shown(kept(REP, IBIP, metadata=THESIS, language=ENGLISH), resolver=RESOLVER)
+    item = kept(REP, IBIP, metadata=THESIS, language=ENGLISH)
+    page = await shown(item, resolver=RESOLVER)
+    abnt = await shown(item, resolver=RESOLVER, path=f"{PAGE}?style=abnt")
 
-    assert "BANON, Gerald" in page.text  # ABNT
-    assert f"Disponível em: {RESOLVER}/{IBIP}. Acesso em: 20 nov. 2026." in page.text
+    assert "BANON, Gerald" in abnt.text
+    assert f"Disponível em: {RESOLVER}/{IBIP}. Acesso em: 20 nov. 2026." in abnt.text
     assert "Banon, G." in page.text  # APA
     for name in ("bibtex", "ris", "csl"):
         assert f"{BASE}{PAGE}?format={name}" in page.links
+
+
+@pytest.mark.parametrize(
+    ("style", "beginning"),
+    [
+        ("chicago", "Banon, Gerald, and Junior Barrera. 2009. “On Lattices”"),
+        ("harvard", "Banon, G. and Barrera, J. (2009) “On lattices”"),
+        ("ieee", "G. Banon and J. Barrera, “On lattices”"),
+        ("iso690", "BANON, Gerald and BARRERA, Junior, 2009. On lattices"),
+        ("mla", "Banon, Gerald, and Junior Barrera. “On Lattices”"),
+        ("vancouver", "Banon G, Barrera J. On lattices"),
+    ],
+)
+async def test_a_style_is_chosen_by_its_name_without_a_script(style: str, beginning: str) -> None:
+    page = await shown(kept(REP, IBIP, metadata=THESIS), path=f"{PAGE}?style={style}", resolver=RESOLVER)
+
+    cited = page.text.partition("How to cite")[2].partition("For reference managers")[0]
+    assert beginning in cited
+    assert f"{RESOLVER}/{IBIP}" in cited
+    (chosen,) = [each for each in page.all("option") if "selected" in each.attrib]
+    assert chosen.attrib["value"] == style
+
+
+async def test_an_unknown_style_is_the_usual_one() -> None:
+    assert "(2009)" in (await shown(kept(REP, IBIP, metadata=THESIS), path=f"{PAGE}?style=../../x")).text
+
+
+async def test_a_title_with_elements_is_cited_as_letters() -> None:
+    hostile = replace(THESIS, title=(Text("<script>alert(1)</script> <i>x</i>"),))
+    for style in ("apa", "ieee", "chicago"):
+        page = await shown(kept(REP, IBIP, metadata=hostile), path=f"{PAGE}?style={style}")
+        assert "<script>alert(1)</script>" in page.text.lower().partition("how to cite")[2]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +233,7 @@ async def test_a_picture_is_looked_at_without_being_counted_as_a_download() -> N
     assert len(app.usage.days(app.catalog.find(forms(REP).labels[0]).rep)) == 1  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("media", ["image/svg+xml", "text/html", "application/xhtml+xml", "video/mp4"])
+@pytest.mark.parametrize("media", ["text/html", "application/xhtml+xml", "application/octet-stream"])
 async def test_what_could_act_or_is_large_is_not_shown(media: str) -> None:
     page = await shown(kept(REP, files={"a": (media, b"<svg onload='x'/>")}))
 

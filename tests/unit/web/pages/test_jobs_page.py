@@ -16,21 +16,21 @@ from starlette.responses import Response
 from ibi.archive.copies import CopyRules
 from ibi.errors import IbiError
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.services.copies.jobs import CopyWork
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.web.http.errors import problem
-from ibi.web.pages.jobs_page import JobPages
-from ibi.web.pages.sessions import Sessions
+from ibi.web.pages.copies_pages import JobPages
+from ibi.web.pages.people_account import OtherPages
+from ibi.web.pages.reader import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from tests.support.archive_app import archive_app
 from tests.support.copy_world import IBIP, NOW, object_said, original, source_archive, taker
 from tests.support.memory.people import MemoryPeople
 from tests.support.page_reader import read_page
+from tests.support.people_site import PASSWORD, Browser, account_page, known_site
 from tests.support.set_clocks import SetClocks
-from tests.unit.web.pages.test_sign_in import PASSWORD, Browser
 
 
 class Site:
@@ -46,10 +46,11 @@ class Site:
             return problem(error)
 
         routes = [
-            *SignInPages(sign_in, sessions, has_jobs=True).routes(),
+            *SignInPages(sign_in, sessions).routes(),
+            *account_page(sign_in, sessions, OtherPages(jobs=True)).routes(),
             *JobPages(work, sessions, archive_app().site).routes(),
         ]
-        self.app = Starlette(routes=routes, exception_handlers={IbiError: refuse})
+        self.app = Starlette(routes=routes, middleware=[known_site(sessions)], exception_handlers={IbiError: refuse})
         for name, role in (("ada", "librarian"), ("dan", "depositor")):
             admin.create(name, role, PASSWORD)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from starlette.applications import Starlette
 
-from ibi.web.pages.language import local_target, page_language
+from ibi.web.pages.reader import local_target, page_language
 from ibi.web.pages.rendering import static_url
-from ibi.web.pages.routes import common_routes
+from ibi.web.pages.search_page import common_routes
 from tests.support.asgi_client import ask
 
 

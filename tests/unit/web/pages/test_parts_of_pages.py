@@ -17,10 +17,10 @@ from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay
 from ibi.web import pages
 from ibi.web.pages.drawings import MONTHS, drawing, element, first_day, monthly_use, usage_plot
-from ibi.web.pages.persistent_links import qr_code
+from ibi.web.pages.item_page import qr_code
+from ibi.web.pages.middleware import KnownSite
 from ibi.web.pages.preview import MOST_IMAGE, MOST_TEXT, first_look
 from ibi.web.pages.rendering import SITE, SiteFacts, render_text
-from ibi.web.pages.routes import KnownSite
 from tests.support.archive_app import NOW, REP, archive_app, kept
 from tests.support.page_reader import read_page
 
@@ -96,12 +96,12 @@ def looked_at(media_type: str, content: bytes) -> str | None:
         ("text/plain; charset=unicode_escape", b"\\ud800 \xff", "\\ud800 ÿ"),
         ("text/plain", ("é" * MOST_TEXT).encode()[: MOST_TEXT + 1], "é" * (MOST_TEXT // 2)),
         ("text/plain", b"a\x00b\x1bc", "a\ufffdb\ufffdc"),
-        ("text/csv; charset=utf-8", b"a,b", "a,b"),
+        ("text/csv; charset=utf-8", b"a,b", "table"),
         ("application/json", b"{}", "{}"),
         ("image/png", b"x", "image"),
         ("IMAGE/PNG", b"x", "image"),
         ("application/pdf", b"x", "pdf"),
-        ("image/svg+xml", b"<svg/>", None),
+        ("image/svg+xml", b"<svg/>", "image"),  # as a picture, in which no script runs
         ("text/html", b"<p>", None),
         ("text/xml", b"<p/>", None),
         ("application/octet-stream", b"x", None),
@@ -144,7 +144,9 @@ async def test_every_page_knows_its_site_unless_somebody_knew_better() -> None:
 
 
 async def test_a_site_has_a_name_and_says_if_it_is_a_sandbox() -> None:
-    words = render_text("alert.html", "en", site=SiteFacts("Lab & Co", sandbox=True), target="/", title="T", said="S")
+    words = render_text(
+        "alert.html", "en", site=SiteFacts("Lab & Co", sandbox=True), target="/", title="T", said="S", elsewhere=None
+    )
 
     page = read_page(words.encode())
     assert page.title == "T · Lab & Co"
@@ -153,7 +155,7 @@ async def test_a_site_has_a_name_and_says_if_it_is_a_sandbox() -> None:
 
 @pytest.mark.parametrize("sign", ["\x00", "\x0b", "\x85", "\ufdd0", "\ufffe", "\U0010ffff"])
 def test_what_no_page_can_hold_is_shown_as_missing(sign: str) -> None:
-    words = render_text("alert.html", "en", site=SiteFacts(), target="/", title="T", said=f"a{sign}b")
+    words = render_text("alert.html", "en", site=SiteFacts(), target="/", title="T", said=f"a{sign}b", elsewhere=None)
 
     assert "a\ufffdb" in read_page(words.encode()).text
 

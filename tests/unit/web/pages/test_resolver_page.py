@@ -6,15 +6,16 @@ import html5lib
 import pytest
 from starlette.applications import Starlette
 
+from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages.label_forms import LabelForms
-from ibi.model.belief import ClaimKind, Ruling
+from ibi.model.registration import ClaimKind, KnownDeletion, Ruling
 from ibi.ports.registry import HOLDER_AGE
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure
 from ibi.services.resolving.belief_report import BeliefReport
-from ibi.web.resolver.register_page import RegisterPages
+from ibi.web.resolver.resolver_pages import RegisterPages
 from tests.support.asgi_client import ask
 from tests.support.membership_app import REP, MembershipApp
 from tests.support.memory.beliefs import MemoryBeliefs
@@ -108,6 +109,16 @@ async def test_a_prefix_tells_its_home_and_what_is_claimed_of_its_labels() -> No
     assert (facts["label"], facts["prefix"], facts["given_on"]) == (None, "sid.inpe.br/mtc-m21", 1)
     assert [claim["label"] for claim in facts["claims"]] == [ITEM]
     assert facts["believed"] is None
+
+
+@pytest.mark.parametrize(("when", "shown"), [(AT, str(Instant(AT))), (None, None)])
+async def test_beliefs_tell_that_an_item_was_deleted_and_by_whose_word(when: int | None, shown: str | None) -> None:
+    served = Served()
+    served.beliefs.record_deletion(parse(ITEM), KnownDeletion(HEIR, when), AT)
+    facts = (await ask(served.app, "GET", f"/api/beliefs?about={ITEM}")).json()
+    assert facts["deleted"] == {"archive": str(HEIR), "when": shown}
+    assert "as was said by" in await served.page(f"/resolver?about={ITEM}")
+    assert "as was said by" not in await served.page(f"/resolver?about={FOREIGN}")
 
 
 def test_the_archive_of_the_server_is_the_home_of_its_prefix() -> None:

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from ibi.label.grammar import IBIP_FORM
+from ibi.web.archive.listings import robots_txt
 from ibi.web.fast.fast_path import RESERVED
-from ibi.web.pages.robots_txt import robots_txt
 from tests.support.archive_app import BASE, IBIP, REP, archive_app, kept
 from tests.support.one_port import OnePort
 

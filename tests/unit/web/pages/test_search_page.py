@@ -11,14 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
+from ibi.archive.highlighting import MarkedText
 from ibi.instant import Instant
+from ibi.label import parse
 from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.visibility import Visibility
+from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
-from ibi.web.pages.routes import RECENT
-from ibi.web.pages.search_page import query_of, search_address
+from ibi.web.pages.search_page import RECENT
+from ibi.web.pages.search_query import query_of, search_address
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.support.memory.search import MemorySearch
 from tests.support.page_reader import Page, read_page
@@ -145,7 +148,98 @@ async def test_facets_narrow_down_and_can_be_removed() -> None:
 
     assert titles(narrowed) == ["Trees of the Amazon"]
     assert {"/search?type=Dataset", "/search?language=en"} <= set(narrowed.links)
-    assert [each.get("name") for each in narrowed.all("input", type="hidden")] == ["type", "language"]
+    # Of the form with the words, and of that with the years.
+    assert [each.get("name") for each in narrowed.all("input", type="hidden")] == 2 * ["type", "language"]
+
+
+def dated(year: int, title: str, **others: object) -> DescriptiveMetadata:
+    return replace(described(title), date=(Text(str(year)),), **others)  # type: ignore[arg-type]
+
+
+def dated_library() -> ArchiveApp:
+    summary = "An account of ice, " + "and so on, " * 40 + "with a word on penguins <b> & others."
+    ice = dated(2001, "Ice & snow", description=(Text(summary),), subject=(Text("Glaciers"), Text("<Ice>")))
+    return archive_app(
+        kept("lab.br/arq/2011/01.01.00.01", metadata=ice),
+        kept("lab.br/arq/2011/01.01.00.02", metadata=dated(1999, "Snow")),
+        kept("lab.br/arq/2011/01.01.00.03", metadata=replace(dated(2012, "Rain"), date=(Text("2012-03"),))),
+        kept("lab.br/arq/2011/01.01.00.04", metadata=described("Undated")),
+    )
+
+
+async def test_years_stand_in_their_order_and_a_span_can_be_chosen() -> None:
+    app = dated_library()
+    page = await page_of(app, "/search?q=&sort=title")
+
+    (picture,) = page.all("svg", class_="years-picture")
+    assert [each.text for each in picture.iter("{http://www.w3.org/2000/svg}title")] or "1999: 1" in page.text
+    years = [link for link in page.links if "year=" in link]
+    assert years == [f"/search?year={year}&sort=title" for year in (1999, 2001, 2011, 2012)]
+    assert titles(await page_of(app, "/search?from=2000&to=2011&sort=title")) == ["Ice & snow", "Undated"]
+    assert titles(await page_of(app, "/search?from=2011&to=2000&sort=title")) == ["Ice & snow", "Undated"]
+    assert titles(await page_of(app, "/search?from=2012&to=")) == ["Rain"]
+    assert "2000–2011" in (await page_of(app, "/search?year=2000..2011")).text
+    assert len(titles(await page_of(app, "/search?from=x&to=y"))) == 4
+
+
+async def test_what_was_sought_is_marked_and_escaped() -> None:
+    page = await page_of(dated_library(), "/search?q=penguins+title:ice")
+
+    marks = [each.text for each in page.root.iter("mark")]
+    assert marks == ["Ice", "penguins"]
+    (line,) = page.all("p", class_="summary small")
+    assert "".join(line.itertext()).startswith("… ")
+    assert "penguins <b> & others." in "".join(line.itertext())
+
+
+async def test_a_list_tells_the_date_of_the_work() -> None:
+    page = await page_of(dated_library(), "/search?sort=title")
+    assert [each.get("datetime") for each in page.root.iter("time")] == [
+        "2001",
+        "2012-03",
+        "1999",
+        "2011-01-01T00:04:00Z",
+    ]
+    assert "March 2012" in page.text
+
+
+async def test_subjects_lead_to_all_items_that_have_them() -> None:
+    app = dated_library()
+    assert {"/search?subject=Glaciers", "/search?subject=%3CIce%3E"} <= set((await page_of(app, "/search")).links)
+    assert titles(await page_of(app, "/search?subject=%3CIce%3E")) == ["Ice & snow"]
+    item = await page_of(app, "/col/lab.br/arq/2011/01.01.00.01/metadata", accept="text/html")
+    assert {"/search?subject=Glaciers", "/search?subject=%3CIce%3E"} <= set(item.links)
+
+
+async def test_a_slip_of_the_pen_is_answered_with_what_may_have_been_meant() -> None:
+    app = library()
+    page = await page_of(app, "/search?q=title:arvroes&language=pt")
+    assert "Did you mean" in page.text
+    assert "/search?q=title%3Aarvores&language=pt" in page.links
+    assert "Did you mean" not in (await page_of(app, "/search?q=xyzzyx")).text
+
+
+class InText:
+    """Finds one item in the text of its files, whatever is sought."""
+
+    def __init__(self, app: ArchiveApp) -> None:
+        self._catalog = app.site.catalog
+
+    async def find(self, query: SearchQuery) -> tuple[TextMatch, ...]:
+        line = (MarkedText("of "), MarkedText("<trees>", is_sought=True))
+        return tuple(TextMatch(item, line) for item in self._catalog.items() if item.rep == parse(REP))
+
+
+async def test_what_is_in_the_text_of_files_stands_below_with_a_line_of_it() -> None:
+    items = [kept(REP, IBIP, metadata=described("Árvores")), kept(OTHER, metadata=described("Trees"))]
+    app = archive_app(*items, texts=InText(archive_app(*items)))
+
+    page = await page_of(app, "/search?q=trees")
+
+    assert titles(page) == ["Trees", "Árvores"]
+    assert "In the text of files" in page.text
+    assert [each.text for each in page.root.iter("mark")] == ["Trees", "<trees>"]
+    assert "In the text of files" not in (await page_of(app, "/search?q=trees&page=2")).text
 
 
 async def test_lists_are_sorted_and_paged() -> None:

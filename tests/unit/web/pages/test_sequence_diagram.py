@@ -9,7 +9,7 @@ from ibi.resolver.outcome import Redirect
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure, Trace
 from ibi.web.pages.drawings import MOST_LANES, trace_figure
-from ibi.web.pages.language import translations
+from ibi.web.pages.reader import translations
 from tests.support.scripted_archives import archive, body, give, resolution
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"

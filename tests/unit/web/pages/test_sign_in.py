@@ -5,99 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from argon2 import PasswordHasher
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
 
-from ibi.errors import IbiError
-from ibi.instant import Instant
 from ibi.model.content import Damage, Problem
-from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
 from ibi.services.integrity.integrity import Integrity
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
-from ibi.web.http.errors import problem
-from ibi.web.pages.sessions import COOKIE, SECURE_COOKIE, Sessions
-from ibi.web.pages.sign_in import SignInPages
-from tests.support.asgi_client import Answer, ask
-from tests.support.memory.people import MemoryPeople
-from tests.support.set_clocks import SetClocks
-
-PASSWORD = "um cavalo correto"
-HOST = {"host": "ibi.example"}
-
-
-class Browser:
-    """Keeps cookies, and sends forms as browsers do."""
-
-    def __init__(self, app: Starlette) -> None:
-        self._app = app
-        self.cookie: str | None = None
-
-    async def get(self, path: str, **headers: str) -> Answer:
-        return self._kept(await ask(self._app, "GET", path, self._headers(headers)))
-
-    async def post(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
-        sent = {"content-type": "application/x-www-form-urlencoded", "origin": "https://ibi.example", **headers}
-        return self._kept(await ask(self._app, "POST", path, self._headers(sent), urlencode(fields).encode()))
-
-    async def csrf(self) -> str:
-        found = re.search(r'name="csrf" value="([0-9a-f]+)"', (await self.get("/account")).body.decode())
-        assert found is not None
-        return found[1]
-
-    def _headers(self, others: dict[str, str]) -> dict[str, str]:
-        return {**HOST, **({} if self.cookie is None else {"cookie": f"{SECURE_COOKIE}={self.cookie}"}), **others}
-
-    def _kept(self, answer: Answer) -> Answer:
-        jar = SimpleCookie(answer.headers.get("set-cookie", ""))
-        if SECURE_COOKIE in jar:
-            self.cookie = jar[SECURE_COOKIE].value or None
-        return answer
-
-
-class Site:
-    def __init__(self, integrity: Integrity | None = None) -> None:
-        self.clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
-        self.people, self.hasher = MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
-        self.admin = PersonAdmin(self.people, self.clocks, self.hasher)
-        self.seconds = 0.0
-        sign_in = SignIn(self.people, self.clocks, self.hasher, monotonic=lambda: self.seconds)
-        pages = SignInPages(sign_in, Sessions(sign_in, "https://ibi.example"), integrity=integrity)
-
-        async def refuse(_: Request, error: Exception) -> Response:
-            assert isinstance(error, IbiError)
-            return problem(error)
-
-        self.app = Starlette(routes=pages.routes(), exception_handlers={IbiError: refuse})
-        self.admin.create("ada", "librarian", PASSWORD)
-
-    def browser(self) -> Browser:
-        return Browser(self.app)
+from ibi.web.pages.reader import SECURE_COOKIE, SESSION_COOKIE
+from tests.support.asgi_client import ask
+from tests.support.people_site import HOST, PASSWORD, PeopleSite, signed_in
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    made = Site()
+def site() -> Iterator[PeopleSite]:
+    made = PeopleSite()
     yield made
     made.hasher.close()
 
 
-async def signed_in(site: Site) -> Browser:
-    browser = site.browser()
-    answer = await browser.post("/sign-in", {"name": "ada", "password": PASSWORD})
-    assert answer.status == 303
-    return browser
-
-
-async def test_the_right_password_signs_in_and_leads_on(site: Site) -> None:
+async def test_the_right_password_signs_in_and_leads_on(site: PeopleSite) -> None:
     browser = site.browser()
 
     answer = await browser.post("/sign-in", {"name": "ADA", "password": PASSWORD, "to": "/search?q=x"})
@@ -106,7 +34,7 @@ async def test_the_right_password_signs_in_and_leads_on(site: Site) -> None:
     assert b"ada" in (await browser.get("/account")).body
 
 
-async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: Site) -> None:
+async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: PeopleSite) -> None:
     answer = await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})
 
     cookie = answer.headers["set-cookie"]
@@ -118,22 +46,24 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: Site)
 @pytest.mark.parametrize(
     "others", ['a={"b": 1}; ', "a; =; ;;,\x01 =é; ", f"a={'a' * 50_000}; ", f"x{SECURE_COOKIE}=y; "]
 )
-async def test_no_other_cookie_of_the_host_keeps_anybody_out(site: Site, others: str) -> None:
+async def test_no_other_cookie_of_the_host_keeps_anybody_out(site: PeopleSite, others: str) -> None:
     browser = await signed_in(site)
 
     assert (await browser.get("/account", cookie=f"{others}{SECURE_COOKIE}={browser.cookie}")).status == 200
 
 
-async def test_of_two_cookies_of_the_name_neither_counts(site: Site) -> None:
+async def test_of_two_cookies_of_the_name_neither_counts(site: PeopleSite) -> None:
     mine, planted = await signed_in(site), await signed_in(site)
 
     both = f"{SECURE_COOKIE}={planted.cookie}; {SECURE_COOKIE}={mine.cookie}"
     assert (await mine.get("/account", cookie=both)).status == 303
-    assert (await mine.get("/account", cookie=f"{COOKIE}={mine.cookie}")).status == 303  # anybody could plant that one
+    assert (
+        await mine.get("/account", cookie=f"{SESSION_COOKIE}={mine.cookie}")
+    ).status == 303  # anybody could plant that one
 
 
 @pytest.mark.parametrize("fields", [{"name": "ada", "password": "wrong"}, {"name": "bob", "password": PASSWORD}, {}])
-async def test_nobody_learns_who_has_an_account(site: Site, fields: dict[str, str]) -> None:
+async def test_nobody_learns_who_has_an_account(site: PeopleSite, fields: dict[str, str]) -> None:
     answer = await site.browser().post("/sign-in", fields)
 
     assert answer.status == 403
@@ -141,7 +71,7 @@ async def test_nobody_learns_who_has_an_account(site: Site, fields: dict[str, st
     assert "set-cookie" not in answer.headers
 
 
-async def test_a_link_signs_in_once(site: Site) -> None:
+async def test_a_link_signs_in_once(site: PeopleSite) -> None:
     path = f"/sign-in/{site.admin.link('ada')}"
     browser = site.browser()
 
@@ -151,7 +81,7 @@ async def test_a_link_signs_in_once(site: Site) -> None:
     assert (await site.browser().get(path)).status == 403
 
 
-async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: Site) -> None:
+async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: PeopleSite) -> None:
     path = f"/sign-in/{site.admin.link('ada')}"
     browser = site.browser()
 
@@ -164,7 +94,7 @@ async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: Site) -> None
     assert (await browser.get("/account")).status == 303
 
 
-async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: Site) -> None:
+async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: PeopleSite) -> None:
     site.admin.create("mallory", "reader")
     path = f"/sign-in/{site.admin.link('mallory')}"
     victim = await signed_in(site)
@@ -176,7 +106,7 @@ async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: Site) 
     assert b"<bdi>ada</bdi>" in (await victim.get("/account")).body
 
 
-async def test_nobody_can_plant_a_session(site: Site) -> None:
+async def test_nobody_can_plant_a_session(site: PeopleSite) -> None:
     victim, planted = site.browser(), await signed_in(site)
     victim.cookie = before = planted.cookie
 
@@ -197,7 +127,7 @@ async def test_nobody_can_plant_a_session(site: Site) -> None:
         {"sec-fetch-site": "same-site", "origin": "https://ibi.example"},
     ],
 )
-async def test_another_site_can_sign_nobody_in_or_out(site: Site, headers: dict[str, str]) -> None:
+async def test_another_site_can_sign_nobody_in_or_out(site: PeopleSite, headers: dict[str, str]) -> None:
     browser = await signed_in(site)
     csrf = await browser.csrf()
 
@@ -207,14 +137,14 @@ async def test_another_site_can_sign_nobody_in_or_out(site: Site, headers: dict[
 
 
 @pytest.mark.parametrize("csrf", ["", "0" * 40, "é"])
-async def test_a_form_without_the_sessions_proof_does_nothing(site: Site, csrf: str) -> None:
+async def test_a_form_without_the_sessions_proof_does_nothing(site: PeopleSite, csrf: str) -> None:
     browser = await signed_in(site)
 
     assert (await browser.post("/sign-out", {"csrf": csrf})).status == 403
     assert (await browser.get("/account")).status == 200
 
 
-async def test_whoever_signs_out_is_out_with_every_copy_of_the_cookie(site: Site) -> None:
+async def test_whoever_signs_out_is_out_with_every_copy_of_the_cookie(site: PeopleSite) -> None:
     browser = await signed_in(site)
     cookie, csrf = browser.cookie, await browser.csrf()
 
@@ -225,14 +155,14 @@ async def test_whoever_signs_out_is_out_with_every_copy_of_the_cookie(site: Site
     assert (await browser.get("/account")).status == 303
 
 
-async def test_a_session_ends_by_itself(site: Site) -> None:
+async def test_a_session_ends_by_itself(site: PeopleSite) -> None:
     browser = await signed_in(site)
     site.clocks.advance(13 * 3600)
 
     assert (await browser.get("/account")).headers["location"] == "/sign-in?to=/account"
 
 
-async def test_a_new_password_ends_what_the_old_one_began(site: Site) -> None:
+async def test_a_new_password_ends_what_the_old_one_began(site: PeopleSite) -> None:
     browser, elsewhere = await signed_in(site), await signed_in(site)
     fields = {"csrf": await browser.csrf(), "current": PASSWORD, "new": "outra frase longa"}
 
@@ -244,7 +174,7 @@ async def test_a_new_password_ends_what_the_old_one_began(site: Site) -> None:
 
 @pytest.mark.parametrize(("current", "new", "status"), [("wrong", "outra frase longa", 403), (PASSWORD, "short", 400)])
 async def test_a_password_is_changed_by_its_owner_to_a_good_one(
-    site: Site, current: str, new: str, status: int
+    site: PeopleSite, current: str, new: str, status: int
 ) -> None:
     browser = await signed_in(site)
 
@@ -254,7 +184,7 @@ async def test_a_password_is_changed_by_its_owner_to_a_good_one(
     assert (await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})).status == 303
 
 
-async def test_guessing_is_slowed_down_and_then_goes_on(site: Site) -> None:
+async def test_guessing_is_slowed_down_and_then_goes_on(site: PeopleSite) -> None:
     for _ in range(5):
         assert (await site.browser().post("/sign-in", {"name": "ada", "password": "wrong"})).status == 403
 
@@ -263,19 +193,19 @@ async def test_guessing_is_slowed_down_and_then_goes_on(site: Site) -> None:
     assert (await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})).status == 303
 
 
-async def test_nobody_is_led_away_after_signing_in(site: Site) -> None:
+async def test_nobody_is_led_away_after_signing_in(site: PeopleSite) -> None:
     answer = await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD, "to": "//evil.example"})
 
     assert answer.headers["location"] == "/"
 
 
-async def test_what_a_stranger_types_is_shown_as_typed(site: Site) -> None:
+async def test_what_a_stranger_types_is_shown_as_typed(site: PeopleSite) -> None:
     answer = await site.browser().post("/sign-in", {"name": '"><script>', "password": "x"})
 
     assert b"<script>" not in answer.body
 
 
-async def test_a_body_that_is_no_form_is_refused(site: Site) -> None:
+async def test_a_body_that_is_no_form_is_refused(site: PeopleSite) -> None:
     json = {"content-type": "application/json"}
 
     assert (await site.browser().post("/sign-in", {}, **json)).status == 415
@@ -285,7 +215,7 @@ async def test_a_body_that_is_no_form_is_refused(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("language", "words"), [("pt-BR", "Sua conta"), ("es", "Su cuenta"), ("en", "Your account")])
-async def test_the_account_speaks_the_readers_language(site: Site, language: str, words: str) -> None:
+async def test_the_account_speaks_the_readers_language(site: PeopleSite, language: str, words: str) -> None:
     browser = await signed_in(site)
 
     answer = await browser.get("/account", **{"accept-language": language})
@@ -298,7 +228,7 @@ async def test_the_account_speaks_the_readers_language(site: Site, language: str
 async def test_an_administrator_sees_whether_what_is_kept_is_whole(tmp_path: Path, language: str) -> None:
     name = "lab.br/arq/2009/07.21.14.43"
     with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
-        site = Site(Integrity(ledger, lambda: 1_800_000_000))
+        site = PeopleSite(Integrity(ledger, lambda: 1_800_000_000))
         site.admin.create("eva", "admin", PASSWORD)
         seen = {}
         for person in ("ada", "eva"):

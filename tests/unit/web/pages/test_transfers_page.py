@@ -14,21 +14,21 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.model.item import Item
-from ibi.model.transfer_record import ReceiverStage
+from ibi.model.transfer import ReceiverStage
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.hashing import SecretHasher
-from ibi.services.accounts.sign_in import SignIn
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.vocabulary import State
 from ibi.web.http.errors import problem
-from ibi.web.pages.sessions import Sessions
+from ibi.web.pages.account_pages import TRANSFERS, TransfersPage
+from ibi.web.pages.people_account import OtherPages
+from ibi.web.pages.reader import Sessions
 from ibi.web.pages.sign_in import SignInPages
-from ibi.web.pages.transfers_page import PLACE, TransfersPage
 from tests.support.deposit_samples import CountedLabels, deposits, put
 from tests.support.memory.people import MemoryPeople
 from tests.support.page_reader import read_page
+from tests.support.people_site import PASSWORD, Browser, account_page, known_site
 from tests.support.set_clocks import SetClocks
 from tests.support.transfer_archives import TransferArchive, two_archives
-from tests.unit.web.pages.test_sign_in import PASSWORD, Browser
 
 NOW = "2027-01-15T08:00:00Z"
 
@@ -47,10 +47,11 @@ class Site:
             return problem(error)
 
         routes = [
-            *SignInPages(sign_in, sessions, has_transfers=True).routes(),
+            *SignInPages(sign_in, sessions).routes(),
+            *account_page(sign_in, sessions, OtherPages(transfers=True)).routes(),
             *TransfersPage(b.worker, sessions).routes(),
         ]
-        self.app = Starlette(routes=routes, exception_handlers={IbiError: refuse})
+        self.app = Starlette(routes=routes, middleware=[known_site(sessions)], exception_handlers={IbiError: refuse})
         for name, role in (("ada", "librarian"), ("dan", "depositor")):
             admin.create(name, role, PASSWORD)
 
@@ -85,27 +86,27 @@ async def csrf(browser: Browser) -> str:
 
 async def test_an_offer_is_accepted_and_seen_on_its_way(site: Site) -> None:
     item, browser = site.offer(), await site.browser("ada")
-    page = await browser.get(PLACE)
+    page = await browser.get(TRANSFERS)
     read_page(page.body)
     assert item.rep.spelling in page.body.decode()
     assert str(site.a.keys.signing_key().public) in page.body.decode()
     fields = {"csrf": await csrf(browser), "item": item.rep.spelling, "answer": "accept"}
-    assert (await browser.post(PLACE, fields)).headers["location"] == PLACE
-    under_way = (await browser.get(PLACE)).body.decode()
+    assert (await browser.post(TRANSFERS, fields)).headers["location"] == TRANSFERS
+    under_way = (await browser.get(TRANSFERS)).body.decode()
     assert "the Copy is being brought" in under_way
     assert 'value="accept"' not in under_way
     for _ in range(3):
         site.b.receiving.go_on(item.rep)
         site.a.sending.go_on(item.rep)
     assert site.b.state(item.rep) is State.ORIGINAL
-    assert item.rep.spelling not in (await browser.get(PLACE)).body.decode()
+    assert item.rep.spelling not in (await browser.get(TRANSFERS)).body.decode()
 
 
 async def test_all_offers_of_one_archive_are_answered_at_once(site: Site) -> None:
     items, browser = [site.offer() for _ in range(3)], await site.browser("ada")
     fields = {"csrf": await csrf(browser), "from": site.a.url, "answer": "decline"}
-    assert (await browser.post(PLACE, {**fields, "from": "http://c.example"})).status == 404
-    assert (await browser.post(PLACE, fields)).status == 303
+    assert (await browser.post(TRANSFERS, {**fields, "from": "http://c.example"})).status == 404
+    assert (await browser.post(TRANSFERS, fields)).status == 303
     assert [site.stage(item) for item in items] == [ReceiverStage.DECLINED] * 3
 
 
@@ -113,7 +114,7 @@ async def test_what_goes_to_others_is_shown(site: Site) -> None:
     item, browser = put(deposits(site.b.store)), await site.browser("ada")
     site.b.sending.begin(item, site.a.url)
     for language, words in (("en", "offered"), ("pt-BR", "oferecida"), ("es", "ofrecida")):
-        page = await browser.get(PLACE, **{"accept-language": language})
+        page = await browser.get(TRANSFERS, **{"accept-language": language})
         read_page(page.body)
         assert words in page.body.decode()
 
@@ -127,16 +128,16 @@ async def test_a_wrong_form_changes_nothing_and_is_told(site: Site) -> None:
         ({"item": "lab.br/none/2009/01.01.00.00"}, 409),
         ({"csrf": "0" * 64}, 403),
     ):
-        assert (await browser.post(PLACE, {**good, **change})).status == status
-    assert (await browser.post(PLACE, good, origin="https://evil.example")).status == 403
+        assert (await browser.post(TRANSFERS, {**good, **change})).status == status
+    assert (await browser.post(TRANSFERS, good, origin="https://evil.example")).status == 403
     assert site.stage(item) is ReceiverStage.WAITING
 
 
 async def test_the_page_is_for_librarians(site: Site) -> None:
     item = site.offer()
-    assert (await Browser(site.app).get(PLACE)).headers["location"] == f"/sign-in?to={PLACE}"
+    assert (await Browser(site.app).get(TRANSFERS)).headers["location"] == f"/sign-in?to={TRANSFERS}"
     depositor = await site.browser("dan")
-    assert (await depositor.get(PLACE)).status == 403
-    assert (await depositor.post(PLACE, {"item": item.rep.spelling, "answer": "accept"})).status == 403
-    assert PLACE.encode() not in (await depositor.get("/account")).body
-    assert PLACE.encode() in (await (await site.browser("ada")).get("/account")).body
+    assert (await depositor.get(TRANSFERS)).status == 403
+    assert (await depositor.post(TRANSFERS, {"item": item.rep.spelling, "answer": "accept"})).status == 403
+    assert TRANSFERS.encode() not in (await depositor.get("/account")).body
+    assert TRANSFERS.encode() in (await (await site.browser("ada")).get("/account")).body

@@ -13,7 +13,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
 import ibi.web
-from ibi.web.pages.language import LOCALES, PAGE_LANGUAGES, locale_of, translations
+from ibi.web.pages.reader import LOCALES, PAGE_LANGUAGES, locale_of, translations
 
 WEB = Path(ibi.web.__file__).parent
 TRANSLATED = PAGE_LANGUAGES[1:]

@@ -225,6 +225,14 @@ async def test_a_pointer_that_nothing_proves_leads_through_this_resolver() -> No
     assert claim["url"] == "http://resolver.example.org:80/evil.br/arq/2013/01.01.00.00!"
 
 
+async def test_a_deletion_elsewhere_leads_to_the_tombstone_there_and_thanks_no_archive() -> None:
+    app = resolver_app({A: GONE})
+    _, page = await app.page(f"/{REP}")
+    assert f'href="http://{A.address}/{REP}"' in page
+    assert f"http://{A.address}/{REP}" in [each["url"] for each in (await told(app, f"/{REP}"))["next"]]
+    assert not app.gateway.thanked
+
+
 class TestWhatToDoNext:
     async def test_silence_is_counted_and_never_kept(self) -> None:
         app = resolver_app({A: b"", B: Failure.UNREACHABLE, C: Failure.TIMED_OUT})

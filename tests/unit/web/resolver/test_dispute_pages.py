@@ -6,22 +6,20 @@ import html5lib
 import pytest
 from starlette.applications import Starlette
 
-from ibi.accounts.tokens import TOKEN_BYTES, new_token
+from ibi.accounts.sign_in import TOKEN_BYTES, new_token
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages.label_forms import LabelForms
 from ibi.model.account import Scope
-from ibi.model.belief import ClaimKind
-from ibi.model.registration import Registration
+from ibi.model.registration import ClaimKind, Registration
 from ibi.resolver.signed_register import read_register
 from ibi.services.resolving.disputes import Disputes
-from ibi.services.resolving.register_publication import RegisterPublication
+from ibi.services.resolving.standby import RegisterPublication
+from ibi.web.api.archives import DisputeEndpoints
 from ibi.web.api.authentication import Authentication
-from ibi.web.api.disputes import DisputeEndpoints
 from ibi.web.pages import refusal
-from ibi.web.resolver.dispute_pages import DisputePages
-from ibi.web.resolver.register_statement import RegisterStatementPage
+from ibi.web.resolver.resolver_pages import DisputePages, RegisterStatementPage
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.keys import MemoryKeyStore
@@ -102,6 +100,16 @@ async def test_the_list_has_open_disputes_and_all_of_them_if_asked() -> None:
     assert (await ask(served.app, "GET", "/api/disputes")).json() == {"disputes": []}
     (one,) = (await ask(served.app, "GET", "/api/disputes?settled=yes")).json()["disputes"]
     assert (one["settled"], one["settled_at"]) == ("administrator", str(Instant(AT)))
+
+
+async def test_the_archives_of_an_item_learn_how_a_dispute_over_it_was_settled() -> None:
+    served = Served()
+    assert (await ask(served.app, "GET", f"/api/disputes/{REP}")).json() == {"disputes": []}
+    served.claim()
+    served.disputes.settle(ITEM, LIAR, "ana")
+    (one,) = (await ask(served.app, "GET", f"/api/disputes/{REP}")).json()["disputes"]
+    assert (one["label"], one["holder"], one["settled"]) == (REP, str(LIAR), "administrator")
+    assert (await ask(served.app, "GET", "/api/disputes/nothing")).status == 400
 
 
 async def test_the_administrator_settles_a_dispute() -> None:

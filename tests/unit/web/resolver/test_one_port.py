@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.support.archive_app import BASE, IBIP, OTHER, REP, SERVICE, kept
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
+from tests.support.archive_app import BASE, IBIP, OTHER, REP, SERVICE, archive_app, deleted, kept
 from tests.support.one_port import OnePort
+from tests.support.standards_archives import forms
 
 J = "/J8LNKB5R7W/3FUQHC5"
 
@@ -86,3 +90,77 @@ async def test_a_change_in_the_archive_is_seen_at_once(port: OnePort) -> None:
     item, _ = kept(OTHER)
     port.archive.catalog.put(item)
     assert (await port.get(f"/{OTHER}")).status == 302
+
+
+# --- tombstones ---
+
+GONE, GONE_IBIP = "lab.br/arq/2011/01.02.03.04", "8JMKD3MGP8W/38SQ2TS"
+BROWSER = {"accept": "text/html,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("target", [f"/{GONE}", f"/{GONE_IBIP}", f"/{GONE}/a.txt", f"/{GONE}:", f"/ibi/{GONE}"])
+async def test_the_link_of_a_deleted_item_shows_its_tombstone(target: str) -> None:
+    port = OnePort(items=[kept(REP, IBIP), deleted(GONE, GONE_IBIP, why="withdrawn by its author")])
+    answer = await port.get(target, BROWSER)
+    assert answer.status == 410
+    assert "withdrawn by its author" in answer.body.decode()
+    assert (await port.get(target, BROWSER, "HEAD")).body == b""
+
+
+async def test_a_tombstone_is_never_acknowledged() -> None:
+    port = OnePort(items=[kept(REP, IBIP), deleted(GONE, GONE_IBIP)])
+    await port.get(f"/{GONE}", BROWSER)
+    assert port.archive.usage.counts() == {}
+
+
+async def test_programs_are_told_of_a_deletion_as_facts() -> None:
+    port = OnePort(items=[kept(REP, IBIP), deleted(GONE, GONE_IBIP)])
+    answer = await port.get(f"/{GONE}")
+    assert (answer.status, answer.json()["type"]) == (410, "urn:ibi:problem:item-deleted")
+
+
+async def test_a_link_that_leads_on_to_a_deleted_edition_offers_this_one() -> None:
+    port = OnePort(items=[kept(REP, IBIP, next_edition=forms(GONE)), deleted(GONE, GONE_IBIP, edition_of=forms(REP))])
+    answer = await port.get(f"/{REP}!", BROWSER)
+    assert answer.status == 410
+    assert f'href="/{REP}"' in answer.body.decode()
+
+
+async def test_a_link_to_an_item_that_no_archive_has_names_the_worlds_resolver(port: OnePort) -> None:
+    answer = await port.get(f"/{OTHER}", BROWSER)
+    assert answer.status == 404
+    assert f'href="http://urlib.net/{OTHER}"' in answer.body.decode()
+
+
+async def test_a_label_of_a_sandbox_is_not_sent_into_the_world(port: OnePort) -> None:
+    answer = await port.get("/localhost/ibi.8765/2026/01.01.00.00", BROWSER)
+    assert answer.status == 404
+    assert "urlib.net" not in answer.body.decode()
+
+
+# --- landing page first ---
+
+
+@pytest.mark.parametrize("through_resolver", [True, False])
+async def test_with_the_landing_page_first_browsers_get_the_page_and_programs_the_file(through_resolver: bool) -> None:
+    options: dict[str, Any] = {
+        "profile": ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE), landing_page=True)
+    }
+    port = OnePort(archive=options) if through_resolver else archive_app(kept(REP, IBIP), **options)
+    led = (await port.get(f"/{IBIP}", BROWSER)).headers["location"]
+    assert led == (await port.get(f"/{IBIP}")).headers["location"], "caches of resolvers know one address"
+    place = led.removeprefix(BASE)
+    assert (await port.get(place, BROWSER)).headers["location"] == f"{BASE}/col/{REP}/metadata"
+    for program in (
+        {},
+        {"accept": "*/*"},
+        {"accept": "image/avif,image/webp,*/*;q=0.8"},
+        {"accept": "application/json"},
+    ):
+        assert (await port.get(place, program)).headers["location"] == f"{BASE}/col/{REP}/doc/a.txt"
+    assert (await port.get(f"/{IBIP}/a.txt", BROWSER)).headers["location"] == f"{BASE}/col/{REP}/doc/a.txt"
+
+
+async def test_without_the_landing_page_all_get_the_file(port: OnePort) -> None:
+    for headers in (BROWSER, {}):
+        assert (await port.get(f"/{IBIP}", headers)).headers["location"] == f"{BASE}/col/{REP}/doc/a.txt"

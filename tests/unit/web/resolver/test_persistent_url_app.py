@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from ibi.resolver.trace import Failure
-from ibi.services.resolving.resolved import ForeignUrls
+from ibi.services.resolving.resolution_runner import ForeignUrls
 from tests.support.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
 from tests.support.scripted_archives import body
 from tests.support.scripted_gateway import After, FreshFeeds, at_once

@@ -1,0 +1,100 @@
+"""What people may be called, and which passwords they may choose.
+
+A person has a name by which they sign in and own items, in letters of any script; what pages call them; and an e-mail
+address. Two spellings that people take for one (capitals, composed and decomposed letters, wide ones) are one name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from unicodedata import category, name, normalize
+
+from ibi.accounts.errors import InvalidMail, InvalidPersonName, InvalidRole, WeakPassword
+from ibi.errors import InvalidMessage
+from ibi.messages.values import mail_address
+from ibi.model.account import Role
+from ibi.safe_text import quote
+
+SHORTEST_PASSWORD: Final = 10
+_LONGEST_PASSWORD: Final = 1000
+MOST_NAME: Final = 64
+MOST_SHOWN: Final = 100
+_SIGNS: Final = frozenset(" ._-'’·")
+_MOST_MARKS: Final = 3
+"""Marks over one letter: scripts of India and South-East Asia need as many."""
+_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
+"""Scripts with letters that look the same: a name has those of one of them."""
+
+
+def check_name(text: str) -> str:
+    """The name in NFC, if a person may be called that: it stands in logs, in lists and beside items."""
+    found = normalize("NFC", text)
+    if not _is_name(found):
+        raise InvalidPersonName(name=quote(text, 80), most=MOST_NAME)
+    return found
+
+
+def check_shown(text: str) -> str:
+    """What pages call a person, in NFC; empty for their name."""
+    found = " ".join(normalize("NFC", text).split())
+    if len(found) > MOST_SHOWN or not found.isprintable() or _has_too_many_marks(found):
+        raise InvalidPersonName(name=quote(text, 80), most=MOST_SHOWN)
+    return found
+
+
+def check_mail(text: str) -> str:
+    try:
+        return mail_address(text.strip())
+    except InvalidMessage:
+        raise InvalidMail(mail=quote(text, 80)) from None
+
+
+def fold_name(text: str) -> str:
+    """What all spellings of a name have in common. Also of texts that are no name."""
+    return normalize("NFKC", normalize("NFKC", text[:400]).casefold())
+
+
+def check_password(password: str, person: str) -> str:
+    """The password, if it is not one of those that are tried first."""
+    if len(password) < SHORTEST_PASSWORD:
+        raise WeakPassword(reason=f"it needs at least {SHORTEST_PASSWORD} characters")
+    if len(password) > _LONGEST_PASSWORD:
+        raise WeakPassword(reason=f"it has more than {_LONGEST_PASSWORD} characters")
+    has_name = len(person) > 2 and fold_name(person) in fold_name(password)
+    if has_name or len(set(password)) < 4:
+        raise WeakPassword(reason="it is too easy to guess")
+    return password
+
+
+def role_named(text: str) -> Role:
+    for role in Role:
+        if role.value == text:
+            return role
+    raise InvalidRole(role=quote(text, 40), roles=", ".join(map(str, Role)))
+
+
+def _is_name(text: str) -> bool:
+    if not 0 < len(text) <= MOST_NAME or not _is_letter(text[0]) or text[-1] == " " or "  " in text:
+        return False
+    # An at sign makes a name of an e-mail address; in what people are called it stands nowhere else.
+    plain = text.replace("@", "", 1)
+    is_spelled = all(_is_letter(each) or category(each)[0] == "M" or each in _SIGNS for each in plain)
+    return is_spelled and not _has_too_many_marks(text) and len(_scripts(text)) <= 1
+
+
+def _is_letter(character: str) -> bool:
+    return category(character)[0] == "L" or category(character) == "Nd"
+
+
+def _has_too_many_marks(text: str) -> bool:
+    marks = 0
+    for each in text:
+        marks = marks + 1 if category(each)[0] == "M" else 0
+        if marks > _MOST_MARKS:
+            return True
+    return False
+
+
+def _scripts(text: str) -> set[str]:
+    """Those of the scripts that look alike from which its letters are."""
+    return {name(each, "").partition(" ")[0] for each in text if category(each)[0] == "L"} & _ALIKE

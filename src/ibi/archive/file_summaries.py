@@ -1,0 +1,380 @@
+"""What files of certain types say of themselves, read from a few of their bytes: FITS, netCDF, ZIP and tables of text.
+
+Files are strangers' work. Every reader is given bytes, or asks for them by offset, and never for more than its bounds;
+nothing is unpacked, so that a decompression bomb is a list of sizes like any other. What cannot be read is None.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from struct import Struct, error, unpack_from
+from typing import Final
+
+ReadAt = Callable[[int, int], bytes]
+"""Bytes of a file from an offset on, at most so many; fewer at its end."""
+
+_SHOWN: Final = 200
+"""Characters of a value."""
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+MOST_ROWS: Final = 50
+MOST_COLUMNS: Final = 20
+_SEPARATORS: Final = ",;\t|"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The first rows of a table, each as long as the first; the first names the columns."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_whole: bool = True
+    """Whether no row and no column was left out."""
+
+
+def read_table(text: str, *, is_whole: bool = True) -> Table | None:
+    """The table in a text with separated values; unless it `is_whole`, its last line may be cut. None if it has no
+    separator in its first line."""
+    if not is_whole:
+        text = text[: text.rfind("\n") + 1]
+    first = text.partition("\n")[0]
+    separator = max(_SEPARATORS, key=first.count)
+    if separator not in first:
+        return None
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader((f"{line}\n" for line in text.split("\n")), delimiter=separator):
+            if len(rows) > MOST_ROWS:
+                is_whole = False
+                break
+            if row:
+                rows.append(row)
+    except csv.Error:
+        is_whole = False
+    if not rows:
+        return None
+    width = min(len(rows[0]), MOST_COLUMNS)
+    is_whole = is_whole and all(len(row) <= width for row in rows)
+    shaped = [tuple(_shorten(cell) for cell in row[:width]) + ("",) * (width - len(row)) for row in rows]
+    return Table(shaped[0], tuple(shaped[1:]), is_whole)
+
+
+# --- ZIP --------------------------------------------------------------------------------------------------------------
+
+MOST_ENTRIES: Final = 200
+_MOST_DIRECTORY: Final = 1 << 20
+_END: Final = Struct("<4s4H2LH")
+_ENTRY: Final = Struct("<4s6H3L5H2L")
+_MOST_COMMENT: Final = 0xFFFF
+_BOMB: Final = 1_000
+"""How many times larger than packed a file may become; Deflate cannot do more than 1,032 times."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    name: str
+    size: int
+    is_folder: bool
+    is_unsafe: bool
+    """Whether its name leads out of the folder into which it is unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZipSummary:
+    number: int
+    """Of files and folders, as the directory counts them."""
+    size: int
+    """Of the files shown, unpacked, as the directory says."""
+    files: tuple[PackedFile, ...]
+    is_bomb: bool
+    """Whether it says that it becomes so much larger that it is not to be unpacked."""
+
+
+def read_zip(size: int, read: ReadAt) -> ZipSummary | None:
+    """The directory of a ZIP file of `size` bytes. Nothing is unpacked."""
+    tail_size = min(size, _END.size + _MOST_COMMENT)
+    tail = read(size - tail_size, tail_size)
+    place = tail.rfind(b"PK\x05\x06")
+    if place < 0 or len(tail) - place < _END.size:
+        return None
+    _, _, _, _, number, length, offset, _ = _END.unpack_from(tail, place)
+    if number == 0xFFFF or offset == 0xFFFFFFFF or length == 0xFFFFFFFF or offset + length > size:
+        return _zip64(size, read, tail, place)
+    return _directory(number, offset, length, size, read)
+
+
+def _zip64(size: int, read: ReadAt, tail: bytes, place: int) -> ZipSummary | None:
+    locator = place - 20
+    if locator < 0 or tail[locator : locator + 4] != b"PK\x06\x07":
+        return None
+    (there,) = unpack_from("<Q", tail, locator + 8)
+    end = read(there, 56) if there + 56 <= size else b""
+    if len(end) < 56 or end[:4] != b"PK\x06\x06":
+        return None
+    number, length, offset = unpack_from("<QQQ", end, 32)
+    return _directory(number, offset, length, size, read) if offset + length <= size else None
+
+
+def _directory(number: int, offset: int, length: int, size: int, read: ReadAt) -> ZipSummary | None:
+    content, at, unpacked = read(offset, min(length, _MOST_DIRECTORY)), 0, 0
+    files: list[PackedFile] = []
+    while len(files) < min(number, MOST_ENTRIES) and at + _ENTRY.size <= len(content):
+        found = _ENTRY.unpack_from(content, at)
+        if found[0] != b"PK\x01\x02":
+            return None
+        names, extra, comment = found[10:13]
+        start = at + _ENTRY.size
+        if start + names > len(content):
+            break
+        name = content[start : start + names].decode("utf-8" if found[3] & 0x800 else "cp437", "replace")
+        unpacked += found[9]
+        files.append(PackedFile(_shorten(name), found[9], name.endswith("/"), _leads_out(name)))
+        at = start + names + extra + comment
+    return ZipSummary(number, unpacked, tuple(files), unpacked > _BOMB * size)
+
+
+def _leads_out(name: str) -> bool:
+    parts = name.replace("\\", "/").split("/")
+    return parts[0] == "" or ".." in parts or ":" in parts[0]
+
+
+# --- FITS -------------------------------------------------------------------------------------------------------------
+
+# FITS Standard 4.0: §3.1 blocks of 2880 bytes, §4.1 cards of 80 characters, §4.4.1 the keywords that size the data.
+
+_BLOCK, _CARD = 2880, 80
+_MOST_BLOCKS: Final = 40
+MOST_UNITS: Final = 12
+MOST_CARDS: Final = 200
+FITS: Final = b"SIMPLE  ="
+
+
+@dataclass(frozen=True, slots=True)
+class FitsUnit:
+    """A header with the data that it describes. `cards` are keyword, value and comment."""
+
+    name: str
+    shape: tuple[int, ...]
+    cards: tuple[tuple[str, str, str], ...]
+
+
+def read_fits(size: int, read: ReadAt) -> tuple[FitsUnit, ...] | None:
+    """The headers of a FITS file, of its first units."""
+    if read(0, len(FITS)) != FITS:
+        return None
+    units: list[FitsUnit] = []
+    offset = 0
+    while offset < size and len(units) < MOST_UNITS:
+        found = _fits_header(offset, read)
+        if found is None:
+            break
+        cards, length = found
+        values = {keyword: value for keyword, value, _ in cards}
+        name = values.get("EXTNAME") or values.get("XTENSION") or ("PRIMARY" if not units else "")
+        shape, data = _fits_data(values)
+        units.append(FitsUnit(name, shape, tuple(cards[:MOST_CARDS])))
+        offset += length + -(-data // _BLOCK) * _BLOCK
+    return tuple(units) or None
+
+
+def _fits_header(offset: int, read: ReadAt) -> tuple[list[tuple[str, str, str]], int] | None:
+    """The cards up to END, and the bytes of the header; None if there is no end within its bounds."""
+    cards: list[tuple[str, str, str]] = []
+    for number in range(_MOST_BLOCKS):
+        block = read(offset + number * _BLOCK, _BLOCK)
+        if len(block) < _BLOCK:
+            return None
+        for start in range(0, _BLOCK, _CARD):
+            card = block[start : start + _CARD].decode("ascii", "replace")
+            keyword = card[:8].rstrip()
+            if keyword == "END":
+                return cards, (number + 1) * _BLOCK
+            if keyword and card[8:10] == "= ":
+                cards.append((keyword, *_fits_value(card[10:])))
+            elif keyword in {"COMMENT", "HISTORY"} and card[8:].strip():
+                cards.append((keyword, card[8:].strip(), ""))
+    return None
+
+
+def _fits_value(text: str) -> tuple[str, str]:
+    """The value of a card, and its comment after a slash; quotes are doubled in a text."""
+    stripped = text.strip()
+    if not stripped.startswith("'"):
+        value, _, comment = stripped.partition("/")
+        return value.strip(), comment.strip()
+    end = 1
+    while (end := stripped.find("'", end)) >= 0 and stripped[end + 1 : end + 2] == "'":
+        end += 2
+    if end < 0:
+        return stripped[1:].strip(), ""
+    return stripped[1:end].replace("''", "'").rstrip(), stripped[end + 1 :].partition("/")[2].strip()
+
+
+def _fits_data(values: dict[str, str]) -> tuple[tuple[int, ...], int]:
+    """The shape of the data, and its bytes."""
+    axes = min(_whole_number(values.get("NAXIS"), 0), 999)
+    shape = tuple(_whole_number(values.get(f"NAXIS{number + 1}"), 0) for number in range(axes))
+    if not shape:
+        return (), 0
+    counted = 1
+    for axis in shape[1:] if shape[0] == 0 and values.get("GROUPS") == "T" else shape:
+        counted *= axis
+    bits = abs(_whole_number(values.get("BITPIX"), 8, signed=True))
+    number, more = _whole_number(values.get("GCOUNT"), 1), _whole_number(values.get("PCOUNT"), 0)
+    return shape, bits // 8 * number * (more + counted)
+
+
+def _whole_number(text: str | None, otherwise: int, *, signed: bool = False) -> int:
+    text = (text or "").strip()
+    digits = text[1:] if signed and text.startswith("-") else text
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else otherwise
+
+
+# --- netCDF -----------------------------------------------------------------------------------------------------------
+
+# NetCDF Classic Format Specification (also 64-bit offset and CDF-5): magic, numrecs, dim_list, gatt_list, var_list.
+
+HDF5: Final = b"\x89HDF\r\n\x1a\n"
+MOST_HEADER: Final = 256 * 1024
+_MOST_LISTED: Final = 200
+_TYPES: Final = {
+    1: ("byte", "b"),
+    2: ("char", "c"),
+    3: ("short", "h"),
+    4: ("int", "i"),
+    5: ("float", "f"),
+    6: ("double", "d"),
+    7: ("ubyte", "B"),
+    8: ("ushort", "H"),
+    9: ("uint", "I"),
+    10: ("int64", "q"),
+    11: ("uint64", "Q"),
+}
+_SIZES: Final = {"b": 1, "c": 1, "h": 2, "i": 4, "f": 4, "d": 8, "B": 1, "H": 2, "I": 4, "q": 8, "Q": 8}
+_DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
+_MOST_VALUES: Final = 20
+
+Attribute = tuple[str, str]
+"""A name and its value as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetcdfVariable:
+    name: str
+    kind: str
+    dimensions: tuple[str, ...]
+    attributes: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NetcdfSummary:
+    version: str
+    dimensions: tuple[tuple[str, int | None], ...]
+    """Names and lengths; None is the dimension that grows with records."""
+    attributes: tuple[Attribute, ...]
+    variables: tuple[NetcdfVariable, ...]
+
+
+class _Unreadable(Exception):
+    """The header does not say what the format has there, or goes on beyond the bytes that are looked at."""
+
+
+class _Header:
+    """Reads a header from its beginning: big-endian, filled up to four bytes."""
+
+    def __init__(self, content: bytes, version: int) -> None:
+        self._content, self._at = content, 4
+        self._count, self._offset = (">Q" if version == 5 else ">I"), (">I" if version == 1 else ">Q")
+
+    def _unpack(self, form: str) -> int:
+        try:
+            (value,) = unpack_from(form, self._content, self._at)
+        except error:
+            raise _Unreadable from None
+        self._at += 8 if form == ">Q" else 4
+        return int(value)
+
+    def count(self) -> int:
+        return self._unpack(self._count)
+
+    def tag(self) -> int:
+        return self._unpack(">I")
+
+    def skip_offset(self) -> None:
+        self._unpack(self._offset)
+
+    def take(self, length: int) -> bytes:
+        found = self._content[self._at : self._at + length]
+        if len(found) < length:
+            raise _Unreadable
+        self._at += -(-length // 4) * 4
+        return found
+
+    def name(self) -> str:
+        return _shorten(self.take(self.count()).decode("utf-8", "replace"))
+
+    def number_of(self, tag: int) -> int:
+        """How many elements a list has; an absent one has none."""
+        found, number = self.tag(), self.count()
+        if found not in {tag, 0} or (found == 0 and number):
+            raise _Unreadable
+        return number
+
+    def attributes(self) -> Iterator[Attribute]:
+        for _ in range(self.number_of(_ATTRIBUTES)):
+            name, kind, number = self.name(), self.tag(), self.count()
+            if kind not in _TYPES:
+                raise _Unreadable
+            code = _TYPES[kind][1]
+            content = self.take(number * _SIZES[code])
+            if code == "c":
+                yield name, _shorten(content.decode("utf-8", "replace").rstrip("\0"))
+            else:
+                shown = min(number, _MOST_VALUES)
+                values = ", ".join(
+                    f"{value:g}" if code in "fd" else str(value) for value in unpack_from(f">{shown}{code}", content)
+                )
+                yield name, values if shown == number else f"{values}, …"
+
+
+def read_netcdf(begun: bytes) -> NetcdfSummary | None:
+    """What the first bytes of a file in one of the classic formats of netCDF say; None if they are no such header, or
+    it is longer."""
+    if begun[:3] != b"CDF" or begun[3:4] not in {b"\x01", b"\x02", b"\x05"}:
+        return None
+    try:
+        return _netcdf(_Header(begun, begun[3]), begun[3])
+    except _Unreadable:
+        return None
+
+
+def _netcdf(header: _Header, version: int) -> NetcdfSummary:
+    header.count()  # of records
+    dimensions = []
+    for _ in range(header.number_of(_DIMENSIONS)):
+        name, length = header.name(), header.count()
+        dimensions.append((name, length or None))
+    attributes = tuple(header.attributes())
+    variables = []
+    for _ in range(header.number_of(_VARIABLES)):
+        name, rank = header.name(), header.count()
+        places = [header.count() for _ in range(rank)]
+        own = tuple(header.attributes())
+        kind = header.tag()
+        header.count()  # of bytes
+        header.skip_offset()
+        if kind not in _TYPES or any(place >= len(dimensions) for place in places):
+            raise _Unreadable
+        variables.append(NetcdfVariable(name, _TYPES[kind][0], tuple(dimensions[place][0] for place in places), own))
+    said = {1: "classic", 2: "64-bit offset", 5: "64-bit data"}[version]
+    return NetcdfSummary(
+        said, tuple(dimensions[:_MOST_LISTED]), attributes[:_MOST_LISTED], tuple(variables[:_MOST_LISTED])
+    )

@@ -1,0 +1,1 @@
+"""Records of other systems, read into descriptions of items."""

@@ -1,0 +1,129 @@
+"""Rules of what readers ask: what a request must say, how many are taken, and how long they are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.archive.errors import InvalidField
+from ibi.errors import IbiError, InvalidMessage
+from ibi.messages.values import mail_address
+from ibi.safe_text import is_visible, tidy_lines
+
+LONGEST_NAME: Final = 200
+LONGEST_REASON: Final = 3000
+MOST_DAYS: Final = 30
+"""Days for which a link to files can be given."""
+_DAY: Final = 86_400
+_HOUR: Final = 3600
+
+
+class InvalidRequest(InvalidField):
+    """{field}: {reason}."""
+
+    code = "invalid-request"
+
+
+class TooManyRequests(IbiError):
+    """Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."""
+
+    code = "too-many-requests"
+
+
+class UnknownRequest(IbiError):
+    """There is no request {number}, or it is not yours to answer, or it was deleted with time."""
+
+    code = "unknown-request"
+
+
+class RequestAnswered(IbiError):
+    """Request {number} was answered already: {state}."""
+
+    code = "request-answered"
+
+
+class LinkOver(IbiError):
+    """This link leads to no files, or does so no more: it was given for a time, and may have been revoked. Ask again on
+    the page of the item."""
+
+    # One sentence for every cause: guessing reveals nothing about which links there are.
+    code = "link-over"
+
+
+class NothingWithheld(IbiError):
+    """The files of {label} can be had by every reader, or there are none: there is nothing to ask for."""
+
+    code = "nothing-withheld"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRules:
+    """What the settings say, and bounds against floods, which hold for all processes together."""
+
+    days: int = 180
+    """After so many days a request is deleted, with all that it says."""
+    of_network: int = 5
+    """In an hour."""
+    of_item: int = 20
+    """In a day, waiting for an answer or not."""
+    in_all: int = 500
+    """In a day."""
+
+    def check(self, of_network: int, of_item: int, in_all: int) -> None:
+        """Refuse one more than the bounds allow; given is how many came in the last hour, day and day."""
+        if of_network >= self.of_network:
+            raise TooManyRequests(hours=1)
+        if of_item >= self.of_item or in_all >= self.in_all:
+            raise TooManyRequests(hours=24)
+
+    def spans(self, now: int) -> tuple[int, int]:
+        """Since when what came counts: of one network, and of one item or in all."""
+        return now - _HOUR, now - _DAY
+
+    def forgets_before(self, now: int) -> int:
+        return now - self.days * _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a reader said, as it is kept."""
+
+    name: str
+    mail: str
+    text: str
+
+
+def read_asked(name: str, mail: str, text: str) -> Asked:
+    """`InvalidRequest` names the field that is wrong. A name and an address are one line each: nothing that is said
+    becomes a header of a mail."""
+    name, mail = name.strip(), mail.strip()
+    if not name:
+        raise InvalidRequest("name", "say who you are")
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise InvalidRequest("name", "it is one line of at most {most} characters", most=LONGEST_NAME)
+    try:
+        mail_address(mail)
+    except InvalidMessage:
+        raise InvalidRequest("mail", "an answer needs an e-mail address") from None
+    return Asked(name, mail, read_lines(text, "text"))
+
+
+def read_lines(text: str, field: str, *, is_required: bool = True) -> str:
+    """Lines of visible characters."""
+    said = tidy_lines(text)
+    if not said and is_required:
+        raise InvalidRequest(field, "say what it is about")
+    if len(said) > LONGEST_REASON:
+        raise InvalidRequest(
+            field, "it has {number} characters, and at most {most} are kept", number=len(said), most=LONGEST_REASON
+        )
+    if not is_visible(said):
+        raise InvalidRequest(field, "it has a character that cannot be shown")
+    return said
+
+
+def read_days(text: str) -> int:
+    """For how many days a link is given."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MOST_DAYS):
+        raise InvalidRequest("days", "it is a number from 1 to {most}", most=MOST_DAYS)
+    return int(text)

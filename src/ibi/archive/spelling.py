@@ -1,0 +1,90 @@
+"""Words that are nearly the same: what may have been meant by a text of which a word is found nowhere.
+
+Everything is bounded: a word has forty letters at most, of a text the first few words are looked at.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from string import ascii_lowercase
+from typing import Final, Protocol
+
+from ibi.archive.search import word_spans, words
+from ibi.archive.search_terms import read_terms
+
+_SHORTEST: Final = 4
+"""Letters of a word that may be corrected: of shorter ones anything is nearly the same."""
+_MOST_CORRECTED: Final = 4
+_ALPHABETS: Final = (
+    "".join(map(chr, range(ord("α"), ord("ω") + 1))),
+    "".join(map(chr, range(ord("а"), ord("я") + 1))),
+)
+
+
+class NearestWord(Protocol):
+    """Finds the word that was probably meant: the same if it is one, None if none is near. `is_beginning`: more letters
+    may follow."""
+
+    def __call__(self, word: str, *, is_beginning: bool) -> str | None: ...
+
+
+def correct(text: str, nearest: NearestWord) -> str | None:
+    """The text with words in the place of those that are none; None if nothing is to be corrected, or cannot be. Labels
+    are not words."""
+    terms = read_terms(text)
+    if terms.labels:
+        return None
+    last = {term.words[-1] for term in terms.wanted_terms if term.is_beginning}
+    sought = dict.fromkeys(word for term in terms.wanted_terms for word in term.words)
+    corrected: dict[str, str] = {}
+    for word in islice(filter(_is_correctable, sought), 2 * _MOST_CORRECTED):
+        near = nearest(word, is_beginning=word in last)
+        if near is not None and near != word and len(corrected) < _MOST_CORRECTED:
+            corrected[word] = near
+    return _replace(text, corrected) if corrected else None
+
+
+def _is_correctable(word: str) -> bool:
+    return len(word) >= _SHORTEST and word.isalpha()
+
+
+def _replace(text: str, corrected: dict[str, str]) -> str:
+    """What is no word stays as it is: quotes, signs, and the names of fields."""
+    parts: list[str] = []
+    done = 0
+    for start, end in word_spans(text):
+        (word, *_) = words(text[start:end]) or [""]
+        if word in corrected and text[end : end + 1] != ":":
+            parts += text[done:start], corrected[word]
+            done = end
+    return "".join((*parts, text[done:]))
+
+
+def one_edit(word: str) -> set[str]:
+    """Every text that is one slip away: a letter too many or too few, another one, or two that changed places."""
+    alphabet = next((letters for letters in _ALPHABETS if word[0] in letters), ascii_lowercase)
+    cuts = [(word[:index], word[index:]) for index in range(len(word) + 1)]
+    fewer = {before + after[1:] for before, after in cuts if after}
+    swapped = {before + after[1] + after[0] + after[2:] for before, after in cuts if len(after) > 1}
+    other = {before + letter + after[1:] for before, after in cuts if after for letter in alphabet}
+    more = {before + letter + after for before, after in cuts for letter in alphabet}
+    return (fewer | swapped | other | more) - {word}
+
+
+def is_near(word: str, other: str) -> bool:
+    """Whether two slips at most lead from one to the other."""
+    if abs(len(word) - len(other)) > 2:
+        return False
+    before, row = list(range(len(other) + 1)), list(range(len(other) + 1))
+    earlier = row
+    for index, letter in enumerate(word, start=1):
+        row = [index, *([0] * len(other))]
+        for place, another in enumerate(other, start=1):
+            cost = min(before[place] + 1, row[place - 1] + 1, before[place - 1] + (letter != another))
+            if index > 1 and place > 1 and letter == other[place - 2] and word[index - 2] == another:
+                cost = min(cost, earlier[place - 2] + 1)
+            row[place] = cost
+        if min(row) > 2:
+            return False
+        earlier, before = before, row
+    return row[-1] <= 2

@@ -1,0 +1,346 @@
+"""Accounts: `ibi person`, who may sign in to the pages; `ibi token`, tokens of programs that use the API; `ibi audit`,
+who changed what, as the data directory has it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.config import Settings
+    from ibi.model.account import Person
+    from ibi.services.accounts.account_admin import PersonAdmin, TokenAdmin
+
+_ROLES = click.Choice(["reader", "depositor", "librarian", "admin"])
+_where = setting_options("data", "config")
+_mail = click.option("--mail", metavar="ADDRESS", help="Their e-mail address, by which they can sign in too.")
+_shown = click.option("--shown", metavar="TEXT", help="What pages call them, if that is not NAME.")
+_from_stdin = click.option("--password-stdin", is_flag=True, help="Read the password from the first line of stdin.")
+
+
+@contextmanager
+def opened_admin(settings: Settings) -> Iterator[PersonAdmin]:
+    from ibi.services.accounts.account_admin import PersonAdmin
+    from ibi.services.accounts.sign_in import SecretHasher
+    from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.machine import MachineClocks
+    from ibi.storage.sqlite.accounts import SqlitePeople
+
+    people, hasher, audit = SqlitePeople(settings.data), SecretHasher(), FileAuditLog(settings.data)
+    try:
+        yield PersonAdmin(people, MachineClocks(), hasher, audit=audit)
+    finally:
+        audit.close()
+        people.close()
+        hasher.close()
+
+
+def sign_in_url(site: str, secret: str) -> str:
+    return f"{site.rstrip('/')}/sign-in/{secret}"
+
+
+@click.group(cls=WholeHelpGroup)
+def person() -> None:
+    """Give people an account, a link to sign in with, or a new password."""
+
+
+@person.command()
+@click.argument("name")
+@click.option("--role", type=_ROLES, required=True, help="What they may do; each includes those before it.")
+@_mail
+@_shown
+@_from_stdin
+@as_json_option
+@_where
+def create(
+    name: str,
+    role: str,
+    mail: str | None,
+    shown: str | None,
+    *,
+    password_stdin: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
+    """Give NAME an account; without a password they sign in by a link (`ibi person link`)."""
+    password = _password() if password_stdin else None
+    with opened_admin(settings_from(**flags)) as admin:
+        made = admin.create(name, role, password, mail=mail or None, shown=shown or "")
+    if as_json:
+        print_json(_fields(made))
+    else:
+        click.echo(f"{made.name} has an account, as {made.role}.")
+
+
+@person.command("list")
+@as_json_option
+@_where
+def list_people(*, as_json: bool, **flags: str | None) -> None:
+    """List the people who have an account."""
+    from ibi.safe_text import printable
+
+    with opened_admin(settings_from(**flags)) as admin:
+        for each in admin.list():
+            if as_json:
+                print_json(_fields(each))
+            else:
+                mail = f"  {each.mail}" if each.mail else ""
+                fate = f"  disabled {each.disabled}" if each.disabled else ""
+                click.echo(printable(f"{each.name:<20}  {each.role!s:<9}  {each.created}{mail}{fate}"))
+
+
+@person.command()
+@click.argument("name")
+@_where
+def link(name: str, **flags: str | None) -> None:
+    """Print a link that signs NAME in, once, within the hour."""
+    settings = settings_from(**flags)
+    with opened_admin(settings) as admin:
+        click.echo(sign_in_url(settings.own_url, admin.link(name)))
+
+
+@person.command()
+@click.argument("name")
+@_from_stdin
+@_where
+def password(name: str, *, password_stdin: bool, **flags: str | None) -> None:
+    """Give NAME a new password, asked for twice; sessions under the old one end."""
+    with opened_admin(settings_from(**flags)) as admin:
+        secret = _password() if password_stdin else click.prompt("Password", hide_input=True, confirmation_prompt=True)
+        changed = admin.set_password(name, secret)
+    click.echo(f"{changed.name} has a new password.")
+
+
+@person.command()
+@click.argument("name")
+@_where
+def disable(name: str, **flags: str | None) -> None:
+    """Sign NAME out everywhere and let them in no more."""
+    with opened_admin(settings_from(**flags)) as admin:
+        disabled = admin.disable(name)
+    click.echo(f"{disabled.name} can no longer sign in.")
+
+
+@person.command()
+@click.argument("name")
+@_where
+def enable(name: str, **flags: str | None) -> None:
+    """Let NAME in again, who was disabled."""
+    with opened_admin(settings_from(**flags)) as admin:
+        enabled = admin.enable(name)
+    click.echo(f"{enabled.name} can sign in again.")
+
+
+@person.command()
+@click.argument("name")
+@click.option("--role", type=_ROLES, help="What they may do from now on.")
+@_mail
+@_shown
+@as_json_option
+@_where
+def change(
+    name: str, role: str | None, mail: str | None, shown: str | None, *, as_json: bool, **flags: str | None
+) -> None:
+    """Change what NAME may do, what pages call them, or their e-mail address; an empty text takes it away."""
+    if role is None and mail is None and shown is None:
+        raise click.UsageError("Say what to change: --role, --mail or --shown.")
+    with opened_admin(settings_from(**flags)) as admin:
+        changed = admin.describe(name, shown=shown, mail=mail)
+        changed = changed if role is None else admin.set_role(name, role)
+    if as_json:
+        print_json(_fields(changed))
+    else:
+        click.echo(f"{changed.name} is changed: {changed.full_name}, {changed.role}, {changed.mail or 'no e-mail'}.")
+
+
+@person.command()
+@click.argument("mail", metavar="ADDRESS")
+@click.option("--role", type=_ROLES, required=True, help="What they may do; each includes those before it.")
+@_where
+def invite(mail: str, role: str, **flags: str | None) -> None:
+    """Print a link with which the person at ADDRESS makes their own account, once, within two weeks."""
+    settings = settings_from(**flags)
+    with opened_admin(settings) as admin:
+        secret, _ = admin.invite(mail, role)
+    click.echo(f"{settings.own_url.rstrip('/')}/sign-in/invitation/{secret}")
+
+
+@person.command("remove-factor")
+@click.argument("name")
+@_where
+def remove_factor(name: str, **flags: str | None) -> None:
+    """Ask NAME for no codes of a second factor any more, whose device is lost."""
+    from contextlib import closing
+
+    from ibi.storage.sqlite.accounts import SqlitePeople
+
+    settings = settings_from(**flags)
+    with opened_admin(settings) as admin, closing(SqlitePeople(settings.data)) as means:
+        changed = admin.remove_factor(name, means)
+    click.echo(f"{changed.name} signs in without a second factor.")
+
+
+def _password() -> str:
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _fields(one: Person) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "shown": one.full_name,
+        "mail": one.mail,
+        "role": str(one.role),
+        "created": str(one.created),
+        "password": one.password_hash is not None,
+        "disabled": None if one.disabled is None else str(one.disabled),
+    }
+
+
+# --- `ibi audit` ------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("label", metavar="[LABEL]", required=False)
+@click.option("--verify", is_flag=True, help="Print nothing but whether the log is whole.")
+@as_json_option
+@setting_options("data", "config")
+def audit(label: str | None, *, verify: bool, as_json: bool, **flags: str | None) -> None:
+    """Show who changed which item, token, person or key, when and from where; of an item, if LABEL names one."""
+    from ibi.cli.archive_store import local_settings, opened_store
+    from ibi.cli.options import read_label
+    from ibi.model.account import LOG_BROKEN, AuditIncomplete
+    from ibi.safe_text import printable
+    from ibi.storage.audit_log import FileAuditLog
+
+    settings, lines, subject = local_settings(flags), 0, None
+    broken = ""
+    if label is not None:
+        with opened_store(settings) as store:
+            subject = str(store.find(read_label(label)).rep)
+    with closing(FileAuditLog(settings.data)) as log:
+        for entry in log.entries():
+            lines += 1
+            if entry.act == LOG_BROKEN and not broken:
+                broken = f"line {lines}, of {entry.at}, says that the log before it was broken: {entry.detail}"
+            if verify or subject not in {None, entry.subject}:
+                continue
+            if as_json:
+                names = ("at", "act", "subject", "account", "token", "address", "detail")
+                print_json({name: None if (said := getattr(entry, name)) is None else str(said) for name in names})
+                continue
+            token = "" if entry.token is None else f" (token {entry.token})"
+            who = f"{entry.account or 'command'}{token} from {entry.address}"
+            click.echo(printable(f"{entry.at}  {entry.act:<10}  {entry.subject}  {who}  {entry.detail}".rstrip()))
+    if verify and broken:
+        raise AuditIncomplete(reason=broken)
+    if verify:
+        click.echo(f"{lines} lines, each bound to the one before it.")
+    if verify and not lines and _has_items(settings.data):
+        # Not a failure: stores of earlier versions have items from before there was a log.
+        click.echo("There are items and no line tells of them: the log may begin later, or was removed.", err=True)
+
+
+def _has_items(data: Path) -> bool:
+    from ibi.composition.archive_store import STORE
+    from ibi.storage.ocfl.layout import names_in
+
+    return (data / STORE).is_dir() and any(True for _ in names_in(str(data / STORE)))
+
+
+# --- `ibi token` ------------------------------------------------------------------------------------------------------
+
+_SCOPES = click.Choice(["read", "deposit", "edit", "admin", "copy"])
+_where_tokens = setting_options("data", "config", "server", "token")
+
+
+@contextmanager
+def _token_admin(person: str | None = None, **flags: str | None) -> Iterator[TokenAdmin]:
+    """Open the administration of tokens, of the data directory or of a server; for those of a `person`, if named."""
+    settings = settings_from(**flags)
+    if settings.is_remote:
+        from ibi.transport.api_client import ApiClient
+
+        secret = None if settings.token is None else settings.token.reveal()
+        yield ApiClient(settings.server or "", secret)
+        return
+    from ibi.services.accounts.account_admin import LocalTokenAdmin
+    from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.machine import MachineClocks
+    from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
+
+    with ExitStack() as opened:
+        tokens = opened.enter_context(closing(SqliteTokens(settings.data)))
+        people = opened.enter_context(closing(SqlitePeople(settings.data))) if person is not None else None
+        audit = opened.enter_context(closing(FileAuditLog(settings.data)))
+        yield LocalTokenAdmin(tokens, MachineClocks(), people, audit=audit)
+
+
+@click.group(cls=WholeHelpGroup)
+def token() -> None:
+    """Create, list and revoke the tokens that programs show to be let in."""
+
+
+@token.command("create")
+@click.option(
+    "--scope", type=_SCOPES, required=True, help="What it allows; `copy` stands apart, the others include those before."
+)
+@click.option("--name", default="", help="What to call it in lists; without --for, the account that owns its items.")
+@click.option("--for", "person", metavar="PERSON", help="Whose it is: items deposited with it are theirs.")
+@click.option("--expires", metavar="DATE", help="When it ends, as in 2027-01-31T00:00:00Z; without it, never.")
+@as_json_option
+@_where_tokens
+def create_token(
+    scope: str, name: str, person: str | None, expires: str | None, *, as_json: bool, **flags: str | None
+) -> None:
+    """Print a new token, this once: only its hash is kept."""
+    with _token_admin(person, **flags) as admin:
+        created = admin.create_token(scope, name, expires, person)
+    if as_json:
+        print_json(created)
+    else:
+        click.echo(created["token"])
+
+
+@token.command("list")
+@as_json_option
+@_where_tokens
+def list_tokens(*, as_json: bool, **flags: str | None) -> None:
+    """List every token, revoked ones too."""
+    with _token_admin(**flags) as admin:
+        for each in admin.list_tokens():
+            if as_json:
+                print_json(each)
+            else:
+                click.echo(
+                    f"{each['id']}  {each['scope']:<7}  {each['created']}  {_fate(each)}{each['name']}{_owner(each)}"
+                )
+
+
+def _owner(listed: dict[str, object]) -> str:
+    """For whom a token was made, if it was made for a person."""
+    kind, _, person = str(listed.get("account", "")).partition(":")
+    return f"  for {person}" if kind == "person" else ""
+
+
+def _fate(listed: dict[str, object]) -> str:
+    if listed["revoked"]:
+        return f"revoked {listed['revoked']}  "
+    return f"until {listed['expires']}  " if listed["expires"] else ""
+
+
+@token.command()
+@click.argument("identity", metavar="ID")
+@_where_tokens
+def revoke(identity: str, **flags: str | None) -> None:
+    """Make the token with this ID invalid for good, at once."""
+    with _token_admin(**flags) as admin:
+        admin.revoke_token(identity)
+    click.echo(f"{identity} is revoked.")

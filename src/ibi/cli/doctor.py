@@ -1,0 +1,85 @@
+"""`ibi doctor`: look at a data directory and its server for what is wrong, and change nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ibi.cli.options import enter_data, require_data, setting_options
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.composition.doctor.diagnosis import Diagnosis
+    from ibi.config import Settings
+
+
+@click.command()
+@click.option("--full", is_flag=True, help="Look at every file, and read all that is kept, as `ibi verify` does.")
+@click.option("--offline", is_flag=True, help="Ask no server: neither the public address nor the resolver.")
+@as_json_option
+@setting_options("data", "config")
+def doctor(*, full: bool, offline: bool, as_json: bool, **flags: str | None) -> None:
+    """Look for what is wrong with a data directory and its server, and say what to do. Nothing is changed."""
+    from ibi.composition.doctor.diagnosis import ExaminedDirectory
+    from ibi.composition.doctor.examination import examine
+    from ibi.safe_text import printable
+
+    settings, found = _read_settings(flags)
+    enter_data(settings, reading=True)
+    require_data(settings)
+    errors = warnings = 0
+    for each in (*found, *examine(ExaminedDirectory(settings, is_full=full, is_offline=offline))):
+        errors, warnings = errors + each.is_urgent, warnings + (not each.is_urgent)
+        if as_json:
+            words = {"check": each.check, "level": each.level, "place": each.place}
+            print_json({**words, "what": each.what, "remedy": each.remedy})
+        else:
+            click.echo(" ".join(printable(f"{each.level:<7}  {each.check}  {each}").split(" ")))
+    if as_json:
+        print_json({"errors": errors, "warnings": warnings})
+    elif errors or warnings:
+        click.echo(f"{errors} errors and {warnings} warnings in {settings.data}.")
+    else:
+        click.echo(f"Nothing is wrong with {settings.data}.")
+    if errors or warnings:
+        raise SystemExit(1)
+
+
+def _read_settings(flags: dict[str, str | None]) -> tuple[Settings, list[Diagnosis]]:
+    """The settings; if they cannot be used, why, and those with which the directory can be looked at all the same."""
+    from ibi.composition.doctor.diagnosis import Diagnosis, from_error
+    from ibi.config import load_settings
+    from ibi.config.declaration import SettingsError
+
+    odd = next(_odd_files(flags), None)
+    if odd is not None:
+        found = Diagnosis("settings", str(odd), "it is not a plain file", "Put the settings back from a backup.")
+        return _bare_settings(flags), [found]
+    try:
+        return load_settings(flags, os.environ), []
+    except SettingsError as error:
+        bare = _bare_settings(flags)
+        return bare, [from_error("settings", str(bare.data), error, "Correct it: docs/settings.md lists all settings.")]
+
+
+def _bare_settings(flags: dict[str, str | None]) -> Settings:
+    from ibi.config import load_settings
+
+    kept = {name: os.environ[name] for name in ("IBI_DATA", "IBI_LOCK_DIR") if name in os.environ}
+    return load_settings({"data": flags["data"], "config": os.devnull}, kept)
+
+
+def _odd_files(flags: dict[str, str | None]) -> Iterator[Path]:
+    """A file of settings whose reading would not end."""
+    from ibi.config import FILE_NAME
+
+    if flags["config"] or os.environ.get("IBI_CONFIG"):
+        return  # which may be a pipe
+    file = _bare_settings(flags).data / FILE_NAME
+    if file.exists() and not stat.S_ISREG(file.stat().st_mode):
+        yield file

@@ -1,0 +1,88 @@
+"""`ibi review`: drafts that wait for review on a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.transport.api_clients import RecordsClient
+
+
+@click.command()
+@click.argument("draft", metavar="[DRAFT]", required=False)
+@click.option("--comment", metavar="TEXT", help="Say something about it; its depositor reads it.")
+@click.option("--return", "back", metavar="TEXT", help="Send it back to its depositor, with the reason.")
+@click.option("--publish", is_flag=True, help="Publish it.")
+@click.option("--withdraw", is_flag=True, help="Take it back, to go on working on it: for its depositor.")
+@as_json_option
+@setting_options("server", "token")
+def review(
+    draft: str | None,
+    *,
+    comment: str | None,
+    back: str | None,
+    publish: bool,
+    withdraw: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
+    """List the drafts that wait for review on a server, the oldest first; or show what was said of DRAFT, or judge
+    it."""
+    from ibi.cli.remote_items import records_client
+
+    settings = settings_from(**flags)
+    if not settings.is_remote:
+        raise click.UsageError("drafts are reviewed on a server: give --server, and --token")
+    acts = [each for each in (comment, back, publish or None, withdraw or None) if each is not None]
+    if len(acts) > 1 or (acts and draft is None):
+        raise click.UsageError("name one draft, and one thing to do with it")
+    client = records_client(settings)
+    if draft is None:
+        for each in client.reviews():
+            _print(each, as_json=as_json)
+    elif publish:
+        _print_item(client, draft, as_json=as_json)
+    else:
+        _print(_answer(client, draft, comment, back, withdraw=withdraw), as_json=as_json)
+
+
+def _answer(
+    client: RecordsClient, draft: str, comment: str | None, back: str | None, *, withdraw: bool
+) -> dict[str, Any]:
+    if comment is not None:
+        return client.answer_review(draft, "comments", comment)
+    if back is not None:
+        return client.answer_review(draft, "return", back)
+    return client.answer_review(draft, "withdraw", "") if withdraw else client.review(draft)
+
+
+def _print_item(client: RecordsClient, draft: str, *, as_json: bool) -> None:
+    from ibi.transport.api_client import one_line
+
+    published = client.publish(draft)
+    if as_json:
+        print_json(published)
+    elif published.get("review") == "submitted":
+        click.echo(f"{one_line(draft)} waits for a librarian: this token may not publish it.")
+    else:
+        click.echo(one_line(str(published.get("persistent_url"))))
+
+
+def _print(found: dict[str, Any], *, as_json: bool) -> None:
+    from ibi.transport.api_client import one_line
+
+    if as_json:
+        print_json(found)
+        return
+    said = {name: one_line(str(found.get(name, ""))) for name in ("id", "state", "submitted", "depositor", "title")}
+    click.echo("  ".join(said.values()))
+    for entry in found.get("entries", ()):
+        text = one_line(str(entry.get("text", "")))
+        click.echo(
+            f"  {entry.get('at')}  {one_line(str(entry.get('name')))} {entry.get('act')}{': ' * bool(text)}{text}"
+        )

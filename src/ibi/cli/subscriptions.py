@@ -1,0 +1,282 @@
+"""`ibi follow`: keep Copies of what another Archive has, and keep them up to date. `ibi webhook`: tell others of each
+change of the Archive."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibi.cli.copy import token_option
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.config import Settings
+    from ibi.model.subscription import FollowKind
+    from ibi.services.subscriptions.subscriptions import FollowAdmin, FollowDirectory, WebhookAdmin
+    from ibi.transport.api_clients import SubscriptionsClient
+
+_where = setting_options("data", "config", "server")
+
+
+class _AddByDefault(WholeHelpGroup):
+    """A group whose first argument is something to follow, unless it is the name of a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["add", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_AddByDefault)
+def follow() -> None:
+    """Follow an item, a prefix, a search or a whole Archive.
+
+    A running server brings the Copies, and keeps them what their Originals are: it learns of every change from the feed
+    of the other Archive. What is deleted there stays here, and says so, until it is dropped.
+
+    \b
+      ibi follow LABEL --from http://ARCHIVE
+      ibi follow --prefix sid.inpe.br/mtc-m18 --from http://ARCHIVE
+      ibi follow --search "rain forest" --from http://ARCHIVE
+      ibi follow --all --from http://ARCHIVE --token TOKEN
+    """
+
+
+@follow.command()
+@click.argument("label", required=False)
+@click.option("--prefix", help="Follow all items whose labels have this prefix.")
+@click.option("--search", metavar="WORDS", help="Follow all items that a search there finds, now and later.")
+@click.option("--all", "is_all", is_flag=True, help="Follow the whole Archive.")
+@click.option("--from", "source", metavar="URL", required=True, help="The other Archive, as in http://archive.example.")
+@token_option
+@as_json_option
+@_where
+def add(
+    label: str | None,
+    prefix: str | None,
+    search: str | None,
+    source: str,
+    source_token: str | None,
+    *,
+    is_all: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
+    """Follow something from now on (the word `add` may be left out)."""
+    from ibi.model.subscription import FollowKind
+
+    kinds = {FollowKind.ITEM: label, FollowKind.PREFIX: prefix, FollowKind.SEARCH: search}
+    named = [(kind, text) for kind, text in kinds.items() if text is not None]
+    if is_all:
+        named.append((FollowKind.ALL, ""))
+    if len(named) != 1:
+        raise click.UsageError("name one thing to follow: a label, --prefix, --search or --all")
+    kind, text = named[0]
+    settings = settings_from(**flags)
+    if source_token is None and settings.copies.token is not None:
+        source_token = settings.copies.token.reveal()
+    listed, is_new = _add(settings, kind, text, source, source_token)
+    if as_json:
+        print_json({**listed, "is_new": is_new})
+        return
+    words = "is followed from now on" if is_new else "was followed already; what was refused is tried again"
+    click.echo(f"{listed['id']}  {_what(listed)} of {listed['source']} {words}.")
+    if not settings.is_remote:
+        click.echo("A running server brings the Copies; `ibi follow list` shows how far it is.")
+
+
+def _add(
+    settings: Settings, kind: FollowKind, text: str, source: str, token: str | None
+) -> tuple[dict[str, Any], bool]:
+    if settings.is_remote:
+        return _client(settings).add_follow(kind, text, source, token)
+    import asyncio
+
+    with _local_admin(settings) as admin:
+        return asyncio.run(admin.add(kind, text, source, token))
+
+
+@follow.command("list")
+@as_json_option
+@_where
+def list_follows(*, as_json: bool, **flags: str | None) -> None:
+    """List what is followed, and how far each follow is behind its source."""
+    with _directory(settings_from(**flags)) as follows:
+        for each in follows.list_follows():
+            if as_json:
+                print_json(each)
+                continue
+            for line in _lines(each):
+                click.echo(line)
+
+
+@follow.command()
+@click.argument("identity", metavar="ID")
+@_where
+def remove(identity: str, **flags: str | None) -> None:
+    """Follow it no longer. Copies stay; `ibi drop` removes them."""
+    with _directory(settings_from(**flags)) as follows:
+        removed = follows.remove_follow(identity)
+    click.echo(f"{_what(removed)} of {removed['source']} is not followed any more.")
+
+
+def _what(listed: dict[str, Any]) -> str:
+    from ibi.safe_text import printable
+
+    kind, text = listed.get("kind"), printable(str(listed.get("text")))
+    whole = {"all": "everything", "moved": "what moved there"}
+    return whole[str(kind)] if kind in whole else text if kind == "item" else f"{kind} {text}"
+
+
+def _lines(listed: dict[str, Any]) -> Iterator[str]:
+    from ibi.safe_text import printable
+
+    behind = "not begun yet" if listed["epoch"] is None else f"{listed['behind']} behind"
+    if listed["epoch"] is not None and not listed["behind"]:
+        behind = "up to date"
+    items = listed["items"]
+    counted = ", ".join(f"{number} {state}" for state, number in items.items() if number) or "no items"
+    yield f"{listed['id']}  {_what(listed)} of {listed['source']}: {behind}; {counted}"
+    if listed["failing_since"]:
+        yield f"          failing since {listed['failing_since']}: {printable(str(listed['reason']))}"
+    if listed["refused"]:
+        yield f"          {listed['refused']} not brought: {printable(str(listed['refused_reason']))}"
+
+
+# --- here, or on a server ---
+
+
+@contextmanager
+def _directory(settings: Settings) -> Iterator[FollowDirectory]:
+    if settings.is_remote:
+        yield _client(settings)
+        return
+    with _local_admin(settings) as admin:
+        yield admin
+
+
+def _client(settings: Settings) -> SubscriptionsClient:
+    from ibi.transport.api_clients import SubscriptionsClient
+
+    return SubscriptionsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
+
+
+@contextmanager
+def _local_admin(settings: Settings) -> Iterator[FollowAdmin]:
+    from ibi.services.subscriptions.subscriptions import FollowAdmin
+    from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.sqlite.follows import SqliteFollows
+    from ibi.transport.address_guard import AddressGuard
+    from ibi.transport.source_client import SourceClient
+
+    with ExitStack() as opened:
+        store = opened.enter_context(closing(SqliteFollows(settings.data)))
+        audit = opened.enter_context(closing(FileAuditLog(settings.data)))
+        sources = SourceClient(AddressGuard())
+        yield FollowAdmin(store, sources, time.time, own_url=settings.own_url, audit=audit)
+
+
+# --- `ibi webhook` ----------------------------------------------------------------------------------------------------
+
+_where_webhooks = setting_options("data", "config", "server", "token")
+_KINDS = click.Choice(["put", "deleted", "removed", "moved"])
+
+
+@click.group(cls=WholeHelpGroup)
+def webhook() -> None:
+    """Have an address told of each change of the Archive, in order, by a running server.
+
+    Each change is a signed request as Standard Webhooks describes it: check `webhook-signature` with the secret that is
+    shown once, and leave out what has a `webhook-id` that came before.
+    """
+
+
+@webhook.command("add")
+@click.argument("url")
+@click.option("--prefix", help="Only of items whose labels have this prefix.")
+@click.option("--kind", "kinds", multiple=True, type=_KINDS, help="Only of changes of this kind; may be repeated.")
+@as_json_option
+@_where_webhooks
+def add_webhook(url: str, prefix: str | None, kinds: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Tell URL of what changes from now on. Prints the secret, this once."""
+    with _admin(**flags) as admin:
+        added = admin.add_webhook(url, prefix, kinds)
+    if as_json:
+        print_json(added)
+    else:
+        click.echo(f"{added['id']}  {added['url']} is told of changes.")
+        click.echo(f"{added['secret']}  signs them; it is not shown again.")
+
+
+@webhook.command("list")
+@as_json_option
+@_where_webhooks
+def list_webhooks(*, as_json: bool, **flags: str | None) -> None:
+    """List who is told, how far each is behind, and why one is not told any more."""
+    with _admin(**flags) as admin:
+        for each in admin.list_webhooks():
+            if as_json:
+                print_json(each)
+            else:
+                click.echo(_line(each))
+
+
+def _line(listed: dict[str, Any]) -> str:
+    from ibi.safe_text import printable
+
+    wanted = [] if listed["prefix"] is None else [f"of {listed['prefix']}"]
+    wanted += [] if len(listed["kinds"]) == len(_KINDS.choices) else [", ".join(listed["kinds"])]
+    state = f"{listed['behind']} behind" if listed["behind"] else "up to date"
+    if listed["disabled"]:
+        state = f"disabled since {listed['disabled']}: {listed['reason']}"
+    elif listed["failing_since"]:
+        state += f", failing since {listed['failing_since']}: {listed['reason']}"
+    filters = f" ({'; '.join(wanted)})" if wanted else ""
+    return printable(f"{listed['id']}  {listed['url']}{filters}: {state}")
+
+
+@webhook.command()
+@click.argument("identity", metavar="ID")
+@_where_webhooks
+def enable(identity: str, **flags: str | None) -> None:
+    """Tell a webhook again that was disabled, from where it was told last."""
+    with _admin(**flags) as admin:
+        enabled = admin.enable_webhook(identity)
+    click.echo(f"{enabled['url']} is told again.")
+
+
+@webhook.command("remove")
+@click.argument("identity", metavar="ID")
+@_where_webhooks
+def remove_webhook(identity: str, **flags: str | None) -> None:
+    """Tell it no longer."""
+    with _admin(**flags) as admin:
+        removed = admin.remove_webhook(identity)
+    click.echo(f"{removed['url']} is not told any more.")
+
+
+@contextmanager
+def _admin(**flags: str | None) -> Iterator[WebhookAdmin | Any]:
+    """The webhooks of the data directory, or of a server."""
+    settings = settings_from(**flags)
+    if settings.is_remote:
+        from ibi.transport.api_clients import SubscriptionsClient
+
+        token = None if settings.token is None else settings.token.reveal()
+        yield SubscriptionsClient(settings.server or "", token)
+        return
+    from ibi.cli.archive_store import opened_store
+    from ibi.services.subscriptions.subscriptions import WebhookAdmin
+    from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.sqlite.subscriptions import SqliteWebhooks
+
+    with ExitStack() as opened:
+        archive = opened.enter_context(opened_store(settings))
+        store = opened.enter_context(closing(SqliteWebhooks(settings.data)))
+        audit = opened.enter_context(closing(FileAuditLog(settings.data)))
+        yield WebhookAdmin(store, archive.changes, time.time, audit=audit)

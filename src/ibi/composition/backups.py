@@ -1,0 +1,210 @@
+"""Builds backups of data directories, and brings a directory that was put back into use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from ibi import __version__
+from ibi.composition.archive_store import STORE, rebuild_catalogue
+from ibi.config import Settings
+from ibi.instant import Instant
+from ibi.minting.mint_log import LogBroken, decode
+from ibi.model.backup import BackupManifest, KeptItem
+from ibi.model.data_files import BackupNote
+from ibi.ports.backups import BackupRefused, BackupTarget
+from ibi.ports.content import OnBytes
+from ibi.ports.errors import StorageError
+from ibi.services.backups.backing_up import BackingUp, BackupReport
+from ibi.services.backups.restoring import PuttingBack, RestoreReport, check_backup
+from ibi.storage.backup_source import DataDirectorySource
+from ibi.storage.backup_target import S3, open_target
+from ibi.storage.data_files import DataDirectoryFiles
+from ibi.storage.machine import MachineClocks, machine_id
+from ibi.storage.mint_log_file import take_over_lines
+from ibi.storage.ocfl.packing import skip_content, unpack_item
+from ibi.storage.prefix_lock import last_marks
+from ibi.storage.restored_directory import RestoredFiles
+from ibi.storage.sqlite.ticks import settle_restored
+from ibi.storage.sqlite.transfers import forget_track
+
+SKEW: Final = Fraction(5)
+"""Seconds by which the clock of the machine that went on minting may have been ahead of this one's: clocks that are set
+by a time service differ by less."""
+
+OnStep = Callable[[str], None]
+
+
+def _pass(_: object) -> None:
+    """Default: nothing is watched."""
+
+
+def back_up(
+    data: Path,
+    place: str,
+    environment: Mapping[str, str],
+    *,
+    on_step: OnStep = _pass,
+    on_bytes: OnBytes = _pass,
+) -> BackupReport:
+    """Make a backup of a data directory, or bring the one at that place up to date."""
+    _require_apart(data, place)
+    with ExitStack() as opened:
+        source = opened.enter_context(closing(DataDirectorySource(data)))
+        target = opened.enter_context(closing(open_target(place, environment, writing=True)))
+        now = MachineClocks()
+        report = BackingUp(
+            source, target, lambda: now.read().wall, software=__version__, on_step=on_step, on_bytes=on_bytes
+        ).run()
+    _note_backup(data, report)
+    return report
+
+
+def _note_backup(data: Path, report: BackupReport) -> None:
+    """Tell the directory that it was backed up; one that cannot be written is backed up all the same."""
+    manifest = report.manifest
+    with suppress(StorageError):
+        DataDirectoryFiles(data).note_backup(
+            BackupNote(Instant(manifest.ended.seconds), manifest.items, len(report.damaged))
+        )
+
+
+def verify_backup(place: str, environment: Mapping[str, str], on_bytes: OnBytes = _pass) -> BackupManifest:
+    """Read all of a backup, and compare it with its digests."""
+    with closing(open_target(place, environment, writing=False)) as target:
+        return check_backup(target, lambda item: _check_item(target, item), on_bytes)
+
+
+def _check_item(target: BackupTarget, item: KeptItem) -> int:
+    return unpack_item(item, target.read, skip_content, target.place)
+
+
+def _require_apart(data: Path, place: str) -> None:
+    if place.startswith(S3):
+        return
+    here, there = data.resolve(), Path(place).resolve()
+    if here.is_relative_to(there) or there.is_relative_to(here):
+        raise BackupRefused(place=place, reason=f"it and the data directory {data} lie in each other: name another")
+
+
+@dataclass(slots=True)
+class PutBack:
+    """A data directory that was put back: what, and from when on it mints."""
+
+    report: RestoreReport
+    unreadable: list[str] = field(default_factory=list)
+    minted_until: Instant | None = None
+    """The latest label that this machine, or what is left of the old directory, knows to have been issued."""
+    mints_after: Instant | None = None
+    newer: list[str] = field(default_factory=list)
+    """Items of the old directory that the backup does not have as they are there."""
+
+
+def restore(
+    data: Path,
+    place: str,
+    environment: Mapping[str, str],
+    *,
+    reload: Callable[[], Settings],
+    old: Path | None = None,
+    issued_until: Instant | None = None,
+    on_step: OnStep = _pass,
+    on_bytes: OnBytes = _pass,
+) -> PutBack:
+    """Put the newest backup of a place back into an empty data directory, and have it be used from now on.
+
+    `reload` reads the settings once they are there. `old` is what is left of the directory that the backup was made of;
+    `issued_until` what an operator knows of the last label.
+    """
+    with ExitStack() as opened:
+        target = opened.enter_context(closing(open_target(place, environment, writing=False)))
+        directory = opened.enter_context(closing(RestoredFiles(data)))
+        report = PuttingBack(target, directory, on_step=on_step, on_bytes=on_bytes).run()
+        put_back = PutBack(report)
+        if old is not None:
+            put_back.newer = list(_newer_items(old, target, report.manifest))
+        _settle_minting(put_back, data, reload(), old, issued_until)
+        on_step("minting settled")
+        forget_track(data)
+        put_back.unreadable = _rebuild(data)
+        on_step("catalogue made")
+        directory.finish()
+        on_step("finished")
+    return put_back
+
+
+def _rebuild(data: Path) -> list[str]:
+    if not (data / STORE).is_dir():
+        return []
+    return [name for name, _ in rebuild_catalogue(data).unreadable]
+
+
+def _settle_minting(
+    put_back: PutBack, data: Path, settings: Settings, old: Path | None, issued_until: Instant | None
+) -> None:
+    """Later than now, and than everything that may have been issued since the backup was made.
+
+    No label is handed out before its date has come: what the old minter gave out is not later than its clock was. If
+    this machine has its record, that is exact; else the clock of another machine is allowed to be ahead by `SKEW`.
+    """
+    manifest = put_back.report.manifest
+    labels = manifest.owner.get("labels")
+    if not labels:
+        return
+    if old is not None and _mint_log(old).is_file():
+        take_over_lines(_mint_log(data), _mint_log(old))
+    marks = last_marks(settings.lock_dir, labels.split(" "))
+    known = [mark.high for mark in marks] + [manifest.issued, issued_until, _last_issued(old)]
+    put_back.minted_until = max((date for date in known if date is not None), default=None)
+    now = MachineClocks().read().wall
+    is_witnessed = any(mark.owner.instance == manifest.instance for mark in marks)
+    bound = now if is_witnessed else Instant.from_fraction(now.as_fraction() + SKEW)
+    put_back.mints_after = max(bound, put_back.minted_until or bound)
+    settle_restored(data, machine_id(), put_back.mints_after)
+
+
+def _mint_log(data: Path) -> Path:
+    return data / "mint" / "mint.log"
+
+
+def _last_issued(old: Path | None) -> Instant | None:
+    """The latest date in the mint log of what is left of the old directory, as far as it can be read."""
+    latest: Instant | None = None
+    if old is None:
+        return None
+    try:
+        with _mint_log(old).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                span = decode(line.rstrip(b"\n"), number).span() if line.endswith(b"\n") else None
+                latest = latest if span is None or (latest is not None and span.last < latest) else span.last
+    except (OSError, LogBroken):
+        return latest
+    return latest
+
+
+def _newer_items(old: Path, target: BackupTarget, manifest: BackupManifest) -> Iterator[str]:
+    """The names of items that are in the old store in another version than in the backup, or only there."""
+    from ibi.services.backups.backing_up import read_listing
+    from ibi.storage.ocfl.layout import names_in
+    from ibi.storage.ocfl.packing import newest_digest
+
+    root = old / STORE
+    if not root.is_dir():
+        return
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        kept = read_listing(target, manifest)
+        waiting = next(kept, None)
+        for name in names_in(str(root)):
+            while waiting is not None and waiting.name.split("/") < name.split("/"):
+                waiting = next(kept, None)
+            is_known = waiting is not None and waiting.name == name
+            if not is_known or (waiting is not None and newest_digest(descriptor, name) != waiting.versions[-1]):
+                yield name
+    finally:
+        os.close(descriptor)

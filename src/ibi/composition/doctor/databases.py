@@ -1,0 +1,360 @@
+"""Checks of the databases of a data directory, and of what they say of items and of other Archives."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from ibi.composition.archive_store import CATALOGUE, open_read_only
+from ibi.composition.doctor.diagnosis import STORE, Diagnosis, ExaminedDirectory, from_error
+from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.ports.content import ContentMissing
+from ibi.ports.errors import StoreDamaged, StoreIncomplete
+from ibi.resolver.membership import failure_words
+from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.change_journal import CatalogStanding, read_expected
+from ibi.storage.errors import StoreNewer
+from ibi.storage.ocfl.layout import Broken, check_layout
+from ibi.storage.ocfl.object import ObjectDirectory
+from ibi.storage.sqlite import (
+    beliefs,
+    catalog_rows,
+    collections,
+    notifications,
+    registry,
+    requests,
+    reviews,
+    subscriptions,
+    tick_rows,
+    transfers,
+)
+from ibi.storage.sqlite.connection import (
+    BELIEFS,
+    COLLECTIONS,
+    KINDS,
+    NOTIFICATIONS,
+    REGISTRY,
+    REQUESTS,
+    REVIEWS,
+    SUBSCRIPTIONS,
+    TICKS,
+    TRANSFERS,
+    Connection,
+    DatabaseKind,
+    refuse_lost,
+    snapshot,
+)
+from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
+from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
+from ibi.storage.sqlite.integrity import read_integrity
+from ibi.storage.sqlite.texts import TEXTS
+from ibi.storage.sqlite.unchanged import inspect_unchanged, opened_unchanged
+
+_DAY: Final = 86_400
+_TRIES: Final = 40
+_PAUSE: Final = 0.05
+_MOST_NAMED: Final = 5
+_FORMATS: Final = {
+    CATALOGUE_KIND: len(catalog_rows.MIGRATIONS),
+    TICKS: len(tick_rows.MIGRATIONS),
+    REGISTRY: len(registry.MIGRATIONS),
+    BELIEFS: len(beliefs.MIGRATIONS),
+    TRANSFERS: len(transfers.MIGRATIONS),
+    NOTIFICATIONS: len(notifications.MIGRATIONS),
+    SUBSCRIPTIONS: len(subscriptions.MIGRATIONS),
+    REQUESTS: len(requests.MIGRATIONS),
+    REVIEWS: len(reviews.MIGRATIONS),
+    COLLECTIONS: len(collections.MIGRATIONS),
+}
+"""The formats that this version knows."""
+_INTEGRITY_KIND: Final = DatabaseKind(INTEGRITY, 0, frozenset({"items", "blocks"}), StoreDamaged)
+
+
+def path_of(directory: ExaminedDirectory, kind: DatabaseKind) -> Path:
+    return directory.data / ("mint" if kind is TICKS else "") / kind.file_name
+
+
+def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Databases that are lost, damaged, of another kind or of a later version."""
+    for kind in (*KINDS.values(), _INTEGRITY_KIND, TEXTS):
+        path = path_of(directory, kind)
+        try:
+            refuse_lost(path, kind)
+            if path.exists():
+                inspect_unchanged(path, kind, is_in_use=directory.is_served, most=directory.most_read)
+                _refuse_newer(directory, path, kind)
+        except IbiError as error:
+            yield from_error("database", str(path), error)
+        except PermissionError as error:
+            yield Diagnosis(
+                "unreadable",
+                str(path),
+                f"it cannot be read: {error.strerror}",
+                "Run `ibi doctor` as its owner, or as root.",
+            )
+
+
+def _refuse_newer(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
+    found, known = _format_of(directory, path), _FORMATS.get(kind)
+    if known is not None and found > known:
+        raise StoreNewer(path=path, found=found, known=known)
+
+
+def _format_of(directory: ExaminedDirectory, path: Path) -> int:
+    with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _is_current(directory: ExaminedDirectory, kind: DatabaseKind) -> bool:
+    """Whether it can be asked: there, sound, and of the format of this version. `check_databases` tells of others, and
+    an older one is brought up to date by the next start."""
+    path = path_of(directory, kind)
+    try:
+        return path.exists() and path.stat().st_size > 0 and _format_of(directory, path) == _FORMATS[kind]
+    except (IbiError, OSError):
+        return False
+
+
+def check_catalogue(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether the catalogue lists the state in which the store is, and just the items in it."""
+    path = directory.data / CATALOGUE
+    if not (directory.data / STORE).is_dir():
+        if path.exists():
+            what = "there is a catalogue, and no store"
+            yield Diagnosis("store-lost", directory.name(STORE), what, "Mount its disk, or put it back from a backup.")
+        return
+    try:
+        check_layout(directory.data / STORE)
+    except IbiError as error:
+        yield from_error("store", directory.name(STORE), error)
+        return
+    if not path.exists():
+        if directory.item_names:
+            yield Diagnosis("catalogue-behind", str(path), "the store has items, and there is no catalogue", _REBUILD)
+        return
+    if not _is_current(directory, CATALOGUE_KIND):
+        return
+    gone = _gone(directory, path)
+    if gone:  # first: a rebuild would give them up
+        what = f"it lacks {len(gone)} items that the catalogue lists: {_some(gone)}"
+        remedy = "Mount its disk, or put them back from a backup; `ibi rebuild` gives them up."
+        yield Diagnosis("item-lost", directory.name(STORE), what, remedy)
+        return
+    reason = _disagreement(directory, path)
+    if reason is not None:
+        yield Diagnosis("catalogue-behind", str(path), reason, _REBUILD)
+    else:
+        yield from _compare_names(directory, path)
+
+
+_REBUILD: Final = "`ibi rebuild` makes it anew, and so does the next start of the server."
+
+
+def _disagreement(directory: ExaminedDirectory, path: Path) -> str | None:
+    """Why the catalogue is not that of the store as it is; a server may be changing both meanwhile."""
+    reason = None
+    for _ in range(_TRIES if directory.is_served else 1):
+        expected = read_expected(directory.data / STORE)
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection, snapshot(connection):
+            row = connection.execute(catalog_rows.STANDING).fetchone()
+            rows = int(connection.execute(catalog_rows.COUNT).fetchone()[0])
+        standing = CatalogStanding() if row is None else CatalogStanding(*row)
+        if expected is None:
+            return None if not standing.store else "the store does not say in which state it is"
+        if expected.allows(standing) and standing.items == rows:
+            return None
+        reason = "it lists another state of the store than the present one"
+        if standing.items != rows:
+            reason = f"it has {rows} items, and should have {standing.items}"
+        time.sleep(_PAUSE if directory.is_served else 0)
+    return reason
+
+
+def _compare_names(directory: ExaminedDirectory, path: Path) -> Iterator[Diagnosis]:
+    """What is in the store and not in the catalogue."""
+    unlisted = _unlisted(directory, path, directory.item_names)
+    if unlisted and directory.is_served:  # just being deposited, or just removed
+        time.sleep(1)
+        root = directory.data / STORE
+        unlisted = [name for name in _unlisted(directory, path, unlisted) if (root / name).is_dir()]
+    if unlisted:
+        what = f"it does not list {len(unlisted)} items of the store: {_some(unlisted)}"
+        yield Diagnosis("catalogue-behind", str(path), what, _REBUILD)
+
+
+def _unlisted(directory: ExaminedDirectory, path: Path, names: list[str]) -> list[str]:
+    if not names:
+        return []
+    with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+        return [name for name in names if not _lists(connection, name) and _is_readable(directory, name)]
+
+
+def _lists(connection: Connection, name: str) -> bool:
+    asked = (
+        "SELECT 1 FROM items WHERE rep = ?",
+        "SELECT 1 FROM transfers WHERE rep = ?",
+    )
+    key = catalog_rows.label_key(RepositoryName.parse(name))
+    return any(connection.execute(each, (key,)).fetchone() is not None for each in asked)
+
+
+def _gone(directory: ExaminedDirectory, path: Path) -> list[str]:
+    limit = -1 if directory.is_full else 10_000
+    with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+        rows = connection.execute("SELECT rep FROM items ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
+    root = directory.data / STORE
+    names = [str(catalog_rows.repository_name(key)) for (key,) in rows]
+    gone = [name for name in names if not (root / name).is_dir()]
+    if gone and directory.is_served:
+        time.sleep(1)  # items that are just being removed leave the catalogue first
+        with opened_unchanged(path, is_in_use=True) as connection:
+            gone = [name for name in gone if _lists(connection, name)]
+    return gone
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Items that are known to be damaged, and those whose object cannot be read; with `is_full`, everything is read."""
+    reasons = dict(_known_damage(directory))
+    for name in directory.item_names:
+        reason = _unreadable(directory, name)
+        if reason is not None:
+            reasons.setdefault(name, reason)
+    if directory.is_full and (directory.data / STORE).is_dir():
+        with suppress(StoreIncomplete):  # which another check tells
+            reasons |= dict(_verified_damage(directory))
+    for name, reason in islice(reasons.items(), _MOST_NAMED):
+        remedy = f"Put it back from a backup, or from another Archive that has a Copy; then `ibi verify {name}`."
+        yield Diagnosis("item-damaged", directory.name(f"{STORE}/{name}"), reason, remedy)
+    if len(reasons) > _MOST_NAMED:
+        what = f"{len(reasons) - _MOST_NAMED} more items are damaged or cannot be read"
+        yield Diagnosis("item-damaged", directory.name(STORE), what, "`ibi verify` names them all.")
+
+
+def _known_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, str]]:
+    path = directory.data / INTEGRITY
+    if path.exists():
+        with suppress(StoreDamaged), opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            for each in read_integrity(connection)[1]:
+                since = "" if each.damaged_since is None else f", known since {Instant(each.damaged_since)}"
+                problem = f": {each.problems[0].path}: {each.problems[0].reason}" if each.problems else ""
+                yield each.name, f"this item is damaged{since}{problem}"
+
+
+def _verified_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, str]]:
+    with open_read_only(directory.data, on_rebuild=lambda _: None) as store:
+        for verified in store.verify():
+            for problem in verified.problems[:1]:
+                yield (
+                    verified.name or problem.path,
+                    f"{problem.kind} ({problem.code}): {problem.path}: {problem.reason}",
+                )
+
+
+def _is_readable(directory: ExaminedDirectory, name: str) -> bool:
+    return _unreadable(directory, name) is None
+
+
+def _unreadable(directory: ExaminedDirectory, name: str) -> str | None:
+    """Why the inventory of an object cannot be used, or which file of it is not there."""
+    root = os.open(directory.data / STORE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with ObjectDirectory(root, name) as found:
+            places = [place for places in found.inventory().manifest.values() for place in places]
+            gone = next((place for place in places if not _is_file(place, found.descriptor)), None)
+            return None if gone is None else f"a file of it is gone: {gone}"
+    except ContentMissing:
+        return None if directory.is_served else "there is a directory of this name, and no object in it"
+    except Broken as error:
+        return f"its inventory cannot be used ({error.code}): {error.reason}"
+    except (IbiError, InvalidLabel) as error:
+        return str(error)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    finally:
+        os.close(root)
+
+
+def _is_file(place: str, directory: int) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(place, dir_fd=directory, follow_symlinks=False).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def check_fixity(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether all that is kept was read again within the time that the settings want."""
+    days, path = directory.settings.archive.verify_days, directory.data / INTEGRITY
+    if not days or not directory.item_names or not directory.is_writable:
+        return
+    oldest = _began(directory)
+    if path.exists():
+        with suppress(StoreDamaged), opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            oldest = read_integrity(connection)[0].oldest or oldest
+    if oldest is not None and directory.now.seconds - oldest > 2 * days * _DAY:
+        what = f"there are items that were not verified since {Instant(oldest)} (archive.verify_days is {days})"
+        remedy = "Let the server run, or run `ibi verify`."
+        yield Diagnosis("fixity-old", directory.name(STORE), what, remedy, is_urgent=False)
+
+
+def _began(directory: ExaminedDirectory) -> int | None:
+    """When the Archive was begun: it has items since then."""
+    with suppress(IbiError):
+        record = ArchiveRecordFile(directory.data).read()
+        return None if record is None else record.service.labels[0].instant.seconds
+    return None
+
+
+def check_archives(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Archives of this resolver that are included and were not reached, and why."""
+    if not _is_current(directory, REGISTRY):
+        return
+    with opened_unchanged(path_of(directory, REGISTRY), is_in_use=directory.is_served) as connection:
+        known = [registry.registration_of(row) for row in connection.execute(registry.ALL).fetchall()]
+    for each in known:
+        label = each.service.labels[0]
+        if each.failed is not None:
+            place = f"{label} ({each.inclusion.address})" if each.inclusion is not None else str(label)
+            what = f"this Archive was not reached at {each.failed.at}: {failure_words(each.failed.reason, label)}"
+            remedy = "Ask its administrator; `ibi resolver list` shows all."
+            yield Diagnosis("archive-not-reached", place, what, remedy, is_urgent=False)
+
+
+def check_subscriptions(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Follows whose source does not answer, and webhooks that are not delivered."""
+    if not _is_current(directory, SUBSCRIPTIONS):
+        return
+    with opened_unchanged(path_of(directory, SUBSCRIPTIONS), is_in_use=directory.is_served) as connection:
+        follows = connection.execute(
+            "SELECT id, source, failing, reason FROM follows WHERE failing IS NOT NULL"
+        ).fetchall()
+        hooks = connection.execute(
+            "SELECT id, coalesce(disabled, failing), disabled IS NOT NULL, reason FROM webhooks"
+            " WHERE coalesce(disabled, failing) IS NOT NULL"
+        ).fetchall()
+    for name, source, since, reason in follows:
+        what = f"its source {source} does not answer as an Archive does since {Instant(since)}: {reason}"
+        remedy = "See whether that Archive is there; `ibi follow remove` ends it."
+        yield Diagnosis("follow-failing", f"follow {name}", what, remedy, is_urgent=False)
+    for name, since, is_disabled, reason in hooks:
+        state = "is not told any more" if is_disabled else "is not reached"
+        remedy = f"When it answers again, `ibi webhook enable {name}`."
+        yield Diagnosis(
+            "webhook-failing",
+            f"webhook {name}",
+            f"it {state} since {Instant(since)}: {reason}",
+            remedy,
+            is_urgent=False,
+        )

@@ -1,0 +1,143 @@
+"""What is found in a data directory, and the directory as the checks see it.
+
+A check is a function that yields what it finds. It reads, and changes nothing: no lock is left, no database opened so
+that SQLite writes beside it. What one check cannot look at is itself something found, and the others go on.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, Literal
+
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.ports.errors import StorageError
+from ibi.storage.archive_state import ServedAddress
+from ibi.storage.machine import MachineClocks
+from ibi.storage.ocfl.layout import names_in
+
+STORE: Final = "store"
+_OWN: Final = {"ibi.toml", "mint", "ibi-store.json", "archive.json", "databases", "catalogue.sqlite", "registry.sqlite"}
+MOST_LOOKED_AT: Final = 50_000
+"""Files, or items, that are looked at one by one unless all are to be: some seconds."""
+MOST_READ: Final = 64 << 20
+"""Bytes of a database or a log that are read unless all is to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One thing that is wrong, in words for one line."""
+
+    check: str
+    """A stable name of what is wrong."""
+    place: str
+    what: str
+    remedy: str
+    is_urgent: bool = True
+    """Whether something does not work, or may be lost; else it soon will, or is only strange."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}. {self.remedy}"
+
+    @property
+    def level(self) -> Literal["error", "warning"]:
+        return "error" if self.is_urgent else "warning"
+
+
+class ExaminedDirectory:
+    """A data directory, with what several checks want to know of it."""
+
+    def __init__(self, settings: Settings, *, is_full: bool = False, is_offline: bool = False) -> None:
+        """`is_full` has everything read; `is_offline` has no other server asked."""
+        self.settings, self.is_full, self.is_offline = settings, is_full, is_offline
+        self.data = settings.data
+        self.now: Instant = MachineClocks().read().wall
+        status = self.data.stat()
+        self.owner = status.st_uid
+        is_on_writable_disk = not os.statvfs(self.data).f_flag & os.ST_RDONLY
+        self.is_writable = is_on_writable_disk and bool(status.st_mode & stat.S_IWUSR)
+        """Whether the owner may write it: a copy that cannot be written lacks what a server makes."""
+
+    @property
+    def is_data_directory(self) -> bool:
+        """Whether it is empty, or has anything that is made in data directories."""
+        names = {path.name for path in self.data.iterdir()}
+        return not names or not names.isdisjoint(_OWN)
+
+    @cached_property
+    def is_served(self) -> bool:
+        """Whether a server runs on it."""
+        try:
+            return ServedAddress(self.data).is_claimed
+        except StorageError:  # another user's: a server may run, and what it has open is copied then
+            return False
+
+    @cached_property
+    def served_url(self) -> str | None:
+        """The address of the server that runs on it, as that server knows it."""
+        return ServedAddress(self.data).read_url() if self.is_served else None
+
+    @cached_property
+    def item_names(self) -> list[str]:
+        """The names of the objects in the store, as many as are looked at."""
+        names: list[str] = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for name in names_in(str(self.data / STORE)):
+                if len(names) >= MOST_LOOKED_AT and not self.is_full:
+                    break
+                names.append(name)
+        return names
+
+    @property
+    def most_read(self) -> int:
+        return 1 << 62 if self.is_full else MOST_READ
+
+    def name(self, path: Path | str) -> str:
+        """A path within the directory, for a message."""
+        return str(self.data / path)
+
+
+Check = Callable[[ExaminedDirectory], Iterable[Diagnosis]]
+
+
+def diagnose(directory: ExaminedDirectory, checks: Iterable[Check]) -> Iterator[Diagnosis]:
+    """What the checks find."""
+    for check in checks:
+        try:
+            yield from check(directory)
+        except Exception as error:  # noqa: BLE001  (a directory can be broken in any way, and the other checks go on)
+            yield _unexamined(directory, check, error)
+
+
+def _unexamined(directory: ExaminedDirectory, check: Check, error: Exception) -> Diagnosis:
+    name = check.__name__.removeprefix("check_").replace("_", "-")
+    if isinstance(error, IbiError):
+        return from_error(name, directory.name(""), error)
+    place = getattr(error, "filename", None) or directory.data
+    reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+    remedy = (
+        "Run `ibi doctor` as the user to whom the directory belongs, or as root"
+        if isinstance(error, PermissionError)
+        else "See what the system says of the disk"
+    )
+    return Diagnosis(name, str(place), f"it could not be looked at ({name}): {reason}", f"{remedy}.")
+
+
+def from_error(
+    check: str, place: str, error: IbiError, otherwise: str = "Put that right.", *, is_urgent: bool = True
+) -> Diagnosis:
+    """What an error says that others would get too: its first sentence, and what it says to do, or `otherwise`."""
+    text = " ".join(str(error).split())
+    reason = " ".join(str(error.parameters.get("reason", "")).split())
+    head, mark, rest = text.partition(f"{reason}. ") if reason else text.partition(". ")
+    what = f"{head}{mark}".rstrip(". ")
+    for beginning in (place, str(error.parameters.get("path", place))):
+        what = what.removeprefix(f"{beginning}: ").removeprefix(f"{beginning} ")
+    return Diagnosis(check, place, what, rest or otherwise, is_urgent)

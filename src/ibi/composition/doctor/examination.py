@@ -1,0 +1,53 @@
+"""All checks of `ibi doctor`, in the order in which they are told.
+
+Short: the one list, so that a check is added in one place beside its function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ibi.composition.doctor import databases, files, network, records
+from ibi.composition.doctor.diagnosis import Check, Diagnosis, ExaminedDirectory, diagnose
+
+_READING: Final[tuple[Check, ...]] = (
+    records.check_archive_record,
+    files.check_drafts,
+    databases.check_databases,
+    databases.check_catalogue,
+    databases.check_items,
+    databases.check_fixity,
+    records.check_keys,
+    records.check_clock,
+    records.check_minter,
+    records.check_audit,
+    records.check_settings,
+    records.check_second_server,
+    databases.check_archives,
+    databases.check_subscriptions,
+    network.check_address,
+    network.check_readiness,
+)
+"""Those that open files of the directory."""
+
+_OTHERS: Final[tuple[Check, ...]] = (
+    files.check_settings_file,
+    files.check_room,
+    records.check_lock_directory,
+    network.check_resolver,
+    network.check_certificates,
+)
+
+
+def examine(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """What all of them find. Where a pipe or a device lies, nothing is opened: its reader could wait for ever."""
+    if not directory.is_data_directory:  # whose owners and modes are none of our business
+        what = "this is no data directory: nothing of `ibi` is in it"
+        yield Diagnosis("not-a-data-directory", str(directory.data), what, "Name the right one with --data.")
+        return
+    found = tuple(diagnose(directory, [files.check_files]))
+    yield from found
+    yield from diagnose(directory, _OTHERS)
+    if not any(each.check == "special-file" for each in found):
+        yield from diagnose(directory, _READING)

@@ -1,0 +1,124 @@
+"""Checks that ask servers: the one of the data directory by its public address, and its resolver."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory
+from ibi.composition.doctor.records import read_ticks
+from ibi.conformance.checking import Probe, ProbeResponse
+from ibi.instant import Instant
+from ibi.origin import is_same_place
+from ibi.safe_text import printable
+from ibi.services.minting.mint_guard import Finding, OwnAddress
+from ibi.storage.machine import MachineClocks
+from ibi.transport.probe_http import ProbeSender, certificate_end
+from ibi.transport.single_request import ServerUrl, ask_identity
+
+_PATIENCE: Final = 5.0
+"""Seconds for one question."""
+_CLOCKS_APART: Final = 30.0
+"""Seconds by which the clocks of two servers may differ, and their questions take."""
+_SOON: Final = 14 * 86_400
+"""Seconds before its end at which a certificate that is renewed by itself was renewed."""
+_UNAVAILABLE: Final = 503
+_LONGEST_WORD: Final = 200
+
+
+def check_address(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether the public address leads to the server of this directory. While none runs, only whether it leads to
+    another."""
+    ticks, url = read_ticks(directory), directory.settings.public_url or directory.served_url
+    if directory.is_offline or ticks is None or ticks.identity is None or url is None:
+        return
+    epoch = ticks.store.epoch
+    look = asyncio.run(OwnAddress(url, ticks.identity, ask_identity).look(lambda: epoch))
+    remedy = "See what the name server and the proxy say of it, or set public_url to where this server is."
+    if look.finding is Finding.ANOTHER:
+        what = "another instance answers there, and mints in the same name: a copy of this directory, or its original"
+        yield Diagnosis("address-elsewhere", url, what, "Stop one of them before anything is minted.")
+    elif look.finding is Finding.UNKNOWN and not look.reason:
+        yield Diagnosis("address-elsewhere", url, "it leads to another server than that of this directory", remedy)
+    elif look.finding is Finding.UNKNOWN and directory.is_served:
+        what = f"the server of this directory runs, and does not answer at its public address: {look.reason}"
+        yield Diagnosis("address-elsewhere", url, printable(what), remedy)
+
+
+def check_readiness(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """What a server that runs says of itself."""
+    url = directory.served_url
+    if directory.is_offline or url is None:
+        return
+    answer = _ask(url, "/readyz")
+    if answer.status != _UNAVAILABLE:
+        return  # an address that leads elsewhere is told by another check
+    for code, detail in _reasons(answer.body):
+        remedy = "Its log says more."
+        yield Diagnosis("not-ready", url, f"its server takes nothing in ({code}): {detail}", remedy)
+
+
+def _reasons(body: bytes) -> Iterator[tuple[str, str]]:
+    try:
+        found = json.loads(body)["reasons"]
+        yield from ((_short(each["code"]), _short(each["detail"]).rstrip(".")) for each in found)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        yield "unknown", "it does not say why"
+
+
+def _short(text: object) -> str:
+    return printable(str(text))[:_LONGEST_WORD]
+
+
+def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether the resolver answers, and what time it has."""
+    url = directory.settings.resolver
+    if directory.is_offline or url is None or is_same_place(url, directory.settings.own_url):
+        return
+    answer = _ask(url, "/healthz")
+    if answer.failure is not None:
+        what = f"the resolver does not answer: {printable(answer.failure)}"
+        yield Diagnosis("resolver-silent", url, what, "See whether the setting resolver is right.", is_urgent=False)
+    date = answer.header("date")
+    try:
+        theirs = None if date is None else parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return
+    ours = MachineClocks().seconds()
+    if theirs is not None and abs(ours - theirs) > _CLOCKS_APART:
+        what = f"its clock and that of this machine differ by {abs(ours - theirs):.0f} s"
+        yield Diagnosis("clock-apart", url, what, "Set the clock that is wrong (NTP): labels have the time in them.")
+
+
+def _ask(url: str, path: str) -> ProbeResponse:
+    server = ServerUrl.parse(url)
+    return ProbeSender(server, for_all=_PATIENCE, for_one=_PATIENCE)(Probe(f"{server.path}{path}"))
+
+
+def check_certificates(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Certificates of the addresses at which readers reach this server."""
+    if directory.is_offline:
+        return
+    settings = directory.settings
+    for url in dict.fromkeys(filter(None, (settings.public_url, settings.content_url))):
+        if url.startswith("https:"):
+            yield from _check_certificate(directory, url)
+
+
+def _check_certificate(directory: ExaminedDirectory, url: str) -> Iterator[Diagnosis]:
+    try:
+        end = certificate_end(ServerUrl.parse(url), _PATIENCE)
+    except ssl.SSLCertVerificationError as error:
+        what = f"its certificate is not accepted: {error.verify_message}"
+        yield Diagnosis("certificate", url, what, "Have it renewed, with all that stand above it.")
+        return
+    except OSError:
+        return  # an address that does not answer is told by another check
+    left = end - directory.now.seconds
+    if left < _SOON:
+        what = f"its certificate ends at {Instant(end)}, in {max(0, left) // 86_400} days"
+        yield Diagnosis("certificate", url, what, "Have it renewed.", is_urgent=False)

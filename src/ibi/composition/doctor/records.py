@@ -1,0 +1,275 @@
+"""Checks of what a data directory is: its Archive and keys, its minter and clock, its settings."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ibi.composition.doctor.databases import path_of
+from ibi.composition.doctor.diagnosis import STORE, Diagnosis, ExaminedDirectory, from_error
+from ibi.composition.membership import MembershipIncomplete, membership_request
+from ibi.composition.register import MailIncomplete, configured_mailer
+from ibi.errors import IbiError, InvalidMessage
+from ibi.instant import Instant
+from ibi.messages.label_forms import LabelForms
+from ibi.minting.errors import IdentityMissing
+from ibi.minting.identity import settled_identity
+from ibi.minting.mint_log import LogBroken, check_links
+from ibi.model.membership import Phase
+from ibi.model.minting import Identity, TickState
+from ibi.ports.errors import StorageError
+from ibi.storage.archive_state import FILE_NAME, ArchiveRecordFile, MembershipFiles, ServedAddress
+from ibi.storage.audit_log import DIRECTORY as AUDIT
+from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.errors import DataDirectoryCopied
+from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles
+from ibi.storage.key_files import FOLDER as KEYS
+from ibi.storage.machine import machine_id
+from ibi.storage.mint_log_file import MintLogFile
+from ibi.storage.sqlite.connection import TICKS
+from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
+from ibi.storage.sqlite.unchanged import opened_unchanged
+
+_LOG: Final = "mint/mint.log"
+_LOCK: Final = "mint/lock"
+_SET: Final = "Set it in that file, or as a variable."
+_LONG_HELD: Final = 5.0
+"""Seconds for which the lock of the minter is not held by anything that works."""
+
+
+class KnownTicks(NamedTuple):
+    """What the database of the minter says."""
+
+    store: Store
+    identity: Identity | None
+    state: TickState
+
+
+def read_ticks(directory: ExaminedDirectory) -> KnownTicks | None:
+    """None if nothing was minted yet, or the database is of another format or damaged, which another check tells."""
+    path = path_of(directory, TICKS)
+    try:
+        if not path.exists() or not path.stat().st_size:
+            return None
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] != len(MIGRATIONS):
+                return None
+            rows = TickRows(connection)
+            if rows.version() is None:
+                return None
+            identity = rows.identity()
+            return KnownTicks(rows.store(), identity, TickState() if identity is None else rows.clock(identity.key))
+    except (IbiError, OSError):
+        return None
+
+
+def check_archive_record(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """`archive.json`, and the item that it names."""
+    path = directory.data / FILE_NAME
+    try:
+        record = ArchiveRecordFile(directory.data).read()
+    except StorageError as error:
+        yield from_error(error.code, str(path), error)
+        return
+    if record is None:
+        if directory.item_names and (directory.data / "usage.sqlite").exists():
+            what = "it is missing, though a server has run here: to start would begin another Archive"
+            remedy = "Put it back from a backup; without one, `ibi archive init --recover` writes it anew."
+            yield Diagnosis("archive-record-lost", str(path), what, remedy)
+        return
+    service = record.service.rep
+    if service is not None and not (directory.data / STORE / str(service)).is_dir():
+        what = f"it does not have {service}, the item of this Archive itself: it is another store, or not mounted"
+        yield Diagnosis("store-lost", directory.name(STORE), what, "Mount its disk, or put it back from a backup.")
+
+
+def check_keys(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """The keys with which this place signs."""
+    for name in (ARCHIVE, RESOLVER):
+        files, path = KeyFiles(directory.data, name), directory.data / KEYS / f"{name}.pem"
+        try:
+            if files.is_begun:
+                files.signing_key()
+                files.former()
+            elif name == ARCHIVE and (directory.data / KEYS).is_dir() and (directory.data / FILE_NAME).exists():
+                what = "the key of this Archive is gone: the next start makes another, which no one knows"
+                yield Diagnosis("key-lost", str(path), what, "Put it back from a backup; docs/keys.md says more.")
+        except StorageError as error:
+            yield from_error(error.code, str(path), error)
+
+
+def check_clock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether the clock of this machine is behind the last label."""
+    ticks = read_ticks(directory)
+    if ticks is None or ticks.state.last is None:
+        return
+    behind = float(ticks.state.last.as_fraction() - directory.now.as_fraction())
+    if behind > float(directory.settings.mint.behind_limit):
+        what = f"the clock says {Instant(directory.now.seconds)}, {behind:.0f} s behind the last label"
+        remedy = "Set the clock (NTP); if the labels are of a wrong time, `ibi mint --accept-clock`."
+        yield Diagnosis("clock-behind", directory.name("mint"), what, remedy)
+
+
+def check_minter(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether the minter of this directory may mint: its identity, its machine, its log and its lock."""
+    ticks = read_ticks(directory)
+    if ticks is not None:
+        try:
+            settled_identity(ticks.identity, directory.settings.identity())
+        except IdentityMissing:
+            pass
+        except IbiError as error:
+            yield from_error(error.code, str(directory.settings.file or directory.data), error)
+        if directory.is_writable and ticks.store.machine != machine_id():
+            copied = DataDirectoryCopied(path=directory.data)
+            yield from_error(copied.code, str(directory.data), copied, is_urgent=False)
+        yield from _check_log(directory, ticks.store)
+    elif not _has_content(directory.data / _LOG) and (directory.data / FILE_NAME).exists() and directory.item_names:
+        what = "it is empty or gone, and there are items under labels that were minted here"
+        remedy = "Put mint/ back from a backup; if there is none, `ibi mint --accept-loss` begins a new log."
+        yield Diagnosis("mint-log-lost", directory.name(_LOG), what, remedy)
+    if directory.is_writable:
+        yield from _check_lock(directory)
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _check_log(directory: ExaminedDirectory, store: Store) -> Iterator[Diagnosis]:
+    path, end = directory.data / _LOG, store.log
+    if not end.size:
+        return
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        if size < end.size:
+            raise LogBroken(line=end.number, reason="the file ends before it" if size else "the file is gone or empty")
+        if end.size <= directory.most_read:
+            check_links(MintLogFile(path).lines(0, end.size), end.head, None)
+    except LogBroken as error:
+        yield from_error(error.code, str(path), error)
+
+
+def _check_lock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether a process holds the lock of the minter and does not let go."""
+    path = directory.data / _LOCK
+    if not path.is_file():
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        deadline = time.monotonic() + _LONG_HELD
+        while not _is_free(descriptor):
+            if time.monotonic() > deadline:
+                what = f"a process holds this lock for more than {_LONG_HELD:.0f} seconds, and nothing is minted"
+                yield Diagnosis("lock-held", str(path), what, f"`fuser -v {path}` tells which one; end it if it hangs.")
+                return
+            time.sleep(0.02)
+    finally:
+        os.close(descriptor)
+
+
+def _is_free(descriptor: int) -> bool:
+    """Whether it is, at this moment; it is not kept."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return True
+
+
+def check_lock_directory(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """The directory of locks that the settings name, common to all minters of the machine."""
+    place = directory.settings.lock_dir
+    if place is None or not (place.exists() or place.is_symlink()):
+        return
+    what = None
+    mode = place.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        what, remedy = "it is a symbolic link, which any user may have put there", "Make a directory in its place."
+    elif not stat.S_ISDIR(mode):
+        what, remedy = "it is not a directory", "Make a directory in its place."
+    elif mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+        what, remedy = "others may remove locks from it", f"Set its sticky bit: `chmod +t {place}`."
+    elif not os.access(place, os.W_OK | os.X_OK):
+        what, remedy = "this user may not make locks in it, and mints nothing", f"`chmod 1777 {place}`, as its owner."
+    if what is not None:
+        yield Diagnosis("lock-directory", str(place), what, remedy)
+
+
+def check_audit(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether every line of the audit log follows from the one before."""
+    folder = directory.data / AUDIT
+    size = sum(path.stat().st_size for path in folder.iterdir()) if folder.is_dir() else 0
+    if size > directory.most_read:
+        return
+    log = FileAuditLog(directory.data)
+    if not (folder.is_dir() or log.was_begun()):
+        return
+    try:
+        for _ in log.entries():
+            pass
+    except IbiError as error:
+        yield from_error("audit", str(folder), error)
+
+
+def check_settings(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Settings that contradict each other, or lack another; variables that look misspelled."""
+    settings = directory.settings
+    place = str(settings.file or "the settings")
+    for hint in settings.hints:
+        yield Diagnosis("settings", "the environment", hint.rstrip("?"), "Rename or unset it.", is_urgent=False)
+    try:
+        configured_mailer(settings)
+    except MailIncomplete as error:
+        yield from_error(error.code, place, error, _SET)
+    if settings.archive.registration_key is not None and settings.resolver is None:
+        what = "archive.registration_key is set and resolver is not: no resolver is told of this Archive"
+        yield Diagnosis("settings", place, what, "Set resolver, or remove the key.", is_urgent=False)
+    if (settings.content_url or "").startswith("http:") and (settings.public_url or "").startswith("https:"):
+        what = "public_url is https and content_url is http: browsers do not show such files inside pages"
+        yield Diagnosis("settings", place, what, "Serve both by https.", is_urgent=False)
+    yield from _check_membership(directory, place)
+
+
+def _check_membership(directory: ExaminedDirectory, place: str) -> Iterator[Diagnosis]:
+    """What the resolver last said, if this Archive is to be included there."""
+    settings, service = directory.settings, _service(directory.data)
+    if service is None:
+        return
+    try:
+        request = membership_request(settings, settings.own_url, service)
+    except (MembershipIncomplete, InvalidMessage) as error:
+        yield from_error("settings", place, error, _SET)
+        return
+    files = MembershipFiles(directory.data)
+    if request is None or not files.switched_on:
+        return
+    found = files.read()
+    if found.reason is not None:
+        what = f"this Archive is not included, or not for certain: {found.reason}"
+        remedy = "See `ibi archive status`; the server goes on asking."
+        yield Diagnosis("resolver-refused", str(settings.resolver), what, remedy)
+    elif found.phase is Phase.INCLUDED and not found.confirmed:
+        what = f"it could not reach this Archive at {settings.own_url} when it called back"
+        yield Diagnosis("resolver-refused", str(settings.resolver), what, "See whether that address leads here.")
+
+
+def _service(data: Path) -> LabelForms | None:
+    try:
+        record = ArchiveRecordFile(data).read()
+    except StorageError:  # told by another check
+        return None
+    return None if record is None else record.service
+
+
+def check_second_server(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """A second server of the directory that has another address."""
+    if directory.is_served and (other := ServedAddress(directory.data).read_other()) is not None:
+        what = f"a second server runs on it at {other}, and the Archive's own item leads to {directory.served_url}"
+        yield Diagnosis("second-server", str(directory.data), what, "Give both the same public_url, or stop one.")

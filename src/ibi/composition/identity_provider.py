@@ -1,0 +1,36 @@
+"""The OpenID Connect provider that the settings name. Short: it chooses one adapter."""
+
+from __future__ import annotations
+
+from ibi.accounts.names import role_named
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.ports.accounts import SignInMeans
+from ibi.services.accounts.provider_sign_in import ProviderSignIn
+from ibi.services.accounts.recovery import AccountRecovery
+
+
+class ProviderIncomplete(IbiError):
+    """oidc.issuer is set and oidc.client_id is not: see docs/settings.md."""
+
+    code = "provider-incomplete"
+
+
+def provider_sign_in(settings: Settings, recovery: AccountRecovery, means: SignInMeans) -> ProviderSignIn | None:
+    """Signing in by the provider; None if there is none. `ProviderIncomplete` if another setting is missing."""
+    oidc = settings.oidc
+    if oidc.issuer is None:
+        return None
+    if oidc.client_id is None:
+        raise ProviderIncomplete()
+    from ibi.transport.oidc_client import OidcProvider
+
+    secret = None if oidc.client_secret is None else oidc.client_secret.reveal()
+    return ProviderSignIn(
+        OidcProvider(oidc.issuer, oidc.client_id, secret, oidc.name),
+        recovery.sign_in,
+        means,
+        recovery.admin,
+        public_url=recovery.public_url,
+        role=None if oidc.role == "none" else role_named(oidc.role),
+    )

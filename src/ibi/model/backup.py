@@ -1,0 +1,198 @@
+"""What a backup of a data directory consists of, as keys of a target: a folder, or a bucket.
+
+    manifests/000007-<digest>.json       the newest says what the backup is; written last
+    items/<name>/v1-<digest>.tar         a version of an item's object; the digest is that of its inventory
+    chunks/<aa>/<digest>                 a piece of another file, or of the list of items
+
+A version, once written, never changes, and has a name of its own: a backup adds what is not there yet. What no manifest
+names any more is removed after the next one is complete, so that there is a whole backup at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from ibi.errors import InvalidInput, InvalidInstant, InvalidLabel
+from ibi.instant import Instant
+from ibi.label.label import RepositoryName
+from ibi.model.content import check_file_path
+
+SCHEMA: Final = 1
+CHUNK: Final = 1 << 22
+"""Bytes of a piece of a file. A file that only grows, as logs do, has the same pieces again but for the last."""
+RESTORE_MARK: Final = "ibi-restore.json"
+"""The file that a data directory has until it is put back whole."""
+STORE_FILE: Final = "ibi-store.json"
+"""The file that a data directory with a store of items has."""
+SHORT: Final = 32
+"""Digits of the digest of an inventory that name a version."""
+
+_MANIFEST: Final = re.compile(r"manifests/(\d{6,12})-([0-9a-f]{16})\.json")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_VERSION: Final = re.compile(rf"[0-9a-f]{{{SHORT}}}")
+
+
+class InvalidBackup(InvalidInput):
+    """{quoted} is not what a backup has: {reason}."""
+
+    code = "invalid-backup"
+
+
+class KeptItem(NamedTuple):
+    """The versions of an item's object, the first one first, each by the beginning of the SHA-512 of its inventory."""
+
+    name: str
+    versions: tuple[str, ...]
+
+    def parts(self) -> Iterator[str]:
+        return (version_key(self.name, number, digest) for number, digest in enumerate(self.versions, 1))
+
+    def encode(self) -> bytes:
+        return f"{self.name} {' '.join(self.versions)}\n".encode("ascii")
+
+    @classmethod
+    def decode(cls, line: bytes) -> KeptItem:
+        text = line.decode("ascii", "replace").rstrip("\n")
+        name, *versions = text.split(" ")
+        try:
+            is_canonical = str(RepositoryName.parse(name)) == name
+        except InvalidLabel:
+            is_canonical = False
+        if not (is_canonical and versions and all(map(_VERSION.fullmatch, versions))):
+            raise InvalidBackup(text[:200], 0, "it is not an item and its versions")
+        return cls(name, tuple(versions))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file of the data directory, in pieces."""
+
+    path: str
+    mode: int
+    size: int
+    digest: str
+    """The SHA-256 of all of it."""
+    chunks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupManifest:
+    """What one complete backup is."""
+
+    number: int
+    begun: Instant
+    """Whatever was acknowledged before is in it."""
+    ended: Instant
+    software: str
+    owner: Mapping[str, str]
+    """What tells the data directory from others: the prefixes under which it mints, the label of its Archive."""
+    items: int
+    size: int
+    """Of the items, as they lie in the backup."""
+    issued: Instant | None
+    """The latest date of its mint log."""
+    instance: str
+    """Which minter it was, for the locks of the machine."""
+    files: tuple[KeptFile, ...]
+    listing: KeptFile
+    """The list of items: a line each."""
+
+    def encode(self) -> bytes:
+        document = {
+            "schema": SCHEMA,
+            "number": self.number,
+            "begun": str(self.begun),
+            "ended": str(self.ended),
+            "software": self.software,
+            "owner": dict(self.owner),
+            "items": self.items,
+            "bytes": self.size,
+            "issued": None if self.issued is None else str(self.issued),
+            "instance": self.instance,
+            "listing": _file_document(self.listing),
+            "files": [_file_document(file) for file in self.files],
+        }
+        return json.dumps(document, indent=1).encode("ascii") + b"\n"
+
+    @classmethod
+    def decode(cls, content: bytes) -> BackupManifest:
+        try:
+            document = json.loads(content)
+            schema, issued = int(document["schema"]), document["issued"]
+            if schema > SCHEMA:
+                reason = "a newer version of this software made it ({schema}, {known} is known): install that"
+                raise InvalidBackup("the manifest", 0, reason, schema=schema, known=SCHEMA)
+            return cls(
+                int(document["number"]),
+                Instant.parse(str(document["begun"])),
+                Instant.parse(str(document["ended"])),
+                str(document["software"]),
+                {str(name): str(value) for name, value in document["owner"].items()},
+                int(document["items"]),
+                int(document["bytes"]),
+                None if issued is None else Instant.parse(str(issued)),
+                str(document["instance"]),
+                tuple(map(_file, document["files"])),
+                _file(document["listing"]),
+            )
+        except InvalidBackup:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidInput, InvalidInstant) as error:
+            raise InvalidBackup("the manifest", 0, "{error}", error=str(error) or type(error).__name__) from None
+
+    @property
+    def key(self) -> str:
+        return manifest_key(self.number, self.encode())
+
+    @property
+    def has_store(self) -> bool:
+        return self.items > 0 or any(file.path == STORE_FILE for file in self.files)
+
+
+def _file_document(file: KeptFile) -> dict[str, object]:
+    return {
+        "path": file.path,
+        "mode": f"{file.mode:04o}",
+        "size": file.size,
+        "sha256": file.digest,
+        "chunks": list(file.chunks),
+    }
+
+
+def _file(document: Mapping[str, object]) -> KeptFile:
+    path, size, chunks = str(document["path"]), document["size"], document["chunks"]
+    check_file_path(path)
+    if type(size) is not int or not isinstance(chunks, list):
+        raise TypeError(f"{path}: its size or its pieces are missing")
+    digests = tuple(map(str, chunks))
+    if not all(map(_DIGEST.fullmatch, (str(document["sha256"]), *digests))):
+        raise ValueError(f"{path}: a digest is not SHA-256")
+    return KeptFile(path, int(str(document["mode"]), 8) & 0o777, size, str(document["sha256"]), digests)
+
+
+def version_key(name: str, number: int, digest: str) -> str:
+    return f"items/{name}/v{number}-{digest[:SHORT]}.tar"
+
+
+def chunk_key(digest: str) -> str:
+    return f"chunks/{digest[:2]}/{digest}"
+
+
+def manifest_key(number: int, content: bytes) -> str:
+    return f"manifests/{number:06}-{sha256(content).hexdigest()[:16]}.json"
+
+
+def newest_manifest(keys: Iterable[str]) -> tuple[int, str] | None:
+    """The number and the key of the newest manifest; None if there is none."""
+    found = [(int(match[1]), key) for key in keys if (match := _MANIFEST.fullmatch(key))]
+    return max(found, default=None)
+
+
+def is_manifest_of(key: str, content: bytes) -> bool:
+    match = _MANIFEST.fullmatch(key)
+    return match is not None and sha256(content).hexdigest().startswith(match[2])

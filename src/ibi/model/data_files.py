@@ -1,0 +1,38 @@
+"""What takes room in a data directory beside the items, and when it was last backed up.
+
+Short: three values that cross a port, of no other subject.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ibi.instant import Instant
+
+
+class DataFile(NamedTuple):
+    """A database or a log."""
+
+    name: str
+    """Within the data directory."""
+    size: int
+    """Bytes, with what lies beside it until it is written there."""
+    changed: int
+    """Seconds since 1970."""
+
+
+class DiskSpace(NamedTuple):
+    """Bytes of the disk that the data directory is on."""
+
+    free: int
+    total: int
+
+
+class BackupNote(NamedTuple):
+    """The last backup that was made of a data directory."""
+
+    at: Instant
+    """When it was whole."""
+    items: int
+    damaged: int
+    """Items and databases that could not be backed up as they were."""

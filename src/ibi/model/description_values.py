@@ -1,0 +1,262 @@
+"""Values of a description that Dublin Core has no place for: organisations, funders, related works, places on the map.
+
+What is recorded is bounded; what is typed is checked as closely as its scheme allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import quote
+
+from ibi.errors import InvalidInput
+from ibi.label import parse_any
+from ibi.messages import values as wire
+from ibi.model.alternate import Alternate, make_alternate
+from ibi.model.errors import InvalidItem, InvalidMetadata
+
+MAX_TEXT: Final = 100_000
+"""Characters of one value; an abstract has some thousands."""
+
+# XML 1.0 has no way to write these, and every harvester reads XML; tabs and line ends are the only controls it has.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def checked_text(text: str, element: str) -> str:
+    """`text`, if it says something and can be written anywhere."""
+    if not text.strip():
+        raise InvalidMetadata(text, 0, "{field} is empty", field=element)
+    if len(text) > MAX_TEXT:
+        raise InvalidMetadata(text, MAX_TEXT, "{field} has more than {most} characters", field=element, most=MAX_TEXT)
+    strange = _UNWRITABLE.search(text)
+    if strange is not None:
+        raise InvalidMetadata(text, strange.start(), "{field} holds a character that cannot be shown", field=element)
+    return text
+
+
+def check_count(values: Collection[object], most: int, element: str) -> None:
+    """Refuse more values than an element may have."""
+    if len(values) > most:
+        raise InvalidMetadata(element, 0, "{field} has at most {most} values", field=element, most=most)
+
+
+# ROR, "ROR identifier pattern": a zero, six characters of Crockford's base 32, two check digits
+_ROR = re.compile(
+    r"(?:(?:https?://)?(?:www\.)?ror\.org/)?(0[a-hj-km-np-tv-z0-9]{6})([0-9]{2})/?", re.IGNORECASE | re.ASCII
+)
+_CROCKFORD: Final = {sign: value for value, sign in enumerate("0123456789abcdefghjkmnpqrstvwxyz")}
+
+
+@dataclass(frozen=True, slots=True)
+class Ror:
+    """The identifier of a research organisation, `04xbn6x09`; what was mistyped fails its check digits."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        match = _ROR.fullmatch(self.text.strip()) if len(self.text) < 80 else None
+        if match is None:
+            reason = "a ROR identifier has nine characters, as in https://ror.org/04xbn6x09"
+            raise InvalidMetadata(self.text, 0, reason, field="ror")
+        number = 0
+        for sign in match[1].lower():
+            number = number * 32 + _CROCKFORD[sign]
+        if 98 - number * 100 % 97 != int(match[2]):  # ISO/IEC 7064 MOD 97-10
+            reason = "the last two digits of this ROR identifier do not fit the rest"
+            raise InvalidMetadata(self.text, 0, reason, field="ror")
+        object.__setattr__(self, "text", f"{match[1]}{match[2]}".lower())
+
+    @property
+    def url(self) -> str:
+        return f"https://ror.org/{self.text}"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+MOST_AFFILIATIONS: Final = 50
+"""Of one person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affiliation:
+    """An institution that a person works for."""
+
+    name: str
+    ror: Ror | None = None
+
+    def __post_init__(self) -> None:
+        checked_text(self.name, "affiliations")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RelationKind(StrEnum):
+    """How an item relates to another work: the relation types of DataCite 4.6."""
+
+    IS_CITED_BY = "IsCitedBy"
+    CITES = "Cites"
+    IS_SUPPLEMENT_TO = "IsSupplementTo"
+    IS_SUPPLEMENTED_BY = "IsSupplementedBy"
+    IS_CONTINUED_BY = "IsContinuedBy"
+    CONTINUES = "Continues"
+    IS_DESCRIBED_BY = "IsDescribedBy"
+    DESCRIBES = "Describes"
+    HAS_METADATA = "HasMetadata"
+    IS_METADATA_FOR = "IsMetadataFor"
+    HAS_VERSION = "HasVersion"
+    IS_VERSION_OF = "IsVersionOf"
+    IS_NEW_VERSION_OF = "IsNewVersionOf"
+    IS_PREVIOUS_VERSION_OF = "IsPreviousVersionOf"
+    IS_PART_OF = "IsPartOf"
+    HAS_PART = "HasPart"
+    IS_PUBLISHED_IN = "IsPublishedIn"
+    IS_REFERENCED_BY = "IsReferencedBy"
+    REFERENCES = "References"
+    IS_DOCUMENTED_BY = "IsDocumentedBy"
+    DOCUMENTS = "Documents"
+    IS_COMPILED_BY = "IsCompiledBy"
+    COMPILES = "Compiles"
+    IS_VARIANT_FORM_OF = "IsVariantFormOf"
+    IS_ORIGINAL_FORM_OF = "IsOriginalFormOf"
+    IS_IDENTICAL_TO = "IsIdenticalTo"
+    IS_REVIEWED_BY = "IsReviewedBy"
+    REVIEWS = "Reviews"
+    IS_DERIVED_FROM = "IsDerivedFrom"
+    IS_SOURCE_OF = "IsSourceOf"
+    IS_REQUIRED_BY = "IsRequiredBy"
+    REQUIRES = "Requires"
+    IS_OBSOLETED_BY = "IsObsoletedBy"
+    OBSOLETES = "Obsoletes"
+    IS_COLLECTED_BY = "IsCollectedBy"
+    COLLECTS = "Collects"
+    IS_TRANSLATION_OF = "IsTranslationOf"
+    HAS_TRANSLATION = "HasTranslation"
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedIdentifier:
+    """Another work by a name of some scheme (`doi`, `url`, `isbn`, `ibi` …), and how the item relates to it."""
+
+    relation: RelationKind
+    scheme: str
+    value: str
+
+    def __post_init__(self) -> None:
+        try:
+            Alternate(self.scheme, self.value)
+        except InvalidItem as error:
+            raise InvalidMetadata(error.text, error.offset, error.reason, **_RELATED, **_limits(error)) from error
+
+    @classmethod
+    def parse(cls, relation: RelationKind, scheme: str, value: str) -> RelatedIdentifier:
+        """In the spelling in which names of the scheme are recorded; `InvalidMetadata` if it is none of its scheme."""
+        try:
+            if scheme.strip().lower() == "ibi":
+                return cls(relation, "ibi", parse_any(value.strip().removeprefix("ibi:")).spelling)
+            made = make_alternate(scheme, value)
+        except InvalidMetadata:
+            raise
+        except InvalidInput as error:
+            raise InvalidMetadata(value, 0, error.reason, **_RELATED, **_limits(error)) from error
+        return cls(relation, made.scheme, made.value)
+
+    @property
+    def url(self) -> str | None:
+        """Where its scheme leads; None if that is no matter of links."""
+        if self.scheme in ("url", "http", "https"):
+            return self.value
+        place = _RESOLVERS.get(self.scheme)
+        return None if place is None else place + quote(self.value, safe="/:;()@!$*',+=._~-")
+
+    def __str__(self) -> str:
+        return self.value if self.scheme == "url" else f"{self.scheme}:{self.value}"
+
+
+_RELATED: Final = {"field": "related_identifiers"}
+_RESOLVERS: Final = {
+    "doi": "https://doi.org/",
+    "hdl": "https://hdl.handle.net/",
+    "ark": "https://n2t.net/ark:/",
+    "arxiv": "https://arxiv.org/abs/",
+    "pmid": "https://pubmed.ncbi.nlm.nih.gov/",
+}
+
+
+def _limits(error: InvalidInput) -> dict[str, object]:
+    return {name: value for name, value in error.details.items() if name != "field"}
+
+
+@dataclass(frozen=True, slots=True)
+class Funding:
+    """Who paid for the work: an organisation, and the number of its award."""
+
+    name: str
+    ror: Ror | None = None
+    award: str | None = None
+    url: str | None = None
+    """Of the award."""
+
+    def __post_init__(self) -> None:
+        checked_text(self.name, "funding")
+        if self.award is not None:
+            checked_text(self.award, "funding")
+        if self.url is not None:
+            try:
+                wire.url(self.url)
+            except InvalidInput as error:
+                raise InvalidMetadata(self.url, 0, error.reason, field="funding", **error.details) from error
+
+    def __str__(self) -> str:
+        return self.name if self.award is None else f"{self.name}, {self.award}"
+
+
+_DEGREES: Final = re.compile(r"-?[0-9]{1,3}(?:\.[0-9]{1,10})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class GeoPlace:
+    """A place that an item is about: its name, or where it is on the map, or both."""
+
+    name: str | None = None
+    box: tuple[str, str, str, str] | None = None
+    """Degrees in decimals, as they were written: west, south, east, north (RFC 7946); a point has the same twice. Where
+    east is less than west, the box goes over the 180th meridian."""
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            checked_text(self.name, "places")
+        elif self.box is None:
+            raise InvalidMetadata("", 0, "a place has a name or degrees", field="places")
+        if self.box is not None:
+            self._check_box(self.box)
+
+    @staticmethod
+    def _check_box(box: tuple[str, ...]) -> None:
+        if len(box) != 4:
+            raise InvalidMetadata(" ".join(box), 0, "a box has four numbers: west, south, east, north", field="places")
+        for degrees, most in zip(box, (180, 90, 180, 90), strict=True):
+            if not _DEGREES.fullmatch(degrees) or abs(float(degrees)) > most:
+                reason = "degrees are a number between -{most} and {most}, as in -23.21"
+                raise InvalidMetadata(degrees, 0, reason, field="places", most=most)
+        if float(box[1]) > float(box[3]):
+            raise InvalidMetadata(box[1], 0, "the south of a box is north of its north", field="places")
+
+    @property
+    def is_point(self) -> bool:
+        return self.box is not None and self.box[:2] == self.box[2:]
+
+    def __str__(self) -> str:
+        """As Dublin Core writes it (DCMI Point, DCMI Box)."""
+        parts = [] if self.name is None else [self.name if self.box is None else f"name={self.name}"]
+        if self.box is not None:
+            west, south, east, north = self.box
+            sides = {"east": west, "north": south}
+            if not self.is_point:
+                sides = {"westlimit": west, "southlimit": south, "eastlimit": east, "northlimit": north}
+            parts += [f"{side}={degrees}" for side, degrees in sides.items()]
+        return "; ".join(parts)

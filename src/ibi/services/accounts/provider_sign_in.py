@@ -1,0 +1,160 @@
+"""Signing in by an OpenID Connect provider: the authorization code with a proof key (RFC 7636).
+
+A browser that goes to the provider takes along one secret, in a cookie; state, nonce and proof are made from it, so
+that nothing is kept here that strangers could fill. Who comes back is known by the provider and its subject alone: an
+e-mail address proves nothing about an account here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final
+
+from ibi.accounts.errors import IdentityTaken, InvalidPersonName, PersonExists, ProviderRefused, UnknownIdentity
+from ibi.accounts.names import MOST_NAME, check_mail, check_name
+from ibi.errors import IbiError
+from ibi.model.account import Actor, Person, ProviderClaims, Role, Scope
+from ibi.ports.accounts import IdentityProvider, SignInMeans
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.sign_in import Device, SignedIn, SignIn
+
+CALLBACK: Final = "/sign-in/provider/callback"
+_MOST_HOMONYMS: Final = 20
+
+
+class ProviderSignIn:
+    """Signs people in by one provider, for the pages."""
+
+    def __init__(
+        self,
+        provider: IdentityProvider,
+        sign_in: SignIn,
+        means: SignInMeans,
+        admin: PersonAdmin,
+        *,
+        public_url: str,
+        role: Role | None = None,
+    ) -> None:
+        """People whom the provider knows and this server does not get an account with that `role`; without it, none."""
+        self._provider, self._sign_in, self._means, self._admin, self._role = provider, sign_in, means, admin, role
+        self._redirect = f"{public_url.rstrip('/')}{CALLBACK}"
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    async def begin(self) -> tuple[str, str]:
+        """The secret for the browser's cookie, and where it goes."""
+        secret = secrets.token_urlsafe(32)
+        challenge = urlsafe_b64encode(sha256(_derive(secret, "proof").encode()).digest()).decode().rstrip("=")
+        url = await asyncio.to_thread(
+            self._provider.authorization_url,
+            self._redirect,
+            _derive(secret, "state"),
+            _derive(secret, "nonce"),
+            challenge,
+        )
+        return secret, url
+
+    async def sign_in(self, secret: str, answer: Mapping[str, str], device: Device, address: str) -> SignedIn:
+        """Sign in the person who comes back with that answer. `UnknownIdentity` if they have no account here."""
+        claims = await self._redeem(secret, answer)
+        name = await self._sign_in.ask(lambda: self._means.find_identity(claims.issuer, claims.subject))
+        person = None if name is None else await self._sign_in.ask(lambda: self._sign_in.people.find(name))
+        if name is None:
+            person = await asyncio.to_thread(self._make_account, claims, address)
+        if person is None or person.disabled is not None:
+            raise UnknownIdentity(name=self.name)
+        return await self._sign_in.admit(person, device)
+
+    async def link(self, secret: str, answer: Mapping[str, str], signed: SignedIn, actor: Actor) -> None:
+        """Let the account at the provider sign in as this person from now on. `IdentityTaken` if it is another's."""
+        claims, person = await self._redeem(secret, answer), signed.person
+
+        def add() -> None:
+            if not self._means.add_identity(claims.issuer, claims.subject, person.name):
+                raise IdentityTaken(name=self.name)
+            self._admin.acting_as(actor).record("link provider account", person, claims.issuer)
+
+        await asyncio.to_thread(add)
+
+    async def unlink(self, signed: SignedIn, actor: Actor) -> None:
+        """Let no account at the provider sign in as this person any more."""
+
+        def drop() -> None:
+            for issuer, subject in self._means.identities_of(signed.person.name):
+                self._means.drop_identity(issuer, subject, signed.person.name)
+            self._admin.acting_as(actor).record("unlink provider account", signed.person)
+
+        await asyncio.to_thread(drop)
+
+    def is_linked(self, person: Person) -> bool:
+        return bool(self._means.identities_of(person.name))
+
+    async def _redeem(self, secret: str, answer: Mapping[str, str]) -> ProviderClaims:
+        state = _derive(secret, "state")
+        if not secret or not hmac.compare_digest(state.encode(), answer.get("state", "").encode()):
+            raise ProviderRefused(name=self.name, reason="the answer is not to what this browser asked")
+        issuer, names_itself = await asyncio.to_thread(lambda: (self._provider.issuer, self._provider.names_itself))
+        said = answer.get("iss")
+        if said != issuer and (said is not None or names_itself):
+            raise ProviderRefused(name=self.name, reason="the answer is that of another provider")
+        if "error" in answer or not answer.get("code"):
+            raise ProviderRefused(name=self.name, reason="it did not sign you in")
+        now = self._sign_in.clocks.read().wall.seconds
+        return await asyncio.to_thread(
+            self._provider.redeem,
+            answer["code"],
+            self._redirect,
+            _derive(secret, "proof"),
+            _derive(secret, "nonce"),
+            now,
+        )
+
+    def _make_account(self, claims: ProviderClaims, address: str) -> Person | None:
+        """An account of their own for people who have none, if that is wanted; None otherwise."""
+        if self._role is None:
+            return None
+        who = Actor(None, Scope.READ, None, address)
+        admin = self._admin.acting_as(who)
+        mail = self._free_mail(claims.mail)
+        for name in _names(claims.name):
+            try:
+                person = admin.create(name, self._role.value, mail=mail)
+            except PersonExists:
+                continue
+            if not self._means.add_identity(claims.issuer, claims.subject, person.name):
+                admin.disable(person.name)  # another request of the same browser was quicker
+                return None
+            admin.record("link provider account", person, claims.issuer)
+            return person
+        return None
+
+    def _free_mail(self, mail: str | None) -> str | None:
+        """The address, unless a person here has it: that account is not theirs for it."""
+        try:
+            address = None if mail is None else check_mail(mail)
+        except IbiError:
+            return None
+        people = self._sign_in.people
+        is_taken = address is not None and (people.find_by_mail(address) or people.find(address))
+        return None if is_taken else address
+
+
+def _derive(secret: str, use: str) -> str:
+    return hmac.new(secret.encode(), use.encode(), sha256).hexdigest()
+
+
+def _names(said: str) -> list[str]:
+    """Names to try for a new person, the first as the provider says it."""
+    kept = " ".join(said.split())[: MOST_NAME - 3]
+    try:
+        name = check_name(kept.replace("@", " at "))
+    except InvalidPersonName:
+        name = "person"
+    return [name, *(f"{name} {number}" for number in range(2, _MOST_HOMONYMS))]

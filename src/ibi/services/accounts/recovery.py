@@ -1,0 +1,164 @@
+"""Ways into an account without its password: an invitation accepted, and a password forgotten and chosen anew.
+
+Who asks for a new password learns nothing about who has an account: the answer is the same, it is given before anything
+is looked up, and what is asked for is counted by account and by network, whether or not there is such an account.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Final
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.accounts.errors import BadSignIn
+from ibi.accounts.names import check_name, check_password, fold_name
+from ibi.accounts.sign_in import RANDOM_BYTES, find_by_sign_in, new_link, person_of_link, use_link
+from ibi.errors import IbiError
+from ibi.model.account import Actor, LinkUse, Person, Scope, person_account
+from ibi.ports.accounts import AuditLog
+from ibi.ports.mailer import Letter, Mailer
+from ibi.services.accounts.account_admin import PersonAdmin, note_audit
+from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses
+from ibi.services.limits import Attempts, LimitRows
+
+LETTERS_OF_ACCOUNT: Final = 3
+"""Letters to one account without a wait between them."""
+LETTERS_OF_NETWORK: Final = 20
+_LONGEST_WAIT: Final = 900.0
+_MOST_LETTERS: Final = 16
+"""Letters that are being sent at a time: a mail server may be slow."""
+
+
+class AccountRecovery:
+    """Lets people into accounts that are theirs, for the pages. Links in letters lead to `public_url`. Several
+    processes have the `rows` of attempts in common."""
+
+    def __init__(
+        self,
+        sign_in: SignIn,
+        admin: PersonAdmin | None = None,
+        *,
+        public_url: str = "",
+        mailer: Mailer | None = None,
+        audit: AuditLog | None = None,
+        rows: LimitRows | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._people, self._clocks, self.sign_in = sign_in.people, sign_in.clocks, sign_in
+        self.admin = admin or PersonAdmin(sign_in.people, sign_in.clocks, sign_in.hasher, audit=audit)
+        self.public_url = public_url.rstrip("/")
+        self._mailer, self._audit, self._monotonic = mailer, audit, monotonic
+        self._by_account = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=rows)
+        self._by_network = Attempts(free=LETTERS_OF_NETWORK, longest_wait=_LONGEST_WAIT, rows=rows)
+        self._log = log or structlog.get_logger("ibi.accounts")
+        self._sending: set[asyncio.Task[None]] = set()
+
+    @property
+    def sends_mail(self) -> bool:
+        return self._mailer is not None
+
+    async def post(self, letter: Letter) -> str | None:
+        """Send a letter and wait for it; why it was not sent, None if it was."""
+        if self._mailer is None:
+            return "no mail server is set"
+        try:
+            await asyncio.to_thread(self._mailer.send, letter)
+        except IbiError as error:
+            return str(error)
+        return None
+
+    # --- forgotten passwords ------------------------------------------------------------------------------------------
+
+    def ask_for_password(self, text: str, device: Device, address: str, write: Callable[[str, str], Letter]) -> None:
+        """Have a link sent to the person of that name or e-mail address, if there is one with an address. `write` makes
+        the letter from the address and the secret. `TooManyGuesses` if the account or the network has asked too
+        often."""
+        self._count((("letter", fold_name(text)[:100]), self._by_account))
+        self._count((("letters from", device.network), self._by_network))
+        if self._mailer is not None and len(self._sending) < _MOST_LETTERS:
+            self._begin(self._send_link(text, address, write))
+
+    def _count(self, counted: tuple[tuple[str, str], Attempts]) -> None:
+        subject, attempts = counted
+        with attempts.alone():
+            now = self._monotonic()
+            wait = attempts.wait(subject, now)
+            if wait > 0:
+                raise TooManyGuesses(retry_after=int(wait) + 1)
+            attempts.begin(subject, now)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _send_link(self, text: str, address: str, write: Callable[[str, str], Letter]) -> None:
+        made = await asyncio.to_thread(self._make_link, text, address)
+        if made is None:
+            return
+        mail, secret = made
+        reason = await self.post(write(mail, secret))
+        if reason is not None:
+            self._log.error("a letter was not sent", reason=reason)
+
+    def _make_link(self, text: str, address: str) -> tuple[str, str] | None:
+        person = find_by_sign_in(text, self._people)
+        if person is None or person.disabled is not None or person.mail is None:
+            return None
+        now = self._clocks.read().wall
+        secret, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, now, LinkUse.PASSWORD)
+        self._people.add_link(link)
+        # By a stranger, as far as is known: nothing was proved yet.
+        who = Actor(None, Scope.READ, None, address)
+        note_audit(self._audit, who, now, "ask for new password", person_account(person.name))
+        return person.mail, secret
+
+    async def finish_letters(self) -> None:
+        """Wait for the letters that are being sent."""
+        await asyncio.gather(*self._sending)
+
+    async def of_link(self, secret: str) -> Person:
+        """The person who may choose a new password by that link, which stays valid. Raises `BadSignIn`."""
+        now = self._clocks.read().wall
+        return await self.sign_in.ask(lambda: person_of_link(secret, self._people, now, LinkUse.PASSWORD))
+
+    async def choose_password(self, secret: str, new: str, device: Device, address: str) -> SignedIn:
+        """Choose a new password by a link, once. All sessions end; the caller gets a new one."""
+        person = await self.of_link(secret)
+        check_password(new, person.name)
+        hashed = await self.sign_in.hash(new)
+        now = self._clocks.read().wall
+
+        def change(found: Person) -> Person:
+            if found.disabled is not None:
+                raise BadSignIn()
+            return replace(found, password_hash=hashed)
+
+        def choose() -> Person:
+            owner = use_link(secret, self._people, now, LinkUse.PASSWORD)
+            changed = self._people.change(owner.name, change)
+            self._people.end_sessions_of(owner.name)
+            return changed
+
+        changed = await self.sign_in.ask(choose)
+        account = person_account(changed.name)
+        who = Actor(account, Scope.READ, None, address)
+        await asyncio.to_thread(note_audit, self._audit, who, now, "choose password by mail", account)
+        return await self.sign_in.admit(changed, device)
+
+    # --- invitations --------------------------------------------------------------------------------------------------
+
+    async def accept(self, secret: str, name: str, password: str, device: Device, address: str) -> SignedIn:
+        """Make the account that an invitation allows, and sign in to it."""
+        await asyncio.to_thread(self.admin.find_invitation, secret)
+        checked = check_name(name)
+        hashed = await self.sign_in.hash(check_password(password, checked))
+        person = await asyncio.to_thread(self.admin.accept, secret, checked, hashed, address)
+        return await self.sign_in.admit(person, device)

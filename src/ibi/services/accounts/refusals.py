@@ -1,0 +1,115 @@
+"""Refusals in the audit log: who was denied what, when and from where.
+
+Each line costs disk for good, and strangers can be refused as often as they like. So the first refusals of a network,
+or of an account, are written, and then one after ever longer pauses; those of all strangers together are bounded by the
+minute. A line after a pause says how many were left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from ibi.instant import Instant
+from ibi.model.account import Actor, AuditEntry
+from ibi.ports.accounts import AuditLog
+from ibi.ports.clocks import Clocks
+from ibi.services.limits import Attempts, LimitExceeded, LimitRows, RateLimiter
+
+REFUSE: Final = "refuse"
+"""The act of a line that tells of a refusal."""
+STRANGER: Final = "stranger"
+"""The account of lines about requests of which it is not known who sent them: None would be the Archive itself."""
+LINES_OF_NETWORK: Final = 5
+"""Refusals of strangers from one network that are written without a pause."""
+LINES_OF_ACCOUNT: Final = 1000
+LINES_OF_STRANGERS: Final = 20
+"""Refusals of all strangers in a minute that are written."""
+_STRANGER_PAUSE: Final = 900.0
+_ACCOUNT_PAUSE: Final = 60.0
+_MOST_SUBJECT: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was asked for and denied."""
+
+    subject: str
+    """The repository name of an item, or `path:` with the place that was asked for."""
+    detail: str
+    """The request, and the code of the error."""
+    address: str
+    network: str
+    who: Actor | None = None
+    """None is a stranger, as far as is known."""
+
+
+class TooManyRefusals(LimitExceeded):
+    """So many refusals are not written down: {retry_after} seconds later one is."""
+
+    code = "too-many-refusals"
+
+
+class RefusalLog:
+    """Writes refusals into the audit log, as many as are bearable. Calls block, from any thread. Several processes have
+    the `rows` of what was written in common."""
+
+    def __init__(
+        self,
+        audit: AuditLog,
+        clocks: Clocks,
+        *,
+        rows: LimitRows | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._audit, self._clocks, self._monotonic, self._lock = audit, clocks, monotonic, Lock()
+        self._networks = Attempts(free=LINES_OF_NETWORK, longest_wait=_STRANGER_PAUSE, rows=rows)
+        self._accounts = Attempts(free=LINES_OF_ACCOUNT, longest_wait=_ACCOUNT_PAUSE, rows=rows)
+        self._strangers = RateLimiter(LINES_OF_STRANGERS, LINES_OF_STRANGERS, TooManyRefusals, monotonic, rows)
+        self._left_out = 0
+
+    def note(self, refusal: Refusal) -> bool:
+        """Write it down unless there were too many; whether it was written."""
+        with self._lock:
+            is_due = self._take_turn(refusal)
+            left_out, self._left_out = (self._left_out, 0) if is_due else (0, self._left_out + 1)
+        if is_due:
+            self._audit.append([self._entry(refusal, left_out)])
+        return is_due
+
+    def _take_turn(self, refusal: Refusal) -> bool:
+        who = refusal.who
+        attempts = self._networks if who is None else self._accounts
+        subject = ("refused", refusal.network if who is None else who.account or "")
+        with attempts.alone():
+            now = self._monotonic()
+            if attempts.wait(subject, now) > 0:
+                return False
+            if who is None and not self._has_room():
+                return False
+            attempts.begin(subject, now)
+        return True
+
+    def _has_room(self) -> bool:
+        try:
+            self._strangers.count("strangers")
+        except TooManyRefusals:
+            return False
+        return True
+
+    def _entry(self, refusal: Refusal, left_out: int) -> AuditEntry:
+        who, at = refusal.who, Instant(self._clocks.read().wall.seconds)
+        account, token = (None, None) if who is None else (who.account, who.token)
+        more = f"; {left_out} more were not written" if left_out else ""
+        return AuditEntry(
+            at,
+            REFUSE,
+            refusal.subject[:_MOST_SUBJECT],
+            STRANGER if who is None else account,
+            token,
+            refusal.address,
+            f"{refusal.detail[:_MOST_SUBJECT]}{more}",
+        )

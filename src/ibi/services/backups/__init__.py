@@ -1,0 +1,1 @@
+"""Backups of data directories, and what is put back from them."""

@@ -1,0 +1,360 @@
+"""Makes a backup, or brings one up to date, of a data directory that a server may be working on.
+
+What is not in the target yet is put there; then, when all of it is there for certain, the manifest that names it; then
+what the new manifest does not name is removed. Killed at any moment, the manifest before is whole, and the next backup
+finds what was put already.
+
+Of an item that is damaged here, or gone though the catalogue lists it, and of a damaged database, the backup keeps what
+it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.backup import (
+    CHUNK,
+    BackupManifest,
+    InvalidBackup,
+    KeptFile,
+    KeptItem,
+    chunk_key,
+    is_manifest_of,
+    newest_manifest,
+    version_key,
+)
+from ibi.ports.backups import (
+    BackupIncomplete,
+    BackupRefused,
+    BackupSource,
+    BackupTarget,
+    FileGroup,
+    ItemDamaged,
+    OnStep,
+    StateFile,
+)
+from ibi.ports.content import ContentMissing, OnBytes
+from ibi.ports.errors import StoreDamaged
+
+MARKER: Final = "ibi-backup.md"
+_MARKER_TEXT: Final = """\
+# A backup of a data directory of ibi
+
+`ibi restore PLACE --data DIRECTORY` puts it back, PLACE being where this file is. It holds keys and hashes of
+passwords: only those who run the Archive may read it.
+
+`manifests/` has the manifest, in JSON: which files belong to the backup, and the SHA-256 of each and of its pieces,
+which lie in `chunks/`. One of the files is the list of items. `items/` has a tar archive for each version of each item:
+those of one item, unpacked in the order of their numbers into one directory, are an OCFL object.
+"""
+_LISTING: Final = "items"
+_TRIES: Final = 5
+
+
+class BackupOfAnother(IbiError):
+    """{place} has the backup of another data directory ({found}), not of this one ({own}): name another place."""
+
+    code = "backup-of-another"
+
+
+@dataclass(slots=True)
+class BackupReport:
+    """What a backup did."""
+
+    manifest: BackupManifest
+    versions: int = 0
+    """Versions of items that were not in the backup before."""
+    written: int = 0
+    """Bytes that were written to the target."""
+    removed: int = 0
+    """Parts that were removed from it."""
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    """Items and databases that could not be backed up as they are now, and why."""
+
+
+def _pass(_: object) -> None:
+    """Default: nothing is watched."""
+
+
+class BackingUp:
+    """One run."""
+
+    def __init__(
+        self,
+        source: BackupSource,
+        target: BackupTarget,
+        now: Callable[[], Instant],
+        *,
+        software: str,
+        on_step: OnStep = _pass,
+        on_bytes: OnBytes = _pass,
+    ) -> None:
+        self._source, self._target, self._now, self._software = source, target, now, software
+        self._step, self._on_bytes = on_step, on_bytes
+        self._unused: dict[str, int] = {}
+        """What is in the target, without what was found to belong to the new backup."""
+        self._chunks: set[str] = set()
+        self._versions = self._written = self._items = self._bytes = 0
+        self._damaged: list[tuple[str, str]] = []
+
+    def run(self) -> BackupReport:
+        begun = self._now()
+        self._unused = dict(self._target.list())
+        number, previous = self._previous()
+        self._mark()
+        self._step("begun")
+        files = [file for group in self._source.groups_before() for file in self._take_group(group, previous)]
+        self._step("first files put")
+        listing = self._put_file(StateFile(_LISTING, 0o600, lambda: _join(self._item_lines(previous))))
+        self._step("items put")
+        files += [file for group in self._source.groups_after() for file in self._take_group(group, previous)]
+        self._step("last files put")
+        self._target.settle()
+        self._step("all settled")
+        issued, instance = self._source.minter()
+        manifest = BackupManifest(
+            number + 1,
+            begun,
+            self._now(),
+            self._software,
+            self._source.owner(),
+            self._items,
+            self._bytes,
+            issued,
+            instance,
+            tuple(files),
+            listing,
+        )
+        content = manifest.encode()
+        self._target.put(manifest.key, len(content), iter((content,)))
+        self._target.settle()
+        self._step("manifest put")
+        removed = self._remove_unused()
+        return BackupReport(manifest, self._versions, self._written, removed, self._damaged)
+
+    def _previous(self) -> tuple[int, BackupManifest | None]:
+        """The number of the newest manifest, and what it is, unless it is damaged."""
+        found = newest_manifest(self._unused)
+        if found is None:
+            return 0, None
+        number, key = found
+        try:
+            manifest = read_manifest(self._target, key)
+        except (BackupIncomplete, InvalidBackup):
+            return number, None  # its parts are found by their names all the same
+        own = self._source.owner()
+        if any(own.get(name, value) != value for name, value in manifest.owner.items()):
+            shown = [" ".join(owner.values()) for owner in (manifest.owner, own)]
+            raise BackupOfAnother(place=self._target.place, found=shown[0], own=shown[1])
+        return number, manifest
+
+    def _mark(self) -> None:
+        """Refuse a place that has other things, which would be removed."""
+        if self._unused.pop(MARKER, None) is not None:
+            return
+        if self._unused:
+            reason = f"it has other files ({next(iter(self._unused))}): name a new place, or an empty one"
+            raise BackupRefused(place=self._target.place, reason=reason)
+        content = _MARKER_TEXT.encode("ascii")
+        self._target.put(MARKER, len(content), iter((content,)))
+        self._target.settle()
+
+    def _remove_unused(self) -> int:
+        """The manifests first: none may be left that names what is gone."""
+        unused = sorted(self._unused, key=lambda key: not key.startswith("manifests/"))
+        manifests = [key for key in unused if key.startswith("manifests/")]
+        self._target.delete(manifests)
+        self._step("old manifest removed")
+        self._target.delete(unused[len(manifests) :])
+        self._step("old parts removed")
+        return len(unused)
+
+    # Files.
+
+    def _take_group(self, group: FileGroup, previous: BackupManifest | None) -> list[KeptFile]:
+        """All files of a group as they were at one time, or those that there are after some tries."""
+        for _ in range(_TRIES):
+            taken: list[KeptFile] = []
+            try:
+                for file in group():
+                    taken += self._take_file(file, previous)
+            except FileNotFoundError:
+                continue
+            return taken
+        return taken
+
+    def _take_file(self, file: StateFile, previous: BackupManifest | None) -> list[KeptFile]:
+        """The file as it is, or, of a damaged database, as the backup before has it."""
+        try:
+            return [self._put_file(file)]
+        except StoreDamaged as damage:
+            self._damaged.append((file.path, str(damage.parameters["reason"])))
+        known = () if previous is None else previous.files
+        return [self._keep_file(kept) for kept in known if kept.path == file.path]
+
+    def _keep_file(self, file: KeptFile) -> KeptFile:
+        for digest in file.chunks:
+            self._chunks.add(digest)
+            self._unused.pop(chunk_key(digest), None)
+        return file
+
+    def _put_file(self, file: StateFile) -> KeptFile:
+        whole, size, digests = sha256(), 0, []
+        for piece in file.pieces():
+            digest = sha256(piece).hexdigest()
+            self._put_chunk(digest, piece)
+            whole.update(piece)
+            size += len(piece)
+            digests.append(digest)
+        self._step("file put")
+        return KeptFile(file.path, file.mode, size, whole.hexdigest(), tuple(digests))
+
+    def _put_chunk(self, digest: str, piece: bytes) -> None:
+        if digest in self._chunks:
+            return
+        self._chunks.add(digest)
+        key = chunk_key(digest)
+        if self._unused.pop(key, -1) != len(piece):
+            self._target.put(key, len(piece), iter((piece,)))
+            self._count(len(piece))
+        self._on_bytes(len(piece))
+
+    def _count(self, size: int) -> None:
+        self._written += size
+
+    # Items.
+
+    def _item_lines(self, previous: BackupManifest | None) -> Iterator[bytes]:
+        for item in self._kept_items(previous):
+            self._items += 1
+            yield item.encode()
+
+    def _kept_items(self, previous: BackupManifest | None) -> Iterator[KeptItem]:
+        """What the new backup has, in the order of names, side by side with what the one before has."""
+        before = iter(()) if previous is None else read_listing(self._target, previous)
+        waiting = next(before, None)
+        for name in self._source.names():
+            while waiting is not None and _rank(waiting.name) < _rank(name):
+                yield from self._gone(waiting)
+                waiting = next(before, None)
+            known = None
+            if waiting is not None and waiting.name == name:
+                known, waiting = waiting, next(before, None)
+            item = self._take_item(name, known)
+            if item is not None:
+                yield item
+        while waiting is not None:
+            yield from self._gone(waiting)
+            waiting = next(before, None)
+
+    def _gone(self, item: KeptItem) -> Iterator[KeptItem]:
+        """An item that was dropped leaves the backup; one that was lost does not."""
+        if self._source.is_listed(item.name):
+            self._damaged.append((item.name, "it is listed, and its files are gone"))
+            self._keep(item)
+            yield item
+
+    def _take_item(self, name: str, known: KeptItem | None) -> KeptItem | None:
+        """The item as it is in the new backup; None if it has none of it."""
+        if known is not None and self._source.head(name) == known.versions[-1] and self._has(known):
+            self._keep(known)
+            return known
+        try:
+            return self._put_item(name)
+        except ContentMissing:
+            return None  # dropped meanwhile
+        except ItemDamaged as error:
+            self._damaged.append((name, str(error.parameters["reason"])))
+        if known is not None:
+            self._keep(known)
+        return known
+
+    def _put_item(self, name: str) -> KeptItem:
+        """Once more if it was changed meanwhile: purged, its earlier versions are gone."""
+        item = self._source.versions(name)
+        for _ in range(_TRIES):
+            try:
+                self._put_versions(item)
+            except ItemDamaged:
+                again = self._source.versions(name)
+                if again == item:
+                    raise
+                item = again
+            else:
+                break
+        self._keep(item)
+        return item
+
+    def _put_versions(self, item: KeptItem) -> None:
+        for number, digest in enumerate(item.versions, 1):
+            key = version_key(item.name, number, digest)
+            if key in self._unused:
+                continue
+            packed = self._source.pack(item, number)
+            self._target.put(key, packed.size, packed.pieces())
+            self._unused[key] = packed.size  # until the item is kept
+            self._versions += 1
+            self._count(packed.size)
+            self._step("version put")
+
+    def _has(self, item: KeptItem) -> bool:
+        return all(key in self._unused for key in item.parts())
+
+    def _keep(self, item: KeptItem) -> None:
+        for key in item.parts():
+            size = self._unused.pop(key, 0)
+            self._bytes += size
+            self._on_bytes(size)
+
+
+def _rank(name: str) -> list[str]:
+    """Names come in the order of their parts."""
+    return name.split("/")
+
+
+def _join(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines in pieces of `CHUNK` bytes."""
+    waiting = bytearray()
+    for line in lines:
+        waiting += line
+        while len(waiting) >= CHUNK:
+            yield bytes(waiting[:CHUNK])
+            del waiting[:CHUNK]
+    if waiting:
+        yield bytes(waiting)
+
+
+def read_manifest(target: BackupTarget, key: str) -> BackupManifest:
+    """`BackupIncomplete` if it is not what was written, `InvalidBackup` if it was not written by this software."""
+    content = b"".join(target.read(key))
+    if not is_manifest_of(key, content):
+        raise BackupIncomplete(place=target.place, key=key, reason="it is not what was written")
+    return BackupManifest.decode(content)
+
+
+def read_file(target: BackupTarget, file: KeptFile) -> Iterator[bytes]:
+    """The pieces of a file, each compared with its digest, and all of them with that of the file."""
+    whole, size = sha256(), 0
+    for digest in file.chunks:
+        piece = b"".join(target.read(chunk_key(digest)))
+        if sha256(piece).hexdigest() != digest:
+            reason = f"it is damaged, and is a part of {file.path}"
+            raise BackupIncomplete(place=target.place, key=chunk_key(digest), reason=reason)
+        whole.update(piece)
+        size += len(piece)
+        yield piece
+    if (whole.hexdigest(), size) != (file.digest, file.size):
+        raise BackupIncomplete(place=target.place, key=file.path, reason="its pieces do not make the whole of it")
+
+
+def read_listing(target: BackupTarget, manifest: BackupManifest) -> Iterator[KeptItem]:
+    """The items of a backup, in the order of their names."""
+    rest = b""
+    for piece in read_file(target, manifest.listing):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from map(KeptItem.decode, lines)

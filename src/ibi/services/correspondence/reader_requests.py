@@ -1,0 +1,301 @@
+"""Requests of readers: for a copy of files that they do not get, which who cares for the item grants for a time or
+declines; and messages to the depositor, whose address is never shown.
+
+Mails of a reader's words go to people with an account here, and to no address that a reader names: what is asked for
+sends nothing to others. Who asked is told by mail alone what was decided. A link has a secret of 256 bits, of which the
+digest is kept; it ends after the days that it was given for, can be revoked, and counts its use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Final
+
+from ibi.accounts.rights import Belonging, ItemAct, may, require_right
+from ibi.archive.errors import UnknownItem
+from ibi.archive.reader_requests import (
+    Asked,
+    LinkOver,
+    NothingWithheld,
+    RequestAnswered,
+    RequestRules,
+    UnknownRequest,
+    read_lines,
+)
+from ibi.archive.related_items import find_labelled
+from ibi.errors import InvalidLabel
+from ibi.label import Label, RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.account import Actor, AuditEntry, Scope
+from ibi.model.item import Item
+from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
+from ibi.ports.clocks import Clocks
+from ibi.ports.errors import StorageError
+from ibi.ports.mailer import Letter
+from ibi.ports.reader_requests import RequestStore
+from ibi.safe_text import printable, shorten
+from ibi.services.correspondence.letters import AddressBook, LetterBox, quoted, subject_of
+from ibi.services.items.item_repository import ItemRepository
+from ibi.vocabulary import State
+
+_SECRET_BYTES: Final = 32
+_DAY: Final = 86_400
+_LONGEST_TITLE: Final = 300
+_Into = Callable[[ReaderInquiry], ReaderInquiry]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFor:
+    """A request as it is shown to who may answer it; the item is None once it is gone."""
+
+    request: ReaderInquiry
+    item: Item | None
+
+
+class ReaderRequests:
+    """The requests of one Archive. Calls block, from any thread. `service` is the Archive's own item."""
+
+    def __init__(
+        self,
+        store: RequestStore,
+        kept: ItemRepository,
+        clocks: Clocks,
+        rules: RequestRules,
+        box: LetterBox,
+        book: AddressBook,
+        public_url: str,
+        *,
+        service: LabelForms | None = None,
+    ) -> None:
+        self.rules, self._store, self._kept, self._clocks = rules, store, kept, clocks
+        self._box, self._book, self._url, self._service = box, book, public_url, service
+
+    @property
+    def sends_mail(self) -> bool:
+        return self._box.is_open
+
+    # --- what readers do ---
+
+    def ask_for_copy(self, label: Label, asked: Asked, network: str) -> ReaderInquiry:
+        """Ask who cares for the item for its files. `NothingWithheld` if every reader gets them."""
+        item = self.find_item(label)
+        if not self.is_withheld(item):
+            raise NothingWithheld(label=str(item.rep))
+        return self._add(RequestKind.COPY, item, asked, network)
+
+    def send_message(self, label: Label, asked: Asked, network: str) -> ReaderInquiry:
+        return self._add(RequestKind.MESSAGE, self.find_item(label), asked, network)
+
+    def find_item(self, label: Label) -> Item:
+        """An item that is here and not deleted; `UnknownItem` otherwise."""
+        item = find_labelled(self._kept.catalog, label)
+        if item is None or item.state is State.DELETED:
+            raise UnknownItem(label=label.spelling)
+        return item
+
+    def is_withheld(self, item: Item) -> bool:
+        """Whether there are files that some readers do not get."""
+        return bool(item.files) and not item.visibility.is_open_to((), self._clocks.read().wall)
+
+    def _add(self, kind: RequestKind, item: Item, asked: Asked, network: str) -> ReaderInquiry:
+        now = self._now()
+        self._store.forget(self.rules.forgets_before(now))
+        made = ReaderInquiry(
+            kind=kind,
+            item=item.rep.spelling,
+            title=shorten(printable("; ".join(item.metadata.titles())), _LONGEST_TITLE),
+            owner=item.owner,
+            name=asked.name,
+            mail=asked.mail,
+            text=asked.text,
+            network=network,
+            made=now,
+        )
+        request = self._store.add(made, self.rules.spans(now), self.rules.check)
+        self._box.put(lambda: self._letters_to_carers(request))
+        return request
+
+    def _letters_to_carers(self, request: ReaderInquiry) -> list[Letter]:
+        is_copy = request.kind is RequestKind.COPY
+        words = "A reader asks for a copy" if is_copy else "A reader writes to you"
+        text = "\n\n".join(
+            (
+                f"{request.name} <{request.mail}> {'asks for the files of' if is_copy else 'writes about'}"
+                f' "{request.title or request.item}" ({request.item}):',
+                quoted(request.text),
+                f"To answer, sign in: {self._url}/requests/{request.number}",
+            )
+        )
+        subject = subject_of(words, request.title or request.item)
+        reply_to = None if is_copy else request.mail  # a copy is answered by the page, which makes the link
+        return [Letter(to, subject, text + "\n", reply_to) for to in self._book.carers(request.owner)]
+
+    # --- what carers do ---
+
+    def list(self, who: Actor, before: int | None = None, most: int = 50) -> tuple[ReaderInquiry, ...]:
+        """The requests that the actor may answer, the newest first."""
+        self._store.forget(self.rules.forgets_before(self._now()))
+        sees_all = may(who, ItemAct.REPLY, Belonging("", None))
+        if not sees_all and (who.account is None or not who.scope.includes(Scope.DEPOSIT)):
+            return ()
+        return self._store.list(None if sees_all else who.account, before, most)
+
+    def look(self, who: Actor, number: int) -> AskedFor:
+        """The request, for who may answer it; `UnknownRequest` for others."""
+        request = self._store.find(number)
+        if request is None or request.made < self.rules.forgets_before(self._now()):
+            raise UnknownRequest(number=number)
+        item = self._item_of(request)
+        if not may(who, ItemAct.REPLY, self._belonging(request, item)):
+            raise UnknownRequest(number=number)
+        return AskedFor(request, item)
+
+    def grant(self, who: Actor, name: str, number: int, days: int, text: str) -> tuple[ReaderInquiry, str]:
+        """Give a link to the files, for so many days; and the link, which is kept nowhere."""
+        found, answer = self.look(who, number), read_lines(text, "text", is_required=False)
+        if found.item is None or found.request.kind is not RequestKind.COPY:
+            raise UnknownRequest(number=number)
+        require_right(who, ItemAct.REPLY, self._belonging(found.request, found.item))
+        secret, now = secrets.token_bytes(_SECRET_BYTES), self._now()
+        words = urlsafe_b64encode(secret).decode("ascii").rstrip("=")
+        link = f"{self._url}/request/files/{words}"
+
+        def give(request: ReaderInquiry) -> ReaderInquiry:
+            granted = _answered(request, RequestState.GRANTED, name, answer, now)
+            return replace(granted, digest=_digest(words), expires=now + days * _DAY, revoked=None)
+
+        request = self._change(who, number, give, "grant copy", f"request {number}, for {days} days")
+        self._tell(
+            request,
+            f'You asked for the files of "{request.title or request.item}". They are yours to read for {days} days:',
+            link,
+        )
+        return request, link
+
+    def decline(self, who: Actor, name: str, number: int, text: str) -> ReaderInquiry:
+        """Say no, with a reason."""
+        found, answer, now = self.look(who, number), read_lines(text, "text"), self._now()
+        if found.request.kind is not RequestKind.COPY:
+            raise UnknownRequest(number=number)
+
+        def refuse(request: ReaderInquiry) -> ReaderInquiry:
+            return _answered(request, RequestState.DECLINED, name, answer, now)
+
+        request = self._change(who, number, refuse, "decline copy", f"request {number}")
+        self._tell(request, f'You asked for the files of "{request.title or request.item}". They are not given:', None)
+        return request
+
+    def close(self, who: Actor, name: str, number: int) -> ReaderInquiry:
+        """Note that a message was read."""
+        found, now = self.look(who, number), self._now()
+        if found.request.kind is not RequestKind.MESSAGE:
+            raise UnknownRequest(number=number)
+        return self._change(
+            who, number, lambda request: _answered(request, RequestState.CLOSED, name, "", now), "close message"
+        )
+
+    def revoke(self, who: Actor, number: int) -> ReaderInquiry:
+        """End a link that was given, at once."""
+        self.look(who, number)
+        now = self._now()
+
+        def end(request: ReaderInquiry) -> ReaderInquiry:
+            if request.state is not RequestState.GRANTED:
+                raise RequestAnswered(number=number, state=str(request.state))
+            return replace(request, revoked=request.revoked or now, digest=None)
+
+        return self._change(who, number, end, "revoke copy", f"request {number}")
+
+    # --- the link ---
+
+    def open_link(self, words: str) -> AskedFor:
+        """What a link leads to, while it does; `LinkOver` otherwise, whatever the reason."""
+        request = self._store.find_digest(_digest(words))
+        item = None if request is None else self._item_of(request)
+        if request is None or item is None or item.state is State.DELETED or not request.is_open(self._now()):
+            raise LinkOver()
+        return AskedFor(request, item)
+
+    def count_use(self, number: int) -> None:
+        """Count a file that was fetched; the first one is in the audit log."""
+        now = self._now()
+        used = self._store.change(number, lambda each: replace(each, uses=each.uses + 1, last_use=now))
+        if used is not None and used.uses == 1:
+            self._note(Actor(None, Scope.READ, address="link"), used.item, "use copy", f"request {number}")
+
+    def forget_old(self) -> int:
+        """Delete what was kept for long enough."""
+        return self._store.forget(self.rules.forgets_before(self._now()))
+
+    # --- changes ---
+
+    def _change(self, who: Actor, number: int, into: _Into, act: str, detail: str = "") -> ReaderInquiry:
+        request = self._store.change(number, into)
+        if request is None:
+            raise UnknownRequest(number=number)
+        self._note(who, request.item, act, detail or f"request {number}")
+        return request
+
+    def _note(self, who: Actor, item: str, act: str, detail: str) -> None:
+        """Never with what tells who asked: the log is kept for good."""
+        now = self._clocks.read().wall
+        self._kept.note(AuditEntry(now, act, item, who.account, who.token, who.address, detail))
+
+    def _tell(self, request: ReaderInquiry, words: str, link: str | None) -> None:
+        parts = [words, *([] if link is None else [link]), *([quoted(request.answer)] if request.answer else [])]
+        text = "\n\n".join((*parts, f"{self._url}/col/{request.item}/metadata")) + "\n"
+        subject = subject_of("Your request", request.title or request.item)
+        self._box.put(lambda: [Letter(request.mail, subject, text)])
+
+    def _item_of(self, request: ReaderInquiry) -> Item | None:
+        try:
+            return find_labelled(self._kept.catalog, RepositoryName.parse(request.item))
+        except InvalidLabel:
+            return None
+
+    def _belonging(self, request: ReaderInquiry, item: Item | None) -> Belonging:
+        if item is None:
+            return Belonging(request.item, request.owner)
+        return Belonging.of(item, self._service, self._clocks.read().wall)
+
+    def _now(self) -> int:
+        return self._clocks.read().wall.seconds
+
+
+def _answered(request: ReaderInquiry, state: RequestState, name: str, answer: str, now: int) -> ReaderInquiry:
+    if request.state is not RequestState.WAITING:
+        raise RequestAnswered(number=request.number, state=str(request.state))
+    return replace(request, state=state, answered=now, answered_by=name, answer=answer)
+
+
+def _digest(words: str) -> bytes:
+    return sha256(words.encode("utf-8", "surrogatepass")).digest()
+
+
+class RequestCleaning:
+    """Deletes what was kept for long enough, while a server runs: when it starts, and every hour."""
+
+    def __init__(self, requests: ReaderRequests, seconds: float = 3600.0) -> None:
+        self._requests, self._seconds = requests, seconds
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(StorageError):  # the next time may have more luck
+                await asyncio.to_thread(self._requests.forget_old)
+            await asyncio.sleep(self._seconds)

@@ -1,0 +1,196 @@
+"""What a draft becomes: a new item, or another version of one.
+
+The labels of a new item are written into its draft before anything is published under them, so that a publication
+requested twice, because its answer was lost or its server died, makes one item. An update is known by what it made of
+the item, so that a second attempt ends where the first one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from ibi.archive.drafts import is_published_already, together
+from ibi.archive.errors import KeyReused
+from ibi.archive.life_cycle import update
+from ibi.archive.related_items import find_forms
+from ibi.errors import IbiError
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Keep, Move, Sent, Source
+from ibi.model.draft_record import DraftRecord, Publication
+from ibi.model.file import File
+from ibi.ports.clocks import Clocks, LabelMinter
+from ibi.ports.drafts import DraftStore, Uploaded
+from ibi.ports.errors import DiskFull, StorageError, refused_for_room
+from ibi.services.drafts.ledger import Depositor, DraftView
+from ibi.services.drafts.whole_deposits import first_deposit
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelsOnce:
+    """The port `LabelMinter` for one draft: what it got first is noted, and it gets no others."""
+
+    labels: LabelMinter
+    reserved: LabelForms | None
+    note: Callable[[LabelForms], None]
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        if self.reserved is not None:
+            return self.reserved
+        forms = self.labels.reserve(key)
+        self.note(forms)
+        return forms
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPublishing:
+    """Publishes drafts, for the holder of the draft's lock. `service` is the Archive's own item."""
+
+    files: DraftStore
+    kept: ItemRepository
+    clocks: Clocks
+    service: LabelForms | None = None
+
+    def publish(
+        self,
+        record: DraftRecord,
+        files: tuple[File, ...],
+        who: Depositor,
+        labels: LabelMinter,
+        key: str | None,
+        message: str | None,
+        *,
+        is_reviewed: bool = False,
+    ) -> Publication:
+        """What the draft with these files became. `DiskFull`, and nothing changed, if there was no room for it. A draft
+        that `is_reviewed` shows as much as the owner of its item wants: that was judged when it was described."""
+        sources = _sources(files, self.files.uploads(record.id))
+        with _told_if_full():
+            if record.labels is not None:
+                wanted_by = record.owner if is_reviewed else None
+                return self._updated(record, record.labels, files, sources, who, message or "Updated", wanted_by)
+            once = _LabelsOnce(labels, record.reserved, self._noting(record))
+            return self._deposited(record, files, sources, who, once, key or record.id, message or "Deposited")
+
+    def _deposited(
+        self,
+        record: DraftRecord,
+        files: tuple[File, ...],
+        sources: Mapping[str, Source],
+        who: Depositor,
+        labels: _LabelsOnce,
+        key: str,
+        message: str,
+    ) -> Publication:
+        if record.reserved is not None and (known := self._known(record.reserved)) is not None:
+            return known
+        deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
+        draft = record.description.draft(files)
+        try:
+            item = deposits.deposit(draft, sources, who.name, message, key=key, owner=record.owner)
+        except (StorageError, KeyReused):
+            raise
+        except IbiError:
+            # What was published with this key before may be the very reason: there is no second next edition.
+            first = None if key == record.id else first_deposit(deposits, labels, key, draft, sources)
+            if first is None:
+                raise
+            item = first
+        return Publication(item.labels, item.version)
+
+    def _updated(
+        self,
+        record: DraftRecord,
+        labels: LabelForms,
+        files: tuple[File, ...],
+        sources: Mapping[str, Source],
+        who: Depositor,
+        message: str,
+        wanted_by: str | None,
+    ) -> Publication:
+        # As its object has it, not the catalogue: what is judged here must not change until it is written.
+        before = self.kept.read(name_of(self.kept.find(labels.labels[0])))
+        item = before.item
+        draft = record.description.draft(files, item.labels)
+        if is_published_already(item, record, draft):
+            return Publication(item.labels, item.version)
+        updated = self.changes_of(who).update(
+            item.rep, draft, sources, who.name, message, head=before.head, wanted_by=wanted_by
+        )
+        return Publication(
+            updated.item.labels, updated.item.version, tuple(warning.path for warning in updated.warnings)
+        )
+
+    def changes_of(self, who: Depositor) -> Deposits:
+        """Changes of published items, as far as the depositor may make them."""
+        return Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, actor=who.actor)
+
+    def check_publishable(self, view: DraftView) -> None:
+        """Refuse now what would be refused at the publication."""
+        record = view.record
+        if record.labels is None:
+            deposits = Deposits(self.kept, NO_LABELS, self.clocks, service=self.service)
+            deposits.check(record.description.draft(view.files))
+            return
+        item = self.kept.find(record.labels.labels[0])
+        draft = record.description.draft(view.files, item.labels)
+        if not is_published_already(item, record, draft):
+            update(item, draft, self.clocks.read().wall)
+
+    def find_made(self, record: DraftRecord) -> Publication | None:
+        """What the draft became, if it was published and its record does not say so yet."""
+        if record.labels is None:
+            return None if record.reserved is None else self._known(record.reserved)
+        uploaded = [one.file for one in self.files.uploads(record.id).values()]
+        try:
+            item = self.kept.find(record.labels.labels[0])
+            draft = record.description.draft(together(record.kept, uploaded), item.labels)
+            is_made = is_published_already(item, record, draft)
+        except IbiError:  # it cannot be published as it is, and so was not
+            return None
+        return Publication(item.labels, item.version) if is_made else None
+
+    def _known(self, labels: LabelForms) -> Publication | None:
+        item = find_forms(self.kept.catalog, labels)
+        return None if item is None else Publication(item.labels, item.version)
+
+    def _noting(self, record: DraftRecord) -> Callable[[LabelForms], None]:
+        def note(forms: LabelForms) -> None:
+            # Of a key that was used before, the item is there: the draft may become another one, with another key.
+            if self._known(forms) is None:
+                self.files.write(replace(record, reserved=forms))
+
+        return note
+
+
+class _NoMinter:
+    def reserve(self, key: str | None = None) -> LabelForms:
+        raise AssertionError("an update takes no label")
+
+
+NO_LABELS = _NoMinter()
+
+
+def _sources(files: tuple[File, ...], uploads: Mapping[str, Uploaded]) -> dict[str, Source]:
+    """Where the bytes of each file are; those that were sent are moved, not copied."""
+    return {file.path: _source(file, uploads.get(file.path)) for file in files}
+
+
+def _source(file: File, uploaded: Uploaded | None) -> Source:
+    if uploaded is None:
+        return Keep(file.path)
+    return Move(uploaded.place, Sent(file.path, file.sha512, uploaded.seal))
+
+
+@contextmanager
+def _told_if_full() -> Iterator[None]:
+    try:
+        yield
+    except StorageError as error:
+        if refused_for_room(error):
+            raise DiskFull() from error
+        raise

@@ -1,0 +1,321 @@
+"""Reviews of drafts: submitted by their depositors; commented, sent back and published by librarians.
+
+A draft, its files and its review are changed under the draft's lock, so that what is judged is what is published. A
+publication is noted in the review after the item is there. A process that dies in between leaves a review that says
+"submitted" and a draft that says what it became: `settle` notes that, at the next start and before a review is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from ibi.accounts.rights import Belonging, ItemAct, may, require_right
+from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft
+from ibi.archive.errors import KeyReused
+from ibi.archive.reviews import (
+    InvalidComment,
+    NotUnderReview,
+    ReviewOutdated,
+    advance,
+    read_comment,
+    seal_content,
+)
+from ibi.model.account import AuditEntry
+from ibi.model.draft_record import DraftRecord, Publication
+from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
+from ibi.ports.clocks import Clocks
+from ibi.ports.reviews import ReviewStore
+from ibi.services.drafts.ledger import Depositor, DraftView
+from ibi.services.drafts.views import DraftViews
+from ibi.services.items.item_repository import ItemRepository
+
+MOST_ENTRIES: Final = 500
+"""Entries of one review: a conversation, and not a place to fill a disk."""
+_LONGEST_TITLE: Final = 300
+_PAGE: Final = 100
+_ARCHIVE: Final = "Archive"
+
+Check = Callable[[DraftView], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A draft that waits for review instead of being published."""
+
+    review: Review
+    view: DraftView
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewView:
+    """A review as it is shown: what was said, and the draft as it is; None once that is gone."""
+
+    review: Review
+    entries: tuple[ReviewEntry, ...]
+    view: DraftView | None
+
+    @property
+    def seal(self) -> str:
+        """Of the draft as it is shown: who decides says by it what was judged."""
+        return "" if self.view is None else seal_of(self.view)
+
+
+class ReviewNews(Protocol):
+    """Who wants to hear what became of reviews. Does not wait."""
+
+    def tell(self, review: Review, entry: ReviewEntry) -> None: ...
+
+
+def seal_of(view: DraftView) -> str:
+    return seal_content(view.record.description, view.files)
+
+
+def judged_by(seal: str) -> Check:
+    """Refuses a draft whose content is not what was looked at."""
+
+    def check(view: DraftView) -> None:
+        if seal_of(view) != seal:
+            raise ReviewOutdated(draft=view.record.id)
+
+    return check
+
+
+class Reviews:
+    """The reviews of one Archive. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        store: ReviewStore,
+        views: DraftViews,
+        kept: ItemRepository,
+        clocks: Clocks,
+        find_made: Callable[[DraftRecord], Publication | None],
+        *,
+        news: ReviewNews | None = None,
+    ) -> None:
+        """`find_made` tells what a draft has become, if a publication of it broke off."""
+        self.store, self._views, self._kept, self._clocks = store, views, kept, clocks
+        self._find_made, self._news = find_made, news
+        self._files = views.files
+
+    # --- what depositors do ---
+
+    def submit(
+        self,
+        who: Depositor,
+        draft: str,
+        check_publishable: Callable[[DraftView], None],
+        *,
+        key: str | None = None,
+        text: str = "",
+        check: Check,
+    ) -> Submitted:
+        """Have the draft wait for review; asked again, it waits as before. With the `key` of a draft that was submitted
+        before, that one's review."""
+        comment = read_comment(text, is_required=False)
+        with self._files.alone_on(draft):
+            view = self._views.view(self._views.record(who, draft))
+            record = view.record
+            if record.publication is not None:
+                raise DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
+            review = self.store.find(draft)
+            if review is not None and review.state is ReviewState.SUBMITTED:
+                return Submitted(review, view)
+            check(view)
+            check_publishable(view)
+            seal = seal_of(view)
+            first = None if key is None else self._first_of(record.owner, key, draft, seal)
+            if first is not None:
+                return Submitted(first, view)
+            entry = self._entry(who, ReviewAct.SUBMITTED, comment)
+
+            def into(before: Review | None) -> tuple[Review, ReviewEntry]:
+                state = advance(draft, None if before is None else before.state, ReviewAct.SUBMITTED)
+                made = Review(
+                    draft=draft,
+                    owner=record.owner,
+                    depositor=who.name,
+                    title="; ".join(record.description.metadata.titles())[:_LONGEST_TITLE],
+                    state=state,
+                    submitted=entry.at,
+                    changed=entry.at,
+                    seal=seal,
+                    key=key,
+                    label=None if record.labels is None else str(record.labels.labels[0]),
+                )
+                return made, entry
+
+            review = self._change(who, draft, into, entry)
+        return Submitted(review, replace(view, review=ReviewState.SUBMITTED))
+
+    def withdraw(self, who: Depositor, draft: str, text: str = "") -> Review:
+        """Take back what waits for review: its depositor works on it again."""
+        return self._take_from_queue(who, draft, ReviewAct.WITHDRAWN, read_comment(text, is_required=False))
+
+    def comment(self, who: Depositor, draft: str, text: str) -> Review:
+        """Say something: its depositor and librarians may."""
+        comment = read_comment(text)
+        self.look(who, draft)
+        if len(self.store.entries(draft)) >= MOST_ENTRIES:
+            raise InvalidComment(
+                "text", "there are {most} entries already, which is all that is kept", most=MOST_ENTRIES
+            )
+        return self._advance(who, draft, ReviewAct.COMMENTED, comment)
+
+    # --- what librarians do ---
+
+    def send_back(self, who: Depositor, draft: str, text: str, check: Check | None = None) -> Review:
+        """Give it back to its depositor, with a reason."""
+        comment = read_comment(text)
+        self._require_librarian(who, self._views.record(who, draft))
+        return self._take_from_queue(who, draft, ReviewAct.RETURNED, comment, check)
+
+    def waiting(
+        self, who: Depositor, after: int = 0, most: int = _PAGE, state: ReviewState = ReviewState.SUBMITTED
+    ) -> tuple[Review, ...]:
+        """The queue, the oldest first, for librarians."""
+        require_right(who.actor, ItemAct.PUBLISH, Belonging("the queue of reviews", None))
+        found = self.store.list(state, after, most)
+        if state is not ReviewState.SUBMITTED:
+            return found
+        return tuple(review for review in map(self.settle, found) if review.state is ReviewState.SUBMITTED)
+
+    def look(self, who: Depositor, draft: str) -> ReviewView:
+        """The review, for its depositor and for librarians; `UnknownDraft` for others, and if there is none."""
+        review, record = self.store.find(draft), self._files.read(draft)
+        if review is None:
+            self._views.record(who, draft)
+            raise NotUnderReview(draft=draft[:40], state="not submitted")
+        owned = Belonging(draft, review.owner) if record is None else self._views.belonging(record)
+        if not may(who.actor, ItemAct.EDIT_DRAFT, owned):
+            raise UnknownDraft(draft=draft[:40])
+        review = self.settle(review)
+        view = None if record is None or record.publication is not None else self._views.view(record)
+        return ReviewView(review, self.store.entries(draft), view)
+
+    def _require_librarian(self, who: Depositor, record: DraftRecord) -> None:
+        require_right(who.actor, ItemAct.PUBLISH, self._views.belonging(record))
+
+    # --- what became of it ---
+
+    def note_published(self, who: Depositor, draft: str, publication: Publication) -> None:
+        """The draft is an item now. For who is alone on the draft, if it was ever submitted."""
+        review = self.store.find(draft)
+        if review is not None and review.state is not ReviewState.PUBLISHED:
+            self._note(who, review, publication)
+
+    def settle(self, review: Review) -> Review:
+        """The review as it is in truth: a process may have died after it published, and before it said so here."""
+        if not self._is_doubtful(review):
+            return review
+        try:
+            with self._files.alone_on(review.draft):
+                return self._settle_alone(review.draft)
+        except DraftBusy:  # it is being published at this moment
+            return review
+        except (DraftPublished, UnknownDraft):
+            return self._settle_alone(review.draft)
+
+    def _is_doubtful(self, review: Review) -> bool:
+        if review.state is not ReviewState.SUBMITTED:
+            return False
+        record = self._files.read(review.draft)
+        return record is None or (record.publication or self._find_made(record)) is not None
+
+    def _settle_alone(self, draft: str) -> Review:
+        review, record = self.store.find(draft), self._files.read(draft)
+        assert review is not None  # what waits is not forgotten
+        if not self._is_doubtful(review):
+            return review
+        publication = None if record is None else record.publication or self._find_made(record)
+        if publication is not None:
+            return self._note(None, review, publication)
+        return self._advance(None, draft, ReviewAct.WITHDRAWN, "The draft is gone.")
+
+    def settle_all(self) -> None:
+        """Settle what waits, and forget what was returned and is gone. When a server starts, and now and then."""
+        for state in (ReviewState.SUBMITTED, ReviewState.RETURNED):
+            after = 0
+            while page := self.store.list(state, after, _PAGE):
+                after = page[-1].turn
+                for review in page:
+                    self.settle(review)
+                    if state is ReviewState.RETURNED and self._files.read(review.draft) is None:
+                        self.store.forget(review.draft)
+
+    def _note(self, who: Depositor | None, review: Review, publication: Publication) -> Review:
+        label = str(publication.labels.labels[0])
+        entry = self._entry(who, ReviewAct.PUBLISHED, "")
+        return self._change(who, review.draft, _into(review.draft, entry, label), entry)
+
+    # --- changes ---
+
+    def _first_of(self, owner: str, key: str, draft: str, seal: str) -> Review | None:
+        first = self.store.find_key(owner, key)
+        if first is None or first.draft == draft:
+            return None
+        if first.seal != seal:
+            raise KeyReused(label=first.draft, differences="its description or its files")
+        return first
+
+    def _take_from_queue(
+        self, who: Depositor, draft: str, act: ReviewAct, text: str, check: Check | None = None
+    ) -> Review:
+        with self._files.alone_on(draft):
+            record = self._views.record(who, draft)
+            review = self.store.find(draft)
+            if review is not None:
+                review = self._settle_alone(draft)
+            advance(draft, None if review is None else review.state, act)
+            if check is not None:
+                check(self._views.view(record))
+            # Before it may go for being left alone: it counts from now on, however long it waited.
+            self._files.write(record)
+            return self._advance(who, draft, act, text)
+
+    def _advance(self, who: Depositor | None, draft: str, act: ReviewAct, text: str) -> Review:
+        entry = self._entry(who, act, text)
+        return self._change(who, draft, _into(draft, entry), entry)
+
+    def _change(
+        self,
+        who: Depositor | None,
+        draft: str,
+        into: Callable[[Review | None], tuple[Review, ReviewEntry]],
+        entry: ReviewEntry,
+    ) -> Review:
+        review = self.store.change(draft, into)
+        token, address = (None, "server") if who is None else (who.token, who.address)
+        now = self._clocks.read().wall
+        self._kept.note(AuditEntry(now, _ACTS[entry.act], f"draft:{draft}", entry.account, token, address, entry.text))
+        if self._news is not None:
+            self._news.tell(review, entry)
+        return review
+
+    def _entry(self, who: Depositor | None, act: ReviewAct, text: str) -> ReviewEntry:
+        account, name = (None, _ARCHIVE) if who is None else (who.owner, who.name)
+        return ReviewEntry(act, self._clocks.read().wall.seconds, account, name, text)
+
+
+_ACTS: Final = {
+    ReviewAct.SUBMITTED: "submit for review",
+    ReviewAct.COMMENTED: "comment on review",
+    ReviewAct.RETURNED: "send back",
+    ReviewAct.WITHDRAWN: "withdraw from review",
+    ReviewAct.PUBLISHED: "publish after review",
+}
+"""As the audit log calls them."""
+
+
+def _into(
+    draft: str, entry: ReviewEntry, label: str | None = None
+) -> Callable[[Review | None], tuple[Review, ReviewEntry]]:
+    def change(before: Review | None) -> tuple[Review, ReviewEntry]:
+        state = advance(draft, None if before is None else before.state, entry.act)
+        assert before is not None  # only a submission begins a review
+        changed = before.changed if state is before.state else entry.at
+        return replace(before, state=state, changed=changed, label=label or before.label), entry
+
+    return change

@@ -1,0 +1,338 @@
+"""What a deposit or an update is made of: its files, how they are selected, where each comes from and what is known of
+it; the other names of the item; and the key by which a deposit that comes again is known."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import file_digest, sha512
+from mimetypes import MimeTypes
+from pathlib import Path
+from typing import Final
+
+from ibi.archive.errors import AlternateTaken, KeyReused
+from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import Alternate
+from ibi.model.content import Bytes, Copy, Keep, Move, Source, TakenFile
+from ibi.model.errors import InvalidDocument, InvalidFileName
+from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File, check_file_names
+from ibi.model.item import Draft, Item, name_one_item
+from ibi.model.item_json import decode_item, item_document
+from ibi.ports.catalog import Catalog
+from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing, SourceRefused
+from ibi.services.items.item_object import DOC, ITEM, LOCAL
+from ibi.services.items.item_reader import name_of
+from ibi.services.items.item_repository import ItemRepository
+from ibi.vocabulary import State
+
+# --- the selection of files -------------------------------------------------------------------------------------------
+
+# The selection of files for a deposit, and their media types.
+
+# Types that the standard library lacks, or knows by an obsolete name.
+_ADDED = {
+    ".7z": "application/x-7z-compressed",
+    ".avif": "image/avif",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".epub": "application/epub+zip",
+    ".flac": "audio/flac",
+    ".geojson": "application/geo+json",
+    ".gz": "application/gzip",
+    ".jsonld": "application/ld+json",
+    ".md": "text/markdown",
+    ".nc": "application/netcdf",
+    ".odp": "application/vnd.oasis.opendocument.presentation",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".ogg": "audio/ogg",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".rtf": "application/rtf",
+    ".tex": "application/x-tex",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".xz": "application/x-xz",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+
+
+@cache
+def _known_types() -> MimeTypes:
+    known = MimeTypes(filenames=())
+    for extension, media_type in _ADDED.items():
+        known.add_type(media_type, extension)
+    # A compressed file has the type of its compression: it is not unpacked on the way.
+    known.encodings_map.clear()
+    known.suffix_map.clear()
+    return known
+
+
+def media_type_of(path: str) -> str:
+    """The media type by the name of a file, or else that of arbitrary bytes."""
+    return _known_types().guess_type(path.replace(":", "_"))[0] or DEFAULT_MEDIA_TYPE
+
+
+def unread_files(paths: Iterable[str]) -> tuple[File, ...]:
+    """Files for a draft of which no more than their names is known as yet."""
+    return tuple(File(path, 0, UNKNOWN_SHA_512) for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The selected files: the source of each by its path in the item."""
+
+    sources: dict[str, Source]
+    size: int
+    passed_over: tuple[str, ...] = ()
+    """Hidden files and folders that were left out."""
+    empty: tuple[str, ...] = ()
+    """Empty folders, which an item cannot store."""
+
+
+def gather(paths: Iterable[Path], *, hidden: bool = False) -> Gathered:
+    """The plain files at these paths and in the folders among them.
+
+    A file has its own name. One folder alone is the item: its files have their paths inside it; beside other paths, a
+    folder keeps its name. Hidden files (a name that begins with a dot) in a folder are left out unless `hidden`; one
+    named itself is taken. `SourceRefused` names a link or a device, `InvalidFileName` a name that cannot be stored.
+    """
+    paths = tuple(paths)
+    found = _Found(hidden)
+    for path in paths:
+        mode = _mode(path)
+        if not stat.S_ISDIR(mode):
+            found.add(path, _own_name(path), mode)
+        else:
+            found.add_folder(path, "" if len(paths) == 1 else f"{_own_name(path)}/")
+    check_file_names(found.sources)
+    return Gathered(found.sources, found.size, tuple(found.passed_over), tuple(found.empty))
+
+
+class _Found:
+    def __init__(self, hidden: bool) -> None:
+        self._hidden = hidden
+        self.sources: dict[str, Source] = {}
+        self.size = 0
+        self.passed_over: list[str] = []
+        self.empty: list[str] = []
+
+    def add(self, path: Path, name: str, mode: int) -> None:
+        if stat.S_ISLNK(mode):
+            raise SourceRefused(path=path, reason="it is a symbolic link")
+        if not stat.S_ISREG(mode):
+            raise SourceRefused(path=path, reason="it is neither a plain file nor a folder")
+        if name in self.sources:
+            raise InvalidFileName(name, 0, "two files have this name")
+        self.sources[name] = Copy(str(path.absolute()))
+        self.size += path.lstat().st_size
+
+    def add_folder(self, folder: Path, prefix: str) -> None:
+        children = _children(folder)
+        if not children:
+            self.empty.append(str(folder))
+        for path in children:
+            if path.name.startswith(".") and not self._hidden:
+                self.passed_over.append(str(path))
+                continue
+            mode = _mode(path)
+            if stat.S_ISDIR(mode):
+                self.add_folder(path, f"{prefix}{path.name}/")
+            else:
+                self.add(path, f"{prefix}{path.name}", mode)
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise SourceRefused(path=folder, reason=error.strerror or str(error)) from error
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.lstat().st_mode
+    except (OSError, ValueError) as error:
+        raise SourceRefused(path=path, reason=getattr(error, "strerror", None) or str(error)) from error
+
+
+def _own_name(path: Path) -> str:
+    """The real name of a path, also of `.` and `..`."""
+    return path.name if path.name not in {"", ".."} else Path(os.path.normpath(path.absolute())).name
+
+
+_LITTLE: Final = 1 << 20
+"""Bytes of an item's files below which it is kept together with others."""
+
+
+class DepositedFiles:
+    """The files of a draft, by their paths below `doc/`: where each comes from, and what is known of it.
+
+    `kept` are the files that the item has already. A media type comes from the draft, if it has the file, or else from
+    the name.
+    """
+
+    def __init__(self, draft: Draft, sources: Mapping[str, Source], kept: Mapping[str, File] | None = None) -> None:
+        self._draft, self._sources, self._kept = draft, sources, kept or {}
+        self._types = {file.path: file.media_type for file in draft.files if file.media_type != DEFAULT_MEDIA_TYPE}
+        self._expected = tuple(self._expect(path, source) for path, source in sources.items())
+
+    def expected_draft(self) -> Draft:
+        """The draft with these files, as far as they are known before they are read."""
+        return replace(self._draft, files=self._expected)
+
+    @property
+    def stored(self) -> dict[str, Source]:
+        """The same for a store, which has them below `doc/`."""
+        return {
+            path: Keep(DOC + source.path) if isinstance(source, Keep) else source
+            for path, source in self._sources.items()
+        }
+
+    @property
+    def are_at_hand(self) -> bool:
+        """Whether all of them are here already, and so little that it takes no time to keep them."""
+        return sum(map(_size_at_hand, self._sources.values())) < _LITTLE
+
+    def describe(self, taken: Mapping[str, TakenFile]) -> tuple[File, ...]:
+        """What they are, now that those that are not kept were taken in."""
+        return tuple(
+            file if isinstance(self._sources[file.path], Keep) else _file(file, taken[file.path])
+            for file in self._expected
+        )
+
+    def digests(self) -> dict[str, str | None]:
+        """Their SHA-512, lower-case hexadecimal; None of one that can be read only once. Reads what was not hashed yet:
+        to be asked for what comes a second time."""
+        return {path: _digest(source) for path, source in self._sources.items()}
+
+    def _expect(self, path: str, source: Source) -> File:
+        if not isinstance(source, Keep):
+            return File(path, 0, UNKNOWN_SHA_512, self._types.get(path) or media_type_of(path))
+        known = self._kept.get(source.path)
+        if known is None:
+            raise FileMissing(name="the item", path=source.path, version="now")
+        return replace(known, path=path, media_type=self._types.get(path, known.media_type))
+
+
+def _file(expected: File, taken: TakenFile) -> File:
+    return File(expected.path, taken.size, taken.digest, expected.media_type, taken.crc32)
+
+
+def _digest(source: Source) -> str | None:
+    if isinstance(source, Bytes):
+        return sha512(source.content).hexdigest()
+    if isinstance(source, Move) and source.sent is not None:
+        return source.sent.digest
+    if isinstance(source, Move | Copy):
+        with suppress(OSError, ValueError), open(source.path, "rb") as file:  # noqa: PTH123 - a name as it was given
+            return file_digest(file, "sha512").hexdigest()
+    return None
+
+
+def _size_at_hand(source: Source) -> int:
+    """Too much, if it is not known how long it takes to read it."""
+    if isinstance(source, Bytes):
+        return len(source.content)
+    if isinstance(source, Move):
+        with suppress(OSError, ValueError):  # what is wrong with it is told when it is opened
+            return os.lstat(source.path).st_size
+    return _LITTLE
+
+
+# --- other names ------------------------------------------------------------------------------------------------------
+
+# Other names that items get: a label of before 2008, a DOI, an ARK or a handle leads to one item of an Archive.
+#
+# A second item is refused one that another has. Those of deleted items are free, and so is what two items share
+# already, by a version that did not look, by hand, or because one of them is a Copy of what another Archive keeps.
+
+
+class NameCheck:
+    """Refuses names that other items have, and remembers which it allowed."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._allowed: dict[tuple[str, str], LabelForms] = {}
+
+    def allow(self, alternates: Iterable[Alternate], labels: LabelForms) -> None:
+        """Let the item of these labels have the names; `AlternateTaken` if one of them is another item's."""
+        wanted = [each for each in alternates if each.names_one_item]
+        for each in wanted:
+            holder = self._holder(each, labels)
+            if holder is not None:
+                raise AlternateTaken(alternate=str(each), label=str(holder.labels[0]))
+        self._allowed |= {(each.scheme, each.key): labels for each in wanted}
+
+    def _holder(self, alternate: Alternate, labels: LabelForms) -> LabelForms | None:
+        """Another item that has the name."""
+        allowed = self._allowed.get((alternate.scheme, alternate.key))
+        if allowed is not None:
+            return allowed
+        found = (item for item in self._catalog.find_alternate(alternate) if item.state is not State.DELETED)
+        return next((item.labels for item in found if not name_one_item(item.labels, labels)), None)
+
+
+@contextmanager
+def giving_names(kept: ItemRepository, alternates: Iterable[Alternate]) -> Iterator[NameCheck]:
+    """Alone on these names, so that no two items get one of them at a time. For a caller that holds no item yet."""
+    names = {f"{each.scheme}:{each.key}" for each in alternates if each.names_one_item}
+    check = NameCheck(kept.catalog)
+    if not names:
+        yield check
+        return
+    with kept.locks.hold_names(*names):
+        yield check
+
+
+# --- deposits that come again -----------------------------------------------------------------------------------------
+
+# A deposit that comes again with the key of an earlier one: the same item, if it is the same content.
+#
+# What a key stands for is the first version of the item's object. No later change touches it, and it is on the disk for
+# as long as the item: nothing else has to be written with a key, and nothing can be lost of it.
+
+_SAID: Final = ("metadata", "language", "target_url", "visibility", "alternates")
+_NAMED: Final = ("edition_of", "translation_of", "describes")
+
+
+def require_same(kept: ItemRepository, known: Item, wanted: Item, digests: Mapping[str, str | None]) -> None:
+    """`KeyReused` if `known` was deposited as anything else than `wanted` is, whose files have these digests."""
+    first = first_version(kept, name_of(known))
+    if first is None or first.tombstone is not None:
+        return  # it was purged since, or is damaged: what it was cannot be told, and it is the item of the key
+    found = ", ".join(_differences(first, wanted, digests))
+    if found:
+        raise KeyReused(label=str(known.rep), differences=found)
+
+
+def first_version(kept: ItemRepository, name: str) -> Item | None:
+    """The item as it was deposited; None if that is not known any more."""
+    try:
+        with kept.open_record(name, ITEM, 1) as item, kept.open_record(name, LOCAL, 1) as local:
+            return decode_item(item.read_all(), local.read_all())
+    except (ContentMissing, ContentDamaged, FileMissing, InvalidDocument):
+        return None
+
+
+def _differences(first: Item, wanted: Item, digests: Mapping[str, str | None]) -> Iterator[str]:
+    before, now = (item_document(item.without_files()) for item in (first, wanted))
+    yield from (name for name in _SAID if before.get(name) != now.get(name))
+    if first.target != wanted.target:
+        yield "target"
+    for name in _NAMED:
+        one, other = getattr(first, name), getattr(wanted, name)
+        if (one is None) is not (other is None) or (one is not None and not name_one_item(one, other)):
+            yield name
+    there = {file.path: file for file in first.files}
+    coming = {file.path: file for file in wanted.files}
+    if there.keys() != coming.keys() or any(
+        file.media_type != there[path].media_type or digests.get(path) not in {None, there[path].sha512}
+        for path, file in coming.items()
+    ):
+        yield "files"

@@ -1,0 +1,204 @@
+"""The text of files: read beside all else while a server runs, and found by searches.
+
+A thread follows the feed of changes, has the text of each file read by another process, and notes how far it has come,
+so that nothing is read twice, after a restart neither. What not all readers may read is not read at all: neither its
+words nor a line of it can be found, not even by those who may. Deposits never wait for any of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import Final
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.archive.highlighting import MarkedText, line_of_text
+from ibi.archive.search import FIELDS, Entry, day_word, entry_of, meets
+from ibi.archive.search_terms import Terms, are_fields_met, read_terms
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.model.search import SearchQuery
+from ibi.ports.catalog import Catalog, ChangeFeed
+from ibi.ports.content import Content
+from ibi.ports.errors import StorageError
+from ibi.ports.full_text import TextIndex, TextReader
+from ibi.services.items.item_object import DOC
+from ibi.services.limits import hold_alone
+from ibi.vocabulary import State
+
+_IDLE: Final = 2.0
+"""Seconds between two looks at the feed."""
+_TOGETHER: Final = 50
+"""Entries of the feed that are read at a time."""
+_MOST_FILES: Final = 200
+"""Files of an item that are read."""
+_STOP: Final = 5.0
+MOST_SHOWN: Final = 10
+"""Items that are shown as found in the text."""
+_MOST_LOOKED_AT: Final = 300
+
+
+class _Stopped(Exception):
+    """The server is stopping."""
+
+
+class FullTextWorker:
+    """Reads texts in a thread of its own. Of several processes that one does for which `hold` is true."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        feed: ChangeFeed,
+        content: Content,
+        index: TextIndex,
+        reader: TextReader,
+        *,
+        now: Callable[[], float] = time.time,
+        hold: Callable[[], bool] = hold_alone,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._catalog, self._feed, self._content = catalog, feed, content
+        self._index, self._reader, self._now, self._hold = index, reader, now, hold
+        self._log = log or structlog.get_logger("ibi.texts")
+        self._stopping = Event()
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Called on the event loop."""
+        self._thread = Thread(target=self._run, name="texts", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        self._reader.stop()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, _STOP)
+
+    def step(self) -> bool:
+        """Look at the next few items; return whether there were any. Blocks."""
+        epoch, after = self._index.position()
+        page = self._feed.current(after, _TOGETHER)
+        if page.epoch != epoch or after > page.end:  # the catalogue was made anew; what was read before is known
+            page = self._feed.current(0, _TOGETHER)
+        for change in page.changes:
+            self._look_at(change.rep)
+            self._index.note_position(page.epoch, change.number)
+        for name in (due := self._index.due(int(self._now()))):
+            self._look_at(name)
+        if not page.changes and (page.epoch, page.end) != (epoch, after):
+            self._index.note_position(page.epoch, page.end)
+        return bool(page.changes or due)
+
+    def _look_at(self, name: RepositoryName) -> None:
+        item, now = self._catalog.find(name), Instant(int(self._now()))
+        if item is None or item.state is State.DELETED or not item.visibility.is_open_to((), now):
+            self._index.remove(name)
+            if item is not None and item.visibility.embargo is not None and item.visibility.is_embargoed(now):
+                self._index.postpone(name, item.visibility.embargo.seconds + 1)
+            return
+        texts = dict(self._texts(item))
+        entry = entry_of(item)
+        if texts and entry is not None:
+            self._index.put(name, _description(entry), texts)
+        else:
+            self._index.remove(name)
+
+    def _texts(self, item: Item) -> Iterator[tuple[str, str]]:
+        readable = (file for file in item.files[:_MOST_FILES] if self._reader.can_read(file.media_type, file.size))
+        for file in readable:
+            known = self._index.find_text(file.sha512)
+            yield file.sha512, self._read(item, file) if known is None else known
+
+    def _read(self, item: Item, file: File) -> str:
+        if self._stopping.is_set():
+            raise _Stopped
+        try:
+            with self._content.open(str(item.rep), f"{DOC}{file.path}") as opened:
+                found = self._reader.read(opened, file.media_type)
+        except StorageError:
+            raise
+        except IbiError as error:  # it is not there as the record says: the verification tells of it
+            self._log.warning(
+                "a file cannot be read for its text", item=str(item.rep), file=file.path, reason=str(error)
+            )
+            return ""
+        if self._stopping.is_set():
+            raise _Stopped
+        if found.ends_because is not None:
+            self._log.info(
+                "the text of a file is not whole", item=str(item.rep), file=file.path, reason=found.ends_because
+            )
+        return found.text
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_IDLE):  # also before the first look: a server that starts has other work
+            try:
+                while self._hold() and self.step():
+                    if self._stopping.is_set():
+                        return
+            except _Stopped:
+                return
+            except StorageError as error:
+                self._log.warning("the text of files cannot be read at the moment", reason=str(error))
+            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
+                self._log.error("the text of files could not be read", exc_info=True)
+
+
+def _description(entry: Entry) -> str:
+    return " ".join(getattr(entry, field) for field in FIELDS)
+
+
+# --- searches ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """An item that has what was sought in its files, and a line of them."""
+
+    item: Item
+    line: tuple[MarkedText, ...]
+
+
+class FullTextSearch:
+    """Finds items by the text of their files, beside those that are found by their description."""
+
+    def __init__(self, catalog: Catalog, index: TextIndex, now: Callable[[], Instant]) -> None:
+        self._catalog, self._index, self._now = catalog, index, now
+
+    async def find(self, query: SearchQuery) -> tuple[TextMatch, ...]:
+        """The newest of them, a few. Where the index cannot be asked there are none."""
+        terms = read_terms(query.text)
+        if not terms.has_words or terms.labels:
+            return ()
+        return await asyncio.to_thread(self._find, query, terms)
+
+    def _find(self, query: SearchQuery, terms: Terms) -> tuple[TextMatch, ...]:
+        found: list[TextMatch] = []
+        try:
+            for name in self._index.find(query.text, _MOST_LOOKED_AT):
+                item = self._catalog.find(name)
+                if item is not None and self._is_wanted(item, terms, query):
+                    found.append(TextMatch(item.without_files(), line_of_text(self._index.texts(name), terms)))
+                if len(found) == MOST_SHOWN:
+                    break
+        except StorageError as error:
+            structlog.get_logger("ibi.texts").warning("the text of files cannot be searched", reason=str(error))
+        return tuple(found)
+
+    def _is_wanted(self, item: Item, terms: Terms, query: SearchQuery) -> bool:
+        """What is known of an item now counts, not what it was when it was read: it may have been closed since."""
+        entry, now = entry_of(item), self._now()
+        return (
+            entry is not None
+            and item.visibility.is_open_to((), now)
+            and meets(entry, query.filters, day_word(now.seconds))
+            and are_fields_met(entry, terms)
+        )

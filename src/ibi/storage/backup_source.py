@@ -1,0 +1,267 @@
+"""A data directory as it is backed up, while a server may be working on it.
+
+Three kinds of files. Objects are packed by version: what a version consists of never changes. Databases are copied with
+SQLite's own means, at one moment each, and looked through. All others are written whole or only added to, and are read.
+
+The order is that in which a crash could have left them. Where a change is written first here and then there, *there* is
+read first: what is read later may know more, and never less. Notes that a database was begun come before the databases;
+what follows from items (jobs, follows, the ledger of transfers, drafts) before the objects; accounts, to which items
+belong, and the mint log, which has every label before an item has it, after them.
+
+What can be made anew is left out: catalogue, integrity, texts, dumps, what is on its way, locks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ibi.instant import Instant
+from ibi.model.backup import CHUNK, KeptItem
+from ibi.model.content import InvalidFilePath, check_file_path
+from ibi.ports.backups import BackupRefused, FileGroup, ItemDamaged, PackedVersion, StateFile
+from ibi.ports.content import ContentDamaged
+from ibi.ports.errors import StoreDamaged
+from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.errors import DiskRefused
+from ibi.storage.locks import open_lock
+from ibi.storage.machine import refusals
+from ibi.storage.ocfl.layout import ROOT_DECLARATION, names_in
+from ibi.storage.ocfl.packing import kept_item, newest_digest, pack_version
+from ibi.storage.ocfl.store import OcflStore
+from ibi.storage.sqlite.connection import KINDS, Connection, storage_errors
+
+STORE: Final = "store"
+STAGING: Final = "backup-staging"
+_LOCK: Final = "backup.lock"
+_CATALOGUE: Final = "catalogue.sqlite"
+_LEFT_OUT: Final = frozenset(
+    {
+        *(_CATALOGUE, "integrity.sqlite", "texts.sqlite", "changes", "dumps", "copies", "served-address"),
+        "last-backup.json",
+        *(STORE, "store-staging", "store-locks", "item-locks", STAGING, "restore-staging", "ibi-restore.json"),
+    }
+)
+"""Made anew, or of no use without the processes that work there."""
+_NOT_COPIED: Final = re.compile(
+    r"\..*|lock|.*\.lock|.*\.sqlite-(wal|shm|journal)|.*\.damaged-.*|.*\.format-\d+|.*-backup-of-.*"
+)
+_NOTES: Final = "databases"
+_DRAFTS: Final = "drafts"
+_AFTER: Final = ("accounts.sqlite", "people.sqlite", "audit", "mint")
+_LAST: Final = (".log",)
+"""Endings of files that are added to before anything else says so."""
+
+
+class DataDirectorySource:
+    """The port `BackupSource`. One at a time for each data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data.resolve()
+        self._root = self._data / STORE
+        self._staging = self._data / STAGING
+        self._store: OcflStore | None = None
+        self._descriptor = -1
+        with refusals(DiskRefused, self._data):
+            self._lock = open_lock(self._data / _LOCK)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(self._lock)
+                raise BackupRefused(
+                    place=str(data), reason="another backup of it is being made; wait until that one is done"
+                ) from None
+        try:
+            shutil.rmtree(self._staging, ignore_errors=True)
+            self._open_store(data)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def place(self) -> str:
+        return str(self._data)
+
+    def owner(self) -> dict[str, str]:
+        found = self._ask(self._data / "mint" / "ticks.sqlite", "SELECT identity FROM store")
+        record = ArchiveRecordFile(self._data).read()
+        labels = str(found[0][0]) if found and found[0][0] else ""
+        archive = "" if record is None else record.service.labels[0].spelling
+        return {name: value for name, value in (("labels", labels), ("archive", archive)) if value}
+
+    def minter(self) -> tuple[Instant | None, str]:
+        path = self._data / "mint" / "ticks.sqlite"
+        dates = [Instant.parse(str(last)) for (last,) in self._ask(path, "SELECT last FROM clock WHERE last NOT NULL")]
+        instances = self._ask(path, "SELECT instance FROM store")
+        return max(dates, default=None), str(instances[0][0]) if instances else ""
+
+    def groups_before(self) -> Iterator[FileGroup]:
+        names = self._names()
+        yield from self._groups(_NOTES)
+        for name in names:
+            if name not in (_NOTES, _DRAFTS, *_AFTER):
+                yield from self._groups(name)
+        drafts = self._data / _DRAFTS
+        if drafts.is_dir():
+            yield partial(self._files, _DRAFTS, deep=False)
+            # A draft is taken whole: it may be published or discarded meanwhile.
+            for folder in sorted(entry.name for entry in os.scandir(drafts) if entry.is_dir(follow_symlinks=False)):
+                if not _NOT_COPIED.fullmatch(folder):
+                    yield partial(self._files, f"{_DRAFTS}/{folder}")
+
+    def groups_after(self) -> Iterator[FileGroup]:
+        for name in _AFTER:
+            yield from self._groups(name)
+
+    def names(self) -> Iterator[str]:
+        return iter(()) if self._store is None else names_in(str(self._root))
+
+    def head(self, name: str) -> str:
+        return "" if self._store is None else newest_digest(self._descriptor, name)
+
+    def versions(self, name: str) -> KeptItem:
+        assert self._store is not None  # it has the name
+        try:
+            inventory = self._store.read_inventory(name)
+        except ContentDamaged as error:
+            raise ItemDamaged(name=name, reason=str(error.parameters["reason"])) from error
+        return kept_item(self._descriptor, name, inventory.head)
+
+    def pack(self, item: KeptItem, number: int) -> PackedVersion:
+        return pack_version(self._descriptor, item, number)
+
+    def is_listed(self, name: str) -> bool:
+        from ibi.label.label import RepositoryName
+        from ibi.storage.sqlite.catalog_rows import label_key
+
+        statement = "SELECT 1 FROM items WHERE rep = ?"
+        return bool(self._ask(self._data / _CATALOGUE, statement, label_key(RepositoryName.parse(name))))
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            os.close(self._descriptor)
+        shutil.rmtree(self._staging, ignore_errors=True)
+        os.close(self._lock)
+
+    def _open_store(self, data: Path) -> None:
+        """Never begins one: a disk that is not mounted must not look like a store without items."""
+        if (self._root / ROOT_DECLARATION[0]).is_file():
+            self._store = OcflStore(self._root)
+            with refusals(DiskRefused, self._root):
+                self._descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        elif (self._data / _CATALOGUE).exists():
+            reason = "it has no store of items, and had one: see whether its disk is mounted"
+            raise BackupRefused(place=str(data), reason=reason)
+
+    # Files.
+
+    def _names(self) -> list[str]:
+        with refusals(DiskRefused, self._data), os.scandir(self._data) as entries:
+            names = sorted(entry.name for entry in entries)
+        return [name for name in names if name not in _LEFT_OUT and not _NOT_COPIED.fullmatch(name)]
+
+    def _groups(self, name: str) -> Iterator[FileGroup]:
+        """Each file by itself."""
+        for path in self._paths(name):
+            yield partial(self._files, path)
+
+    def _files(self, path: str, *, deep: bool = True) -> list[StateFile]:
+        """The files below a path now, records before what they speak of."""
+        found = []
+        for each in self._paths(path, deep=deep):
+            with suppress(FileNotFoundError):
+                mode = stat.S_IMODE((self._data / each).stat().st_mode) & 0o777
+                found.append(StateFile(each, mode, partial(self._read, each)))
+        return found
+
+    def _paths(self, path: str, *, deep: bool = True) -> list[str]:
+        place = self._data / path
+        if place.is_file():
+            return [path]
+        found: list[str] = []
+        for folder, folders, names in os.walk(place):
+            folders[:] = [each for each in folders if deep and not _NOT_COPIED.fullmatch(each)]
+            for name in names:
+                file = Path(folder, name)
+                if not _NOT_COPIED.fullmatch(name) and file.is_file() and not file.is_symlink():
+                    found.append(file.relative_to(self._data).as_posix())
+        return sorted(filter(_can_be_named, found), key=_order)
+
+    def _read(self, path: str) -> Iterator[bytes]:
+        place = self._data / path
+        if path.endswith(".sqlite") and not path.startswith(f"{_NOTES}/"):
+            yield from self._read_database(place)
+        else:
+            with place.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                yield from _chunks(file.read, _whole_lines(file.fileno(), size) if path.endswith(_LAST) else size)
+
+    def _read_database(self, path: Path) -> Iterator[bytes]:
+        """The database at one moment, whatever is written meanwhile."""
+        path.stat()  # `FileNotFoundError`, where SQLite would only say that it cannot be opened
+        kind = next((kind for kind in KINDS.values() if kind.file_name == path.name), None)
+        damaged = StoreDamaged if kind is None else kind.damaged
+        with refusals(DiskRefused, self._staging):
+            self._staging.mkdir(mode=0o700, exist_ok=True)
+        copy = self._staging / path.name
+        copy.unlink(missing_ok=True)
+        with storage_errors(path, damaged), closing(_connect(path)) as source, closing(_connect(copy, "rwc")) as target:
+            source.execute("PRAGMA schema_version").fetchone()  # `backup` itself does not tell why it fails
+            source.backup(target)
+            ((found,),) = target.execute("PRAGMA quick_check(1)").fetchall()
+            if found != "ok":
+                raise damaged(path=path, reason=" ".join(str(found).split()))
+        with copy.open("rb") as file:
+            yield from _chunks(file.read, os.fstat(file.fileno()).st_size)
+        copy.unlink(missing_ok=True)
+
+    def _ask(self, path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
+        """Rows of a database of this directory; none if there is no such database."""
+        if not path.exists():
+            return []
+        with storage_errors(path), closing(_connect(path)) as connection:
+            return list(connection.execute(statement, values))
+
+
+def _connect(path: Path, mode: str = "rw") -> Connection:
+    return Connection(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=10.0)
+
+
+def _chunks(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
+    while size > 0 and (piece := read(min(size, CHUNK))):
+        size -= len(piece)
+        yield piece
+
+
+def _whole_lines(descriptor: int, size: int) -> int:
+    """How many bytes the lines have that are written to their end."""
+    end = size
+    while end > 0:
+        begin = max(0, end - (1 << 16))
+        found = os.pread(descriptor, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
+
+
+def _order(path: str) -> tuple[bool, bool, str]:
+    """Logs last, and bytes of drafts after their records."""
+    return path.endswith(_LAST), "/bytes/" in path, path
+
+
+def _can_be_named(path: str) -> bool:
+    try:
+        check_file_path(path)
+    except InvalidFilePath:
+        return False
+    return True

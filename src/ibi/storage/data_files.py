@@ -1,0 +1,72 @@
+"""What takes how much of a data directory beside the items: databases, logs, and the disk itself; and the note of its
+last backup, which a backup leaves here: where backups are kept, a server does not know."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.data_files import BackupNote, DataFile, DiskSpace
+from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import refusals, write_durably
+
+NOTE: Final = "last-backup.json"
+_FOLDERS: Final = (".", "mint", "audit", "dumps")
+_ENDINGS: Final = (".sqlite", ".log", ".ndjson.gz")
+_JOURNALS: Final = ("-wal", "-shm", "-journal")
+
+
+class DataDirectoryFiles:
+    """The port `DataFiles` on one data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+
+    def files(self) -> tuple[DataFile, ...]:
+        with refusals(DiskRefused, self._data):
+            found = [file for folder in _FOLDERS for file in self._files_in(folder)]
+        return tuple(sorted(found, key=lambda each: (-each.size, each.name)))
+
+    def _files_in(self, folder: str) -> list[DataFile]:
+        try:
+            paths = list((self._data / folder).iterdir())
+        except FileNotFoundError:
+            return []
+        found = []
+        for path in paths:
+            name = path.name
+            if name.endswith(_ENDINGS) and (status := _status(path)) is not None:
+                # What was written last is in the log of a database until SQLite has copied it over.
+                beside = (_status(Path(f"{path}{each}")) for each in _JOURNALS)
+                size = status.st_size + sum(each.st_size for each in beside if each is not None)
+                found.append(DataFile(name if folder == "." else f"{folder}/{name}", size, int(status.st_mtime)))
+        return found
+
+    def disk(self) -> DiskSpace:
+        with refusals(DiskRefused, self._data):
+            found = os.statvfs(self._data)
+        return DiskSpace(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize)
+
+    def last_backup(self) -> BackupNote | None:
+        with suppress(OSError, ValueError, KeyError, TypeError, IbiError):
+            found = json.loads((self._data / NOTE).read_bytes())
+            return BackupNote(Instant.parse(found["at"]), int(found["items"]), int(found["damaged"]))
+        return None
+
+    def note_backup(self, note: BackupNote) -> None:
+        written = {"at": str(note.at), "items": note.items, "damaged": note.damaged}
+        write_durably(self._data / NOTE, json.dumps(written).encode(), 0o644)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """None for what is no file, or is gone."""
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        return found if stat.S_ISREG(found.st_mode) else None
+    return None

@@ -1,0 +1,162 @@
+"""Collections in SQLite: the file `collections.sqlite` of a data directory.
+
+Members are rows of their own, in the order in which they were added, under the text that all spellings of a label have
+in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.model.collection import (
+    MOST_COLLECTIONS,
+    CollectionExists,
+    CollectionFull,
+    CollectionSearch,
+    ItemCollection,
+)
+from ibi.model.search import Facet
+from ibi.storage.sqlite.connection import COLLECTIONS, Connection
+from ibi.storage.sqlite.guarded import PrivateStore
+
+FILE_NAME: Final = COLLECTIONS.file_name
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE collections (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+        description TEXT NOT NULL, curator TEXT, search TEXT, created TEXT NOT NULL, changed TEXT NOT NULL);
+    CREATE TABLE members (place INTEGER PRIMARY KEY AUTOINCREMENT,
+        collection INTEGER NOT NULL REFERENCES collections (number) ON DELETE CASCADE,
+        item TEXT NOT NULL, spelling TEXT NOT NULL, UNIQUE (collection, item));
+    CREATE INDEX members_item ON members (item)
+    """,
+)
+_COLUMNS: Final = "name, title, description, curator, search, created, changed"
+_LIST: Final = f"SELECT {_COLUMNS} FROM collections ORDER BY title COLLATE NOCASE, name"  # noqa: S608
+_FIND: Final = f"SELECT {_COLUMNS} FROM collections WHERE name = ?"  # noqa: S608
+_ADD: Final = f"INSERT OR IGNORE INTO collections ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_CHANGE: Final = """
+    UPDATE collections SET title = ?, description = ?, curator = ?, search = ?, created = ?, changed = ? WHERE name = ?
+"""
+_NUMBER: Final = "(SELECT number FROM collections WHERE name = ?)"
+_COUNT: Final = f"SELECT count(*) FROM members WHERE collection = {_NUMBER}"  # noqa: S608
+_MEMBERS: Final = f"SELECT spelling FROM members WHERE collection = {_NUMBER} ORDER BY place DESC LIMIT ? OFFSET ?"  # noqa: S608
+_PUT: Final = """
+    INSERT OR IGNORE INTO members (collection, item, spelling) SELECT number, ?, ? FROM collections WHERE name = ?
+"""
+_DROP: Final = f"DELETE FROM members WHERE collection = {_NUMBER} AND item = ?"  # noqa: S608
+_HOLDING: Final = f"""
+    SELECT {_COLUMNS} FROM collections WHERE number IN (SELECT collection FROM members WHERE item = ?)
+    AND search IS NULL ORDER BY title COLLATE NOCASE, name
+"""  # noqa: S608
+
+
+class SqliteCollections(PrivateStore):
+    """The port `CollectionStore` on one data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, COLLECTIONS, MIGRATIONS)
+
+    def list(self) -> tuple[ItemCollection, ...]:
+        return self._select(_LIST, ())
+
+    def find(self, name: str) -> ItemCollection | None:
+        with self._open() as connection:
+            return _find(connection, name)
+
+    def add(self, collection: ItemCollection) -> None:
+        with self._change() as connection:
+            if connection.execute(_ADD, (collection.name, *_values(collection))).rowcount != 1:
+                raise CollectionExists(name=collection.name)
+            if connection.execute("SELECT count(*) FROM collections").fetchone()[0] > MOST_COLLECTIONS:
+                raise CollectionFull(most=MOST_COLLECTIONS, things="collections")
+
+    def change(self, name: str, into: Callable[[ItemCollection], ItemCollection]) -> ItemCollection | None:
+        with self._change() as connection:
+            before = _find(connection, name)
+            if before is None:
+                return None
+            after = into(before)
+            assert after.name == name, "its address stays"
+            connection.execute(_CHANGE, (*_values(after), name))
+            return after
+
+    def remove(self, name: str) -> bool:
+        with self._change() as connection:
+            return connection.execute("DELETE FROM collections WHERE name = ?", (name,)).rowcount == 1
+
+    def count(self, name: str) -> int:
+        with self._open() as connection:
+            return int(connection.execute(_COUNT, (name,)).fetchone()[0])
+
+    def members(self, name: str, offset: int, most: int) -> tuple[RepositoryName, ...]:
+        with self._open() as connection:
+            rows = connection.execute(_MEMBERS, (name, most, offset)).fetchall()
+        return tuple(RepositoryName.parse(spelling) for (spelling,) in rows)
+
+    def put_members(self, name: str, items: Sequence[RepositoryName], most: int) -> int:
+        with self._change() as connection:
+            added = sum(connection.execute(_PUT, (_key(item), str(item), name)).rowcount for item in items)
+            if added and connection.execute(_COUNT, (name,)).fetchone()[0] > most:
+                raise CollectionFull(most=most, things="items")
+            return added
+
+    def drop_members(self, name: str, items: Sequence[RepositoryName]) -> int:
+        with self._change() as connection:
+            return sum(connection.execute(_DROP, (name, _key(item))).rowcount for item in items)
+
+    def holding(self, item: RepositoryName) -> tuple[ItemCollection, ...]:
+        return self._select(_HOLDING, (_key(item),))
+
+    def _select(self, statement: str, values: tuple[Any, ...]) -> tuple[ItemCollection, ...]:
+        with self._open() as connection:
+            return tuple(map(_collection, connection.execute(statement, values).fetchall()))
+
+
+def _find(connection: Connection, name: str) -> ItemCollection | None:
+    row = connection.execute(_FIND, (name,)).fetchone()
+    return None if row is None else _collection(row)
+
+
+def _key(item: RepositoryName) -> str:
+    """Labels that differ in case alone are one."""
+    return str(item).lower()
+
+
+def _values(collection: ItemCollection) -> tuple[Any, ...]:
+    search = collection.search
+    written = (
+        None
+        if search is None
+        else msgspec.json.encode(
+            {"text": search.text, "filters": [[facet.value, value] for facet, value in search.filters]}
+        ).decode()
+    )
+    dates = str(collection.created), str(collection.changed)
+    return collection.title, collection.description, collection.curator, written, *dates
+
+
+def _collection(row: tuple[Any, ...]) -> ItemCollection:
+    name, title, description, curator, search, created, changed = row
+    return ItemCollection(
+        name=name,
+        title=title,
+        description=description,
+        curator=curator,
+        search=None if search is None else _read_search(search),
+        created=Instant.parse(created),
+        changed=Instant.parse(changed),
+    )
+
+
+def _read_search(text: str) -> CollectionSearch:
+    """Facets that a later version has are left aside."""
+    document = msgspec.json.decode(text)
+    known = {facet.value: facet for facet in Facet}
+    filters = tuple((known[name], value) for name, value in document["filters"] if name in known)
+    return CollectionSearch(text=document["text"], filters=filters)

@@ -1,0 +1,143 @@
+"""Reviews of drafts in SQLite: the file `reviews.sqlite` of a data directory, for its owner alone.
+
+The entries of a review are never changed, which the database itself refuses.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
+from ibi.ports.reviews import ReviewChange
+from ibi.storage.sqlite.connection import REVIEWS, Connection, connect
+from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE reviews (
+        draft TEXT PRIMARY KEY NOT NULL,
+        owner TEXT NOT NULL,
+        depositor TEXT NOT NULL,
+        title TEXT NOT NULL,
+        state TEXT NOT NULL,
+        submitted INTEGER NOT NULL,
+        changed INTEGER NOT NULL,
+        seal TEXT NOT NULL,
+        key TEXT,
+        label TEXT,
+        turn INTEGER NOT NULL UNIQUE
+    ) WITHOUT ROWID;
+    CREATE INDEX reviews_state ON reviews (state, turn);
+    CREATE INDEX reviews_key ON reviews (owner, key) WHERE key IS NOT NULL;
+    CREATE TABLE review_entries (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        draft TEXT NOT NULL,
+        act TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        account TEXT,
+        name TEXT NOT NULL,
+        text TEXT NOT NULL
+    );
+    CREATE INDEX review_entries_draft ON review_entries (draft, number);
+    CREATE TRIGGER review_entries_stay BEFORE UPDATE ON review_entries
+    BEGIN SELECT RAISE(ABORT, 'entries of reviews are never changed'); END
+    """,
+)
+_COLUMNS: Final = "draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn"
+_REVIEW: Final = f"SELECT {_COLUMNS} FROM reviews"  # noqa: S608
+
+
+class SqliteReviews(GuardedDatabase):
+    """The port `ReviewStore` on one data directory."""
+
+    def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
+        """With `on_damage`, a file that cannot be used is set aside, and another one begun: drafts that waited have to
+        be submitted anew then. Without it, that raises an error."""
+        path = directory / REVIEWS.file_name
+
+        def open_file() -> Connection:
+            keep_private(path)
+            return connect(path, MIGRATIONS, kind=REVIEWS)
+
+        super().__init__(path, REVIEWS, lambda: open_or_begin_anew(path, open_file, on_damage))
+
+    def change(self, draft: str, into: ReviewChange) -> Review:
+        with self._change() as connection:
+            before = _find(connection, draft)
+            review, entry = into(before)
+            turn = review.turn
+            if before is None or entry.act is ReviewAct.SUBMITTED:
+                (turn,) = connection.execute("SELECT coalesce(max(turn), 0) + 1 FROM reviews").fetchone()
+            values = (
+                *(review.draft, review.owner, review.depositor, review.title, review.state, review.submitted),
+                *(review.changed, review.seal, review.key, review.label, turn),
+            )
+            marks = ", ".join("?" * len(values))
+            connection.execute(f"INSERT OR REPLACE INTO reviews ({_COLUMNS}) VALUES ({marks})", values)  # noqa: S608
+            connection.execute(
+                "INSERT INTO review_entries (draft, act, at, account, name, text) VALUES (?, ?, ?, ?, ?, ?)",
+                (draft, entry.act, entry.at, entry.account, entry.name, entry.text),
+            )
+            found = _find(connection, draft)
+        assert found is not None  # it was just written
+        return found
+
+    def find(self, draft: str) -> Review | None:
+        with self._open() as connection:
+            return _find(connection, draft)
+
+    def find_key(self, owner: str, key: str) -> Review | None:
+        with self._open() as connection:
+            statement = f"{_REVIEW} WHERE owner = ? AND key = ? ORDER BY turn DESC LIMIT 1"
+            row = connection.execute(statement, (owner, key)).fetchone()
+        return None if row is None else _review(row)
+
+    def is_waiting(self, draft: str) -> bool:
+        statement = "SELECT 1 FROM reviews WHERE draft = ? AND state = ?"
+        with self._open() as connection:
+            return connection.execute(statement, (draft, ReviewState.SUBMITTED)).fetchone() is not None
+
+    def entries(self, draft: str) -> tuple[ReviewEntry, ...]:
+        statement = "SELECT act, at, account, name, text, number FROM review_entries WHERE draft = ? ORDER BY number"
+        with self._open() as connection:
+            rows = connection.execute(statement, (draft,)).fetchall()
+        return tuple(ReviewEntry(ReviewAct(act), *rest) for act, *rest in rows)
+
+    def list(self, state: ReviewState, after: int, most: int) -> tuple[Review, ...]:
+        statement = f"{_REVIEW} WHERE state = ? AND turn > ? ORDER BY turn LIMIT ?"
+        with self._open() as connection:
+            rows = connection.execute(statement, (state, after, most)).fetchall()
+        return tuple(map(_review, rows))
+
+    def count_waiting(self) -> int:
+        with self._open() as connection:
+            statement = "SELECT count(*) FROM reviews WHERE state = ?"
+            return int(connection.execute(statement, (ReviewState.SUBMITTED,)).fetchone()[0])
+
+    def forget(self, draft: str) -> None:
+        with self._change() as connection:
+            for table in ("review_entries", "reviews"):
+                connection.execute(f"DELETE FROM {table} WHERE draft = ?", (draft,))  # noqa: S608 - names of ours
+
+
+def _find(connection: Connection, draft: str) -> Review | None:
+    row = connection.execute(f"{_REVIEW} WHERE draft = ?", (draft,)).fetchone()
+    return None if row is None else _review(row)
+
+
+def _review(row: tuple[Any, ...]) -> Review:
+    draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn = row
+    return Review(
+        draft=draft,
+        owner=owner,
+        depositor=depositor,
+        title=title,
+        state=ReviewState(state),
+        submitted=submitted,
+        changed=changed,
+        seal=seal,
+        key=key,
+        label=label,
+        turn=turn,
+    )

@@ -1,0 +1,133 @@
+"""Runs `ibi.storage.text_extraction` for a file, in a process that is killed at its limit."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
+from threading import Event
+from typing import IO, Final
+
+from ibi.model.search import ExtractedText
+from ibi.ports.content import OpenFile
+from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import refusals
+from ibi.storage.text_extraction import MOST_BYTES, MOST_SECONDS
+
+_MOST_SECONDS: Final = 60.0
+"""By the clock: a process that waits takes no time of the processor."""
+_LARGEST: Final = 256 << 20
+"""Bytes of a file that is read."""
+_CHUNK: Final = 1 << 20
+_LOOK: Final = 0.2
+_MOMENT: Final = 1.0
+"""Seconds that a process has to end after its last word."""
+_OFFICE: Final = (
+    "application/vnd.openxmlformats-officedocument.",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/vnd.oasis.opendocument.presentation",
+)
+_READERS: Final = {
+    "application/pdf": "pdf",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/plain": "plain",
+    "text/markdown": "plain",
+}
+
+
+def reader_for(media_type: str, size: int) -> str | None:
+    """How the text of such a file is read; None if it is not."""
+    kind = media_type.partition(";")[0].strip().lower()
+    if not 0 < size <= _LARGEST:
+        return None
+    return "office" if kind.startswith(_OFFICE) else _READERS.get(kind)
+
+
+class TextProcess:
+    """The port `TextReader`: each file in a process of its own."""
+
+    def __init__(self, most_seconds: float = _MOST_SECONDS, most_cpu: int = MOST_SECONDS) -> None:
+        """A process is killed after so many seconds, and ends after so many of the processor."""
+        self._most_seconds, self._most_cpu = most_seconds, most_cpu
+        self._stopping = Event()
+
+    def can_read(self, media_type: str, size: int) -> bool:
+        return reader_for(media_type, size) is not None
+
+    def read(self, file: OpenFile, media_type: str) -> ExtractedText:
+        reader = reader_for(media_type, file.size)
+        if reader is None:
+            return ExtractedText("", "it is no text")
+        with refusals(DiskRefused, Path(gettempdir())), TemporaryFile() as copy:
+            offset = 0
+            while chunk := file.read(offset, _CHUNK):
+                copy.write(chunk)
+                offset += len(chunk)
+            copy.flush()
+            copy.seek(0)
+            return self._run(reader, copy)
+
+    def stop(self) -> None:
+        """End what is under way; it can be read again."""
+        self._stopping.set()
+
+    def _run(self, reader: str, source: IO[bytes]) -> ExtractedText:
+        command = [sys.executable, "-I", "-m", "ibi.storage.text_extraction", reader, str(self._most_cpu)]
+        process = subprocess.Popen(  # noqa: S603 - our own module
+            command,
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env={"LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            text, is_late = self._collect(process.stdout)
+        finally:
+            _end(process)
+            told = os.read(process.stderr.fileno(), 500).decode(errors="replace")
+            process.stdout.close()
+            process.stderr.close()
+        return ExtractedText(text.decode(errors="replace"), _reason(process.returncode, told, is_late=is_late))
+
+    def _collect(self, stream: IO[bytes]) -> tuple[bytearray, bool]:
+        """What the process says until it ends, has said enough, or is late."""
+        text, until = bytearray(), time.monotonic() + self._most_seconds
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(stream, selectors.EVENT_READ)
+            while len(text) < MOST_BYTES and not self._stopping.is_set():
+                if time.monotonic() > until:
+                    return text, True
+                if waiting.select(_LOOK):
+                    piece = os.read(stream.fileno(), 1 << 16)
+                    if not piece:
+                        break
+                    text += piece
+        return text, False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have it end: by itself, if it has said all it has to say."""
+    try:
+        process.wait(_MOMENT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _reason(code: int, told: str, *, is_late: bool) -> str | None:
+    """Why the text ends where it does; None if it is whole."""
+    if is_late:
+        return "it took too long"
+    if code < 0:
+        return f"the process that read it was ended by signal {-code}"
+    return told or None if code else None

@@ -1,0 +1,204 @@
+"""An OpenID Connect provider, as a program asks it: what it says of itself, its keys, and the token behind a code.
+
+The provider is named by the settings, and by no request. What it says of itself has to name it as the settings do, or
+the answers of one provider could be taken for those of another. Only signatures by public keys count.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from ibi.accounts.errors import ProviderAway, ProviderRefused
+from ibi.model.account import ProviderClaims
+from ibi.safe_text import printable, shorten
+
+_TIMEOUT: Final = 10.0
+_MOST: Final = 1 << 20
+_KEPT: Final = 3600.0
+"""Seconds for which what a provider says of itself is kept."""
+_AGAIN: Final = 60.0
+"""Seconds after which its keys are asked for again, if a token names one that is not known."""
+_LEEWAY: Final = 60
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+@dataclass
+class OidcProvider:
+    """The port `IdentityProvider` on one provider. Calls block, from any thread."""
+
+    address: str
+    """Its issuer, as the settings have it: with or without a slash at its end."""
+    client_id: str
+    client_secret: str | None = field(default=None, repr=False)
+    name: str = "OpenID Connect"
+
+    def __post_init__(self) -> None:
+        self._lock = Lock()
+        self._metadata: tuple[float, dict[str, Any]] | None = None
+        self._keys: tuple[float, KeySet] | None = None
+
+    @property
+    def issuer(self) -> str:
+        return str(self._about()["issuer"])
+
+    @property
+    def names_itself(self) -> bool:
+        """Whether its answers to browsers say whose they are (RFC 9207)."""
+        return bool(self._about().get("authorization_response_iss_parameter_supported"))
+
+    def authorization_url(self, redirect_uri: str, state: str, nonce: str, challenge: str) -> str:
+        return str(
+            prepare_grant_uri(
+                self._endpoint("authorization_endpoint"),
+                self.client_id,
+                "code",
+                redirect_uri,
+                "openid profile email",
+                state,
+                nonce=nonce,
+                code_challenge=challenge,
+                code_challenge_method="S256",
+            )
+        )
+
+    def redeem(self, code: str, redirect_uri: str, verifier: str, nonce: str, now: int) -> ProviderClaims:
+        fields = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+            "client_id": self.client_id,
+        }
+        given = self._fetch(self._endpoint("token_endpoint"), *self._authenticated(fields))
+        text = given.get("id_token")
+        if not isinstance(text, str):
+            raise ProviderRefused(name=self.name, reason="it gives no ID token")
+        return self._claims(text, given.get("access_token"), nonce, now)
+
+    def _authenticated(self, fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """The fields and headers by which the provider knows this client."""
+        if self.client_secret is None:
+            return fields, {}
+        methods = self._about().get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        if "client_secret_basic" not in methods and "client_secret_post" in methods:
+            return {**fields, "client_secret": self.client_secret}, {}
+        pair = f"{quote(self.client_id, safe='')}:{quote(self.client_secret, safe='')}"
+        return fields, {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+    def _claims(self, text: str, access_token: object, nonce: str, now: int) -> ProviderClaims:
+        try:
+            token = self._decode(text)
+            claims = CodeIDToken(
+                token.claims,
+                token.header,
+                options={
+                    "iss": {"essential": True, "value": self.issuer},
+                    "aud": {"essential": True, "value": self.client_id},
+                    "sub": {"essential": True},
+                },
+                params={"nonce": nonce, "client_id": self.client_id, "access_token": access_token},
+            )
+            claims.validate(now=now, leeway=_LEEWAY)
+        except (JoseError, ValueError, TypeError, KeyError) as error:
+            reason = f"its ID token is not valid ({shorten(printable(str(error)), 100)})"
+            raise ProviderRefused(name=self.name, reason=reason) from None
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not 0 < len(subject) <= 255:
+            raise ProviderRefused(name=self.name, reason="its ID token says not who signs in")
+        mail = claims.get("email") if claims.get("email_verified") is True else None
+        name = claims.get("name") or claims.get("preferred_username")
+        return ProviderClaims(
+            self.issuer,
+            subject,
+            name[:200] if isinstance(name, str) else "",
+            mail if isinstance(mail, str) else None,
+        )
+
+    def _decode(self, text: str) -> jwt.Token:
+        try:
+            return jwt.decode(text, self._key_set(), algorithms=list(_ALGORITHMS))
+        except (JoseError, ValueError):
+            with self._lock:
+                is_fresh = self._keys is not None and time.monotonic() - self._keys[0] < _AGAIN
+            if is_fresh:
+                raise
+            return jwt.decode(text, self._key_set(anew=True), algorithms=list(_ALGORITHMS))
+
+    def _key_set(self, *, anew: bool = False) -> KeySet:
+        with self._lock:
+            kept = self._keys
+        if kept is not None and not anew and time.monotonic() - kept[0] < _KEPT:
+            return kept[1]
+        found = self._fetch(self._endpoint("jwks_uri"))
+        # No key that is shared: with one, a token signed by its reader would count.
+        public = [key for key in found.get("keys", []) if isinstance(key, dict) and key.get("kty") != "oct"]
+        keys = KeySet.import_key_set({"keys": public})
+        with self._lock:
+            self._keys = time.monotonic(), keys
+        return keys
+
+    def _about(self) -> dict[str, Any]:
+        with self._lock:
+            kept = self._metadata
+        if kept is not None and time.monotonic() - kept[0] < _KEPT:
+            return kept[1]
+        found = self._fetch(f"{self.address.rstrip('/')}/.well-known/openid-configuration")
+        if str(found.get("issuer")).rstrip("/") != self.address.rstrip("/"):
+            raise ProviderRefused(name=self.name, reason="it says that it is another one (oidc.issuer)")
+        with self._lock:
+            self._metadata = time.monotonic(), found
+        return found
+
+    def _endpoint(self, name: str) -> str:
+        url = self._about().get(name)
+        if not isinstance(url, str):
+            raise ProviderRefused(name=self.name, reason=f"it names no {name}")
+        return url
+
+    def _fetch(
+        self, url: str, fields: dict[str, str] | None = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """A JSON object, by GET or, with `fields`, by POST. Redirects are not followed: a secret goes to one server."""
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+            raise ProviderRefused(name=self.name, reason="it is not asked but by https://")
+        body = None if fields is None else urlencode(fields).encode()
+        request = Request(url, body, {"Accept": "application/json", **(headers or {})})  # noqa: S310 - see above
+        try:
+            with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT) as answer:
+                content = answer.read(_MOST + 1)
+        except HTTPError as error:
+            error.close()
+            if error.code >= 500:
+                raise ProviderAway(name=self.name) from None
+            raise ProviderRefused(name=self.name, reason=f"it answers with the status {error.code}") from None
+        except (OSError, ValueError):
+            raise ProviderAway(name=self.name) from None
+        try:
+            found = json.loads(content) if len(content) <= _MOST else None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise ProviderRefused(name=self.name, reason="its answer is no JSON object")
+        return found

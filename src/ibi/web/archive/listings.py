@@ -1,0 +1,301 @@
+"""What crawlers and harvesters are told of all items: `/robots.txt`, `/sitemap.xml`, `/items.atom`, and dumps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.change import ChangeKind, ChangePage, ItemChange
+from ibi.model.item import Item
+from ibi.model.search import Facet
+from ibi.ports.archive_state import DumpFiles
+from ibi.ports.catalog import ChangeFeed
+from ibi.services.promptness import beside
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.request_errors import InvalidParameter, PathNotFound
+from ibi.web.pages.rendering import SITE, SiteFacts
+from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
+
+# --- robots.txt -------------------------------------------------------------------------------------------------------
+
+# `/robots.txt` (RFC 9309): crawlers see items and files, and stay out of what has no end.
+#
+# Every value of every facet leads to another list, each link has a trace, and each page of an item the same again in
+# every format: a crawler that follows them all asks for millions of pages of an Archive with a thousand items. Lists
+# without a query stay open: they lead to every item.
+
+SITEMAP: Final = "/sitemap.xml"
+"""Named to crawlers where there is such a route."""
+
+_SEARCH: Final = ("q", *(facet.value for facet in Facet), "sort")
+"""Parameters of a search; `page` alone is no trap."""
+_ANYWHERE: Final = ("format", "ibiurl.info", "ibiurl.trace", "servicesubject")
+"""Parameters that show in another way what has a page: formats, traces, requests of resolvers."""
+_SEGMENTS: Final = (
+    *("account", "admin", "api", "claims", "deposit", "explain", "inbox", "jobs", "language", "oai"),
+    *("sign-in", "sign-out"),
+)
+"""First segments below which nothing is for crawlers."""
+_ENDS: Final = ("$", "/", "?")
+"""What follows a whole segment: labels such as `jobs.example.org/…` begin in the same way."""
+_DAY: Final = 86_400
+
+
+def robots_txt(public_url: str, *, has_sitemap: bool) -> str:
+    """What the server at `public_url` tells crawlers."""
+    base = urlsplit(public_url).path.rstrip("/")
+    lines = ["User-agent: *", *(f"Disallow: {base}{pattern}" for pattern in _closed())]
+    if has_sitemap:
+        lines += ["", f"Sitemap: {public_url}{SITEMAP}"]
+    return "\n".join((*lines, ""))
+
+
+def _closed() -> Iterator[str]:
+    """Patterns: `*` stands for anything, and the end of each is open, but for `$`."""
+    for name in _SEARCH:
+        yield f"/search*?{name}="
+        yield f"/search*&{name}="
+    for name in _ANYWHERE:
+        yield f"/*?{name}="
+        yield f"/*&{name}="
+    for segment in _SEGMENTS:
+        for end in _ENDS:
+            yield f"/{segment}{end}"
+
+
+class RobotsPage:
+    """Answers the same to all, whoever asks."""
+
+    def __init__(self, public_url: str, *, has_sitemap: bool) -> None:
+        self._body = robots_txt(public_url, has_sitemap=has_sitemap).encode()
+
+    async def get(self, _: Request) -> Response:
+        return Response(self._body, headers={"cache-control": f"max-age={_DAY}"}, media_type="text/plain")
+
+
+# --- the sitemap ------------------------------------------------------------------------------------------------------
+
+# `/sitemap.xml`: the pages of all items for crawlers, with the date of each (sitemaps.org, protocol 0.9).
+#
+# It is an index; `?after=N` is one part of it, with the items whose current entry is one of the 10,000 after that
+# number in the feed of changes. So a part takes two megabytes at most, and a change moves one item from its part to the
+# last one: crawlers read again what changed, by the dates of the parts. Tombstones are left out.
+
+PART: Final = 10_000
+"""Numbers of the feed that belong to one part; the protocol allows 50,000 addresses and 50 MB."""
+MOST_PARTS: Final = 50_000
+_A_READING: Final = 1_000
+_MEDIA_TYPE: Final = "application/xml"
+_HEADERS: Final = {"cache-control": "public, max-age=3600"}
+_NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+class SitemapPages:
+    """The index and its parts."""
+
+    def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
+        self._feed, self._base, self._collections = feed, site.public_url, site.collections
+
+    def routes(self) -> list[Route]:
+        return [Route(SITEMAP, self.get)]
+
+    async def get(self, request: Request) -> Response:
+        after = _number(request)
+        body = await beside(self._index if after is None else lambda: self._part(after))
+        if body is None:
+            raise PathNotFound()
+        return Response(body, 200, _HEADERS, _MEDIA_TYPE)
+
+    def _index(self) -> bytes | None:
+        end = self._feed.since(0, 1).end
+        parts = [
+            f"<sitemap><loc>{escape(f'{self._base}{SITEMAP}?after={after}')}</loc>"
+            f"<lastmod>{self._last_date(min(after + PART, end))}</lastmod></sitemap>\n"
+            for after in range(0, min(end, PART * MOST_PARTS), PART)
+            if next(self._pages(after), None) is not None
+        ]
+        return _document("sitemapindex", parts)
+
+    def _last_date(self, number: int) -> Instant:
+        """When the entry of that number, the last of its part, was listed."""
+        return Instant(self._feed.since(number - 1, 1).changes[0].listed)
+
+    def _part(self, after: int) -> bytes | None:
+        parts = [
+            f"<url><loc>{escape(f'{self._base}/col/{each.label}/metadata')}</loc>"
+            f"<lastmod>{each.at[:19]}Z</lastmod></url>\n"
+            for each in self._pages(after)
+        ]
+        return _document("urlset", parts if after else [*self._of_collections(), *parts])
+
+    def _of_collections(self) -> Iterator[str]:
+        """The pages of collections, which are in the first part."""
+        for each in () if self._collections is None else self._collections.list():
+            yield (
+                f"<url><loc>{escape(f'{self._base}/collections/{each.name}')}</loc>"
+                f"<lastmod>{each.changed}</lastmod></url>\n"
+            )
+
+    def _pages(self, after: int) -> Iterator[ItemChange]:
+        """The entries of a part whose items have a page."""
+        end = after + PART
+        while True:
+            found = self._feed.current(after, _A_READING).changes
+            yield from (each for each in found if each.number <= end and each.kind is ChangeKind.PUT)
+            if len(found) < _A_READING or found[-1].number >= end:
+                return
+            after = found[-1].number
+
+
+def _document(name: str, parts: list[str]) -> bytes | None:
+    """None if there is nothing in it, which the protocol does not allow."""
+    if not parts:
+        return None
+    beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name} {_NAMESPACE}>\n'
+    return f"{beginning}{''.join(parts)}</{name}>\n".encode()
+
+
+def _number(request: Request) -> int | None:
+    text = request.query_params.get("after")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) % PART == 0):
+        raise InvalidParameter(field="after", reason=f"it is 0 or a multiple of {PART}, as the index has it")
+    return int(text)
+
+
+# --- dumps ------------------------------------------------------------------------------------------------------------
+
+# `/dump.ndjson.gz`: the newest dump of the Archive, which its server writes every day.
+
+DUMP: Final = "/dump.ndjson.gz"
+
+
+class DumpPage:
+    """Sends a file that is never changed once it has its name: one that is being sent stays whole when the next one
+    takes its place."""
+
+    def __init__(self, files: DumpFiles) -> None:
+        self._files = files
+
+    def routes(self) -> list[Route]:
+        return [Route(DUMP, self.get)]
+
+    async def get(self, _: Request) -> Response:
+        newest = await beside(self._files.newest)
+        if newest is None:  # the first one is being written
+            raise PathNotFound()
+        return FileResponse(newest, headers={"cache-control": "no-cache"}, media_type="application/gzip")
+
+
+# --- the feed of all items --------------------------------------------------------------------------------------------
+
+# `/items.atom`: all items in the order of their changes, as a feed that goes back to the first (RFC 5005 §4).
+#
+# A part has the items whose current entry is one of a hundred numbers of the feed of changes. Those numbers never
+# change within an epoch: a reader that has a part need not ask for it again, because an item that changes later is in a
+# later part. The address without parameters has what came after the last whole part, and that part.
+
+ITEMS_FEED: Final = "/items.atom"
+FEED_PART: Final = 100
+"""Numbers of the feed of changes in one part."""
+
+
+class _Part(NamedTuple):
+    """The items of a part in the order of their entries, after which number it begins, and where the feed stands."""
+
+    items: Sequence[Item]
+    after: int
+    epoch: str
+    end: int
+
+    @property
+    def whole_parts(self) -> int:
+        """The number at which the last whole part ends."""
+        return self.end // FEED_PART * FEED_PART
+
+
+class ItemsFeed:
+    def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
+        self._site, self._feed = site, feed
+        self._place = f"{site.public_url}{ITEMS_FEED}"
+
+    def routes(self) -> list[Route]:
+        return [Route(ITEMS_FEED, self.get)]
+
+    async def get(self, request: Request) -> Response:
+        after, epoch = _feed_number(request), request.query_params.get("epoch")
+        part = await beside(self._newest if after is None else lambda: self._part(after))
+        if after is not None and (epoch != part.epoch or after + FEED_PART > part.end):
+            raise PathNotFound()  # of another epoch, or not whole yet: readers begin again with the newest
+        facts, site = request.scope.get(SITE, SiteFacts()), self._site
+        body = atom(
+            self._facts(facts.name, part, is_archive=after is not None),
+            part.items[::-1],
+            site.now,
+            lambda item: site.persistent_url(item.labels),
+            lambda item: site.urls.metadata(item, None, None),
+        )
+        return Response(body, 200, {"cache-control": "public, max-age=300"}, MEDIA_TYPE)
+
+    def _facts(self, name: str, part: _Part, *, is_archive: bool) -> Feed:
+        links = []
+        if is_archive:
+            links.append(("current", self._place))
+            if part.after >= FEED_PART:
+                links.append(("prev-archive", self._address(part.epoch, part.after - FEED_PART)))
+            if part.after + FEED_PART < part.whole_parts:
+                links.append(("next-archive", self._address(part.epoch, part.after + FEED_PART)))
+        elif part.whole_parts:
+            links.append(("prev-archive", self._address(part.epoch, part.whole_parts - FEED_PART)))
+        return Feed(
+            title=name,
+            own_url=self._address(part.epoch, part.after) if is_archive else self._place,
+            id_url=self._place,
+            page_url=f"{self._site.public_url}/search",
+            author=name,
+            is_archive=is_archive,
+            archive_urls=tuple(links),
+        )
+
+    def _address(self, epoch: str, after: int) -> str:
+        return f"{self._place}?epoch={epoch}&after={after}"
+
+    def _newest(self) -> _Part:
+        whole = self._feed.since(0, 1).end // FEED_PART * FEED_PART
+        return self._read(max(0, whole - FEED_PART), 2 * FEED_PART)
+
+    def _part(self, after: int) -> _Part:
+        return self._read(after, FEED_PART)
+
+    def _read(self, after: int, numbers: int) -> _Part:
+        page = self._feed.current(after, numbers)
+        return _Part(tuple(self._items(page, after + numbers)), after, page.epoch, page.end)
+
+    def _items(self, page: ChangePage, last: int) -> Iterator[Item]:
+        for change in page.changes:
+            if change.number > last or change.kind is not ChangeKind.PUT:
+                continue
+            try:
+                item = self._site.catalog.find(change.rep)
+            except IbiError:  # the others are shown all the same
+                continue
+            if item is not None:
+                yield item
+
+
+def _feed_number(request: Request) -> int | None:
+    text = request.query_params.get("after")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) % FEED_PART == 0):
+        raise InvalidParameter(field="after", reason=f"it is 0 or a multiple of {FEED_PART}, as the links have it")
+    return int(text)

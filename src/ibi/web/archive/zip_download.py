@@ -1,0 +1,170 @@
+"""`/col/<rep>.zip`: all files of an item in one download, which goes on at any byte after it was broken off.
+
+Nothing is written to the disk and nothing is compressed: headers are made on the way, and the bytes between them are
+those of the files, checked as in any download. Before the first byte only the record of the item is needed, unless that
+is of a version which did not compute CRC-32s yet: then the files are read through once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+from zlib import crc32
+
+from starlette.types import Receive, Scope, Send
+
+from ibi.archive.zip_layout import CrcUnknown, StoredPart, ZipLayout
+from ibi.instant import Instant
+from ibi.lru_cache import LruCache
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.services.integrity.verified_file import PIECE, FirstReadingUnderWay
+from ibi.services.sites import ArchiveSite
+from ibi.web.archive.file_delivery import FileAnswer, FileDelivery
+from ibi.web.http.content_security import attachment_headers
+from ibi.web.http.request_middleware import AnswerBroken
+
+ZIP: Final = ".zip"
+_MEDIA_TYPE: Final = "application/zip"
+_LAYOUTS: Final = 8
+"""Layouts that a process remembers: parts of one download are asked for again and again."""
+_CRCS: Final = 200_000
+"""Files of earlier versions whose CRC-32 a process remembers."""
+_PATIENCE: Final = 20.0
+"""Seconds that a reader waits for CRC-32s: proxies give up after thirty."""
+_COUNTED_AS: Final = "*.zip"
+"""In the place of a path, which never has an asterisk: a second click is the same download."""
+
+
+def zip_name(item: Item) -> str:
+    """The name of the ZIP file without its extension, and of the one folder in it."""
+    return str(item.rep).replace("/", "-")
+
+
+class ZipContent:
+    """The bytes of the ZIP file of an item, read a piece at a time; in a thread."""
+
+    is_at_hand = False
+
+    def __init__(self, site: ArchiveSite, item: Item, layout: ZipLayout) -> None:
+        self._site, self._item, self._layout = site, item, layout
+        self.size, self.digest = layout.size, layout.digest
+
+    def pieces(self, offset: int, length: int, by_block: Callable[[], bool]) -> Iterator[bytes]:
+        """In pieces of some size: a thread, and a write to the connection, for each of ten thousand small files would
+        cost more than the files."""
+        gathered = bytearray()
+        for each in self._parts(offset, length, by_block):
+            if len(gathered) + len(each) <= PIECE:
+                gathered += each
+                continue
+            if gathered:
+                yield bytes(gathered)
+                gathered.clear()
+            if len(each) < PIECE:
+                gathered += each
+            else:
+                yield each
+        if gathered:
+            yield bytes(gathered)
+
+    def _parts(self, offset: int, length: int, by_block: Callable[[], bool]) -> Iterator[bytes]:
+        for part in self._layout.parts(offset, length):
+            if isinstance(part, StoredPart):
+                yield from self._stored(part, by_block)
+            else:
+                yield part
+
+    def _stored(self, part: StoredPart, by_block: Callable[[], bool]) -> Iterator[bytes]:
+        with self._site.open_file(self._item, part.file.path) as opened:
+            if opened.digest != part.file.sha512:
+                raise AnswerBroken  # the item was changed; a reader who asks for the rest is told so by the tag
+            if opened.size != part.file.size:
+                raise opened.damage("it has lost or gained bytes")
+            yield from opened.pieces(part.offset, part.length, by_block)
+
+
+class ZipAnswer(FileAnswer):
+    """No digest of the whole is known before the whole was read, and so none is told."""
+
+    def _digest_header(self) -> dict[str, str]:
+        return {}
+
+
+class ZipDownload:
+    """Answers requests of readers who may have all files of the item. For one event loop."""
+
+    def __init__(self, site: ArchiveSite, delivery: FileDelivery, *, patience: float = _PATIENCE) -> None:
+        self._site, self._delivery, self._patience = site, delivery, patience
+        self._layouts: LruCache[tuple[str, int, Instant], ZipLayout] = LruCache(_LAYOUTS)
+        self._crcs: LruCache[str, str] = LruCache(_CRCS)
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+
+    async def send(self, item: Item, scope: Scope, receive: Receive, send: Send) -> None:
+        content = ZipContent(self._site, item, await self._layout(item))
+        answer = ZipAnswer(item, content, scope["method"], scope["headers"])
+        if self._site.integrity is not None and answer.sends_bytes:
+            self._site.integrity.require_whole(str(item.rep))
+        self._delivery.count(item, _COUNTED_AS, scope, answer.status, answer.offset)
+        await answer.send(receive, send, self._headers(item))
+
+    def _headers(self, item: Item) -> dict[str, str]:
+        caching = "no-cache" if item.visibility.is_public else "private, no-cache"
+        return {**attachment_headers(_MEDIA_TYPE, f"{zip_name(item)}{ZIP}"), "cache-control": caching}
+
+    # --- the layout ---
+
+    async def _layout(self, item: Item) -> ZipLayout:
+        key = str(item.rep), item.version, item.updated
+        found = self._layouts.find(key)
+        if found is None:
+            try:
+                found = await asyncio.to_thread(ZipLayout, zip_name(item), item.files, item.rep.instant)
+            except CrcUnknown:
+                found = await self._layout_with_crcs(item)
+            self._layouts.keep(key, found)
+        return found
+
+    async def _layout_with_crcs(self, item: Item) -> ZipLayout:
+        """The layout of an item whose files were taken in by an earlier version."""
+        files, lacking = self._completed(item)
+        if lacking:
+            await self._learn(item, lacking)
+            files, _ = self._completed(item)
+        return await asyncio.to_thread(ZipLayout, zip_name(item), files, item.rep.instant)
+
+    def _completed(self, item: Item) -> tuple[list[File], list[File]]:
+        """The files of the item with what is known by now, and those that lack a CRC-32."""
+        files = [
+            file if file.crc32 is not None else replace(file, crc32=self._crcs.find(file.sha512)) for file in item.files
+        ]
+        return files, [file for file in files if file.crc32 is None]
+
+    async def _learn(self, item: Item, lacking: list[File]) -> None:
+        name = str(item.rep)
+        task = self._under_way.get(name)
+        if task is None:
+            task = self._under_way[name] = asyncio.create_task(self._read_through(item, lacking))
+            task.add_done_callback(lambda ended: self._end(name, ended))
+        try:
+            await asyncio.wait_for(asyncio.shield(task), self._patience)
+        except TimeoutError:
+            raise FirstReadingUnderWay(name=name, path=lacking[0].path) from None
+
+    def _end(self, name: str, task: asyncio.Task[None]) -> None:
+        self._under_way.pop(name, None)
+        if not task.cancelled():
+            task.exception()  # raised where it was awaited, if anywhere
+
+    async def _read_through(self, item: Item, lacking: list[File]) -> None:
+        for file in lacking:
+            self._crcs.keep(file.sha512, await asyncio.to_thread(self._crc_of, item, file))
+
+    def _crc_of(self, item: Item, file: File) -> str:
+        found = 0
+        with self._site.open_file(item, file.path) as opened:
+            for piece in opened.pieces(0, opened.size):
+                found = crc32(piece, found)
+        return f"{found:08x}"

@@ -1,0 +1,430 @@
+"""Several worker processes behind one port, and the process that looks after them.
+
+The supervisor has a listening socket for each worker (SO_REUSEPORT), forks the workers, and does nothing else: it has
+no thread, no event loop and no database, so that it can fork at any time. As it keeps the sockets open, connections
+that wait for a worker that was killed are served by the next one, and a worker that is replaced leaves none behind.
+
+Each worker has a pipe from the supervisor. What is written to it asks the worker to hand over to its successor; when it
+closes, the supervisor is gone, and the worker ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+import structlog
+
+from ibi.storage.worker_state import WorkerState
+from ibi.web.fast.server import begin_listening
+
+_SIGNALS: Final = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_MOMENT: Final = 0.02
+"""Seconds between two looks at a worker that starts."""
+_PAUSE: Final = 1.0
+"""Seconds between two looks otherwise."""
+_SOUND_AFTER: Final = 1.0
+"""Seconds after which a worker that was ready counts as one that works: when it dies, the next one starts at once."""
+_FIRST_DELAY: Final = 0.1
+_LONGEST_DELAY: Final = 30.0
+"""Seconds until a worker is started in the place of one that could not start, at first and at most."""
+_CLOSED_FROM: Final = 1.0
+"""Seconds of such a wait from which on clients do not wait as well, but are sent to other workers."""
+_END_WITHIN: Final = 4.0
+"""Seconds that a worker has to end when its supervisor is gone."""
+_STOP_WITHIN: Final = 20.0
+"""Seconds that workers have to end when the server stops: longer than their own grace."""
+_PR_SET_PDEATHSIG: Final = 1
+_READY: Final = b"ready\n"
+_HAND_OVER: Final = b"h"
+
+
+class ServiceManager:
+    """Tells systemd, or another manager that sets NOTIFY_SOCKET, how the service stands (sd_notify(3))."""
+
+    def __init__(self, environment: dict[str, str] | None = None) -> None:
+        given = dict(os.environ) if environment is None else environment
+        self._path = given.get("NOTIFY_SOCKET", "")
+        self._pause = _watchdog_pause(given)
+        self._next = 0.0
+
+    @property
+    def is_present(self) -> bool:
+        """Whether there is one that wants to be told."""
+        return self._path[:1] in ("/", "@")
+
+    def tell_ready(self) -> None:
+        self._tell("READY=1")
+
+    def tell_reloading(self) -> None:
+        self._tell(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def tell_stopping(self) -> None:
+        self._tell("STOPPING=1")
+
+    def tell_alive(self) -> None:
+        """As often as the manager wants to hear it; to be called every second."""
+        now = time.monotonic()
+        if self._pause and now >= self._next:
+            self._next = now + self._pause
+            self._tell("WATCHDOG=1")
+
+    def _tell(self, state: str) -> None:
+        if not self.is_present:
+            return
+        address = f"\0{self._path[1:]}" if self._path[0] == "@" else self._path
+        # A manager that does not listen is no reason not to serve.
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
+            to.settimeout(1.0)
+            to.sendto(state.encode("ascii"), address)
+
+
+def _watchdog_pause(given: dict[str, str]) -> float:
+    """Half of the seconds after which the manager takes this process for dead; 0 if it does not."""
+    microseconds, process = given.get("WATCHDOG_USEC", ""), given.get("WATCHDOG_PID", str(os.getpid()))
+    is_ours = process == str(os.getpid())
+    return int(microseconds) / 2e6 if is_ours and microseconds.isdigit() else 0.0
+
+
+class HandsOver(Protocol):
+    """The server of a worker."""
+
+    should_exit: bool
+
+    def hand_over(self) -> None:
+        """Take no more connections, and end when those that there are have been served. From any thread."""
+
+
+@dataclass
+class WorkerSeat:
+    """What a worker gets from its supervisor."""
+
+    slot: int
+    state: WorkerState
+    listener: socket.socket
+    is_first: bool
+    """Whether no worker was ready before."""
+    _orders: int
+    _ready: int
+
+    def tell_ready(self, words: str = "") -> None:
+        """Requests are answered from now on. The words of the first worker are printed when all are ready."""
+        if self._ready >= 0:
+            os.write(self._ready, _READY + words.encode())
+            os.close(self._ready)
+            self._ready = -1
+
+    def watch_orders(self, server: HandsOver) -> None:
+        """Do what the supervisor wants, in a thread: it ends this process even if the event loop hangs."""
+        threading.Thread(target=self._watch, args=(server,), name="orders", daemon=True).start()
+
+    def _watch(self, server: HandsOver) -> None:
+        while order := os.read(self._orders, 1):
+            if order == _HAND_OVER:
+                server.hand_over()
+        server.should_exit = True
+        time.sleep(_END_WITHIN)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass
+class _Place:
+    """One of the sockets, and the worker that accepts from it."""
+
+    listener: socket.socket
+    is_listening: bool
+    worker: _Worker | None = None
+    failures: int = 0
+    """How many workers in a row could not start, or died at once."""
+    due: float = 0.0
+    """When the next worker is to be started."""
+
+
+@dataclass
+class _Worker:
+    pid: int
+    slot: int
+    place: _Place
+    orders: int
+    told: int
+    """The pipe to the worker, and that from it, which is -1 when all is read."""
+    words: bytes = b""
+    ready_at: float | None = None
+    replaces: _Worker | None = None
+    is_leaving: bool = field(default=False)
+
+
+class _IsWorker(Exception):
+    """Raised in a new process, to leave what the supervisor was doing."""
+
+    def __init__(self, seat: WorkerSeat) -> None:
+        super().__init__(seat)
+        self.seat = seat
+
+
+Config = TypeVar("Config")
+
+
+class Supervisor:
+    """Runs workers until SIGTERM or SIGINT; replaces them one by one at SIGHUP.
+
+    `serve` is called in each worker. `reload` gives what `serve` is called with from a SIGHUP on, or raises an error
+    that is logged.
+    """
+
+    def __init__(
+        self,
+        listeners: Sequence[socket.socket],
+        serve: Callable[[WorkerSeat, Config], None],
+        config: Config,
+        reload: Callable[[], Config],
+        *,
+        manager: ServiceManager | None = None,
+        print_words: Callable[[str], None] = print,
+    ) -> None:
+        """`listeners` are the sockets of the workers, bound to one address; the first of them listens already."""
+        self._serve, self._config, self._reload = serve, config, reload
+        self._manager, self._print = manager or ServiceManager(), print_words
+        self._state = WorkerState(len(listeners))
+        self._places = [_Place(each, is_listening=each is listeners[0]) for each in listeners]
+        self._workers: dict[int, _Worker] = {}
+        self._to_replace: deque[_Place] = deque()
+        self._is_reloading = self._is_stopping = self._is_told = False
+        self._exit_code, self._stop_by = 0, 0.0
+        self._log = structlog.get_logger("ibi.workers")
+
+    def run(self) -> int:
+        """The exit code. In a worker it is returned when its server has ended, as well."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            self._supervise()
+        except _IsWorker as found:
+            seat = found.seat
+        else:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return self._exit_code
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._serve(seat, self._config)
+        return 0
+
+    # --- the loop ---
+
+    def _supervise(self) -> None:
+        self._start(self._places[0])
+        while self._workers or not self._is_stopping:
+            self._wait()
+            self._bury()
+            self._listen_to_starting()
+            if self._is_stopping:
+                self._press_on()
+                continue
+            self._start_due()
+            self._replace_next()
+            if all(self._state.silence(each.slot) < 10 * _PAUSE for each in self._workers.values() if each.ready_at):
+                self._manager.tell_alive()
+
+    def _wait(self) -> None:
+        """Until a signal comes, or there is something to look at."""
+        is_starting = any(each.ready_at is None for each in self._workers.values())
+        delays = [each.due - time.monotonic() for each in self._places if each.worker is None]
+        timeout = _MOMENT if is_starting else max(_MOMENT, min([_PAUSE, *delays]))
+        while (found := signal.sigtimedwait(_SIGNALS, timeout)) is not None:
+            timeout = 0.0
+            if found.si_signo in (signal.SIGTERM, signal.SIGINT):
+                self._stop()
+            elif found.si_signo == signal.SIGHUP:
+                self._begin_reload()
+
+    def _bury(self) -> None:
+        for worker in list(self._workers.values()):
+            pid, status = os.waitpid(worker.pid, os.WNOHANG)
+            if pid:
+                self._read(worker)
+                self._note_end(worker, os.waitstatus_to_exitcode(status))
+
+    def _note_end(self, worker: _Worker, code: int) -> None:
+        del self._workers[worker.pid]
+        self._state.vacate(worker.slot)
+        for descriptor in (worker.orders, worker.told):
+            if descriptor >= 0:
+                os.close(descriptor)
+        place, now = worker.place, time.monotonic()
+        if worker.replaces is not None and worker.ready_at is None:
+            self._log.error("a new worker did not start: the others go on as they are", code=code)
+            self._to_replace.clear()
+            self._end_reload()
+            return
+        if place.worker is not worker or self._is_stopping:
+            return
+        place.worker = None
+        if not self._is_told and place is self._places[0]:
+            self._exit_code, self._is_stopping = code if code > 0 else 1, True  # it has said why
+            self._stop()
+            return
+        is_sound = worker.ready_at is not None and now >= worker.ready_at + _SOUND_AFTER
+        place.failures = 0 if is_sound else place.failures + 1
+        delay = 0.0 if place.failures < 2 else min(_LONGEST_DELAY, _FIRST_DELAY * (1 << min(place.failures - 2, 20)))
+        place.due = now + delay
+        self._log.warning("a worker has died, and another takes its place", worker=worker.pid, code=code, after=delay)
+        if delay >= _CLOSED_FROM and place is not self._places[0]:
+            place.is_listening = False
+            with suppress(OSError):
+                place.listener.shutdown(socket.SHUT_RDWR)  # it stays bound
+
+    # --- starting ---
+
+    def _start_due(self) -> None:
+        if not any(each.ready_at is not None for each in self._workers.values()) and self._workers:
+            return  # the first opens everything, and may repair it; the others then find it open
+        for place in self._places:
+            if place.worker is None and time.monotonic() >= place.due:
+                self._start(place)
+
+    def _start(self, place: _Place, replaces: _Worker | None = None) -> None:
+        slot = next((slot for slot in range(self._state.slots) if not self._state.is_live(slot)), None)
+        if slot is None:
+            place.due = time.monotonic() + _PAUSE
+            return
+        if not place.is_listening:
+            begin_listening(place.listener)
+            place.is_listening = True
+        orders, orders_of_us = os.pipe()
+        told, told_by_it = os.pipe()
+        self._state.occupy(slot)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            for descriptor in (orders_of_us, told):
+                os.close(descriptor)
+            seat = WorkerSeat(slot, self._state, place.listener, self._is_first(place), orders, told_by_it)
+            self._become_worker(parent, seat)
+        for descriptor in (orders, told_by_it):
+            os.close(descriptor)
+        worker = _Worker(pid, slot, place, orders_of_us, told, replaces=replaces)
+        self._workers[pid] = worker
+        if replaces is None:
+            place.worker = worker
+
+    def _is_first(self, place: _Place) -> bool:
+        return not self._is_told and place is self._places[0]
+
+    def _become_worker(self, parent: int, seat: WorkerSeat) -> None:
+        """Keep nothing of what belongs to the supervisor or to other workers, and end with the supervisor."""
+        for worker in self._workers.values():
+            for descriptor in (worker.orders, worker.told):
+                if descriptor >= 0:
+                    os.close(descriptor)
+        for place in self._places:
+            if place.listener is not seat.listener:
+                place.listener.close()
+        _end_with_parent(parent)
+        raise _IsWorker(seat)
+
+    def _listen_to_starting(self) -> None:
+        for worker in list(self._workers.values()):
+            if worker.ready_at is None and self._read(worker):
+                self._note_ready(worker)
+        if not self._is_told and all(
+            each.failures or (each.worker is not None and each.worker.ready_at is not None) for each in self._places
+        ):
+            self._tell_words()
+
+    def _read(self, worker: _Worker) -> bool:
+        """Whether a worker that starts has told that it is ready. Does not wait for it."""
+        while worker.told >= 0 and select.select([worker.told], [], [], 0)[0]:
+            told = os.read(worker.told, 65_536)
+            worker.words += told
+            if not told:
+                os.close(worker.told)
+                worker.told = -1
+                if worker.words.startswith(_READY):
+                    worker.ready_at = time.monotonic()
+        return worker.ready_at is not None
+
+    def _note_ready(self, worker: _Worker) -> None:
+        old = worker.replaces
+        if old is None:
+            return
+        worker.replaces, worker.place.worker = None, worker
+        old.is_leaving = True
+        with suppress(OSError):  # it has just died
+            os.write(old.orders, _HAND_OVER)
+
+    def _tell_words(self) -> None:
+        self._is_told = True
+        first = self._places[0].worker
+        if first is not None:
+            self._print(first.words.removeprefix(_READY).decode(errors="replace"))
+        self._manager.tell_ready()
+
+    # --- replacing, stopping ---
+
+    def _begin_reload(self) -> None:
+        if not self._is_told or self._is_stopping:
+            return
+        self._manager.tell_reloading()
+        try:
+            self._config = self._reload()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the settings, the server goes on
+            self._log.error("the settings cannot be used: the workers go on as they are", reason=str(error))
+            self._manager.tell_ready()  # it waits for that
+            return
+        self._is_reloading = True
+        self._to_replace = deque(self._places)
+
+    def _replace_next(self) -> None:
+        """One after the other, so that all but one are there at any time."""
+        if not self._is_reloading or any(each.replaces is not None for each in self._workers.values()):
+            return
+        while self._to_replace:
+            place = self._to_replace[0]
+            if place.worker is None:  # the next that starts there has the new settings anyhow
+                self._to_replace.popleft()
+                continue
+            if place.worker.ready_at is None:
+                return
+            if all(self._state.is_live(slot) for slot in range(self._state.slots)):
+                return  # those of earlier replacements still serve their last requests
+            self._to_replace.popleft()
+            self._start(place, replaces=place.worker)
+            return
+        self._end_reload()
+
+    def _end_reload(self) -> None:
+        if self._is_reloading:
+            self._is_reloading = False
+            self._manager.tell_ready()
+
+    def _stop(self) -> None:
+        if not self._is_stopping:
+            self._manager.tell_stopping()
+        self._is_stopping, self._stop_by = True, time.monotonic() + _STOP_WITHIN
+        for worker in self._workers.values():
+            os.kill(worker.pid, signal.SIGTERM)
+
+    def _press_on(self) -> None:
+        """What does not end is ended."""
+        if time.monotonic() > self._stop_by:
+            for worker in self._workers.values():
+                os.kill(worker.pid, signal.SIGKILL)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have the kernel send SIGTERM to this process when its parent ends, however that ends."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it was gone before
+        os.kill(os.getpid(), signal.SIGTERM)

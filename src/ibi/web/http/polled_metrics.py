@@ -1,0 +1,218 @@
+"""Figures for `/metrics` that are not counted as things happen, but asked of a store when they are collected: what an
+Archive has, its membership, what it follows and its webhooks.
+
+None of them is counted when it is collected: the catalogue keeps its totals with every change, and the drafts are in
+the ledger of their quota.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from ibi.errors import IbiError
+from ibi.model.content import HeldTotal, Problem
+from ibi.model.membership import Membership, Phase
+from ibi.ports.errors import StorageError
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.membership.membership import MembershipService
+from ibi.services.promptness import beside
+from ibi.services.sites import ArchiveSite
+from ibi.services.subscriptions.subscriptions import Listing
+from ibi.vocabulary import State
+
+# --- figures that are asked for ---------------------------------------------------------------------------------------
+
+# Figures for `/metrics` that are not counted as things happen, but asked of a store when they are collected.
+
+
+class PolledFigures(ABC):
+    """Figures that are read anew when they are collected, at most once in `fresh` seconds."""
+
+    def __init__(self, fresh: float, *, is_prompt: bool) -> None:
+        """Without `is_prompt` the store is slow, and a report does not wait for it."""
+        self._fresh, self._is_prompt = fresh, is_prompt
+        self._looked = -fresh
+        self._reading: asyncio.Task[None] | None = None
+
+    async def refresh(self) -> None:
+        """Update the figures; called before they are collected."""
+        if time.monotonic() < self._looked + self._fresh:
+            return
+        self._looked = time.monotonic()
+        if self._is_prompt:
+            await self._look()
+        else:  # the earlier figures stay until these are known
+            self._reading = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        try:
+            await (asyncio.to_thread(self.read) if self._is_prompt else beside(self.read))
+        except StorageError:
+            return  # the earlier figures stay
+
+    def expire(self) -> None:
+        """Have the figures read anew before they are collected again."""
+        self._looked = -self._fresh
+
+    @abstractmethod
+    def read(self) -> None:
+        """Ask the store, and set the figures. Blocks."""
+
+
+class IntegrityMetrics(PolledFigures):
+    def __init__(self, registry: CollectorRegistry, integrity: Integrity, now: Callable[[], float] = time.time) -> None:
+        super().__init__(60.0, is_prompt=integrity.is_prompt)  # counting a million items takes a moment
+        self._integrity, self._now = integrity, now
+        self._found = Counter("ibi_damage_found", "Times that kept content was found damaged.", registry=registry)
+        self._damaged = Gauge("ibi_items_damaged", "Items of which something kept is damaged.", registry=registry)
+        self._unverified = Gauge(
+            "ibi_items_never_verified", "Items that no verification has read since they were kept.", registry=registry
+        )
+        self._last = Gauge(
+            "ibi_last_verification_seconds", "When an item was verified last, in seconds since 1970.", registry=registry
+        )
+        self._age = Gauge(
+            "ibi_oldest_verification_age_seconds",
+            "Time since that item was verified which has waited longest.",
+            registry=registry,
+        )
+        integrity.watch(self._count)
+
+    def read(self) -> None:
+        summary = self._integrity.summary()
+        self._damaged.set(summary.damaged)
+        self._unverified.set(summary.items - summary.verified)
+        self._last.set(summary.newest or 0)
+        self._age.set(0 if summary.oldest is None else max(0, self._now() - summary.oldest))
+
+    def _count(self, name: str, problem: Problem) -> None:
+        self._found.inc()
+        self.expire()
+
+
+_FRESH = 1.0
+
+
+# --- what an Archive has ----------------------------------------------------------------------------------------------
+
+
+class HoldingsMetrics(PolledFigures):
+    """The figures of one Archive; without a `membership` it is in no resolver."""
+
+    def __init__(
+        self, registry: CollectorRegistry, site: ArchiveSite, membership: MembershipService | None = None
+    ) -> None:
+        super().__init__(_FRESH, is_prompt=site.catalog.prompt)
+        self._site, self._membership = site, membership
+        self._items = Gauge("ibi_items", "Items, by what they are in this Archive.", ["state"], registry=registry)
+        self._files = Gauge("ibi_item_files", "Files of the present versions of items.", ["state"], registry=registry)
+        self._bytes = Gauge("ibi_item_bytes", "Bytes of these files.", ["state"], registry=registry)
+        self._phase = Gauge(
+            "ibi_membership",
+            "1 for the phase of this Archive's membership in its resolver, 0 for the others.",
+            ["phase"],
+            registry=registry,
+        )
+        self._confirmed = Gauge(
+            "ibi_membership_confirmed", "1 if the resolver got through when it called back.", registry=registry
+        )
+        self._position = Gauge("ibi_changes", "Number of the last entry of the feed of changes.", registry=registry)
+        self._drafts = None
+        if site.item_services is not None:
+            self._drafts = _DraftGauges(registry, site.item_services.drafts)
+
+    def read(self) -> None:
+        self._set_held(self._site.catalog.holdings())
+        self._set_membership(Membership() if self._membership is None else self._membership.read())
+        if self._site.feed is not None:
+            self._position.set(self._site.feed.position().end)
+        if self._drafts is not None:
+            self._drafts.read()
+
+    def _set_held(self, holdings: Mapping[State, HeldTotal]) -> None:
+        for state in State:
+            total, name = holdings.get(state, HeldTotal()), state.value.lower()
+            self._items.labels(name).set(total.items)
+            self._files.labels(name).set(total.files)
+            self._bytes.labels(name).set(total.size)
+
+    def _set_membership(self, membership: Membership) -> None:
+        for phase in Phase:
+            self._phase.labels(phase.value).set(phase is membership.phase)
+        self._confirmed.set(membership.phase is Phase.INCLUDED and membership.confirmed)
+
+
+class _DraftGauges:
+    def __init__(self, registry: CollectorRegistry, drafts: Drafts) -> None:
+        self._drafts = drafts
+        self._number = Gauge("ibi_drafts", "Drafts that are not published.", registry=registry)
+        self._bytes = Gauge("ibi_draft_bytes", "Bytes of their files, those on their way included.", registry=registry)
+        self._free = Gauge("ibi_disk_free_bytes", "Bytes that the disk of the data has left.", registry=registry)
+        self._reserve = Gauge(
+            "ibi_disk_reserve_bytes",
+            "Bytes of the disk that drafts leave free, as the settings say.",
+            registry=registry,
+        )
+        self._refused = Gauge(
+            "ibi_deposits_refused_for_space", "1 while the disk has no room for another draft.", registry=registry
+        )
+
+    def read(self) -> None:
+        held = self._drafts.total()
+        self._number.set(held.drafts)
+        self._bytes.set(held.size)
+        self._free.set(self._drafts.free_space())
+        self._reserve.set(self._drafts.rules.quota.reserve)
+        self._refused.set(self._is_refused())
+
+    def _is_refused(self) -> bool:
+        try:
+            self._drafts.check_space()
+        except IbiError:
+            return True
+        return False
+
+
+# --- follows and webhooks ---------------------------------------------------------------------------------------------
+
+
+class FollowMetrics(PolledFigures):
+    def __init__(self, registry: CollectorRegistry, follows: Listing, webhooks: Listing) -> None:
+        super().__init__(5.0, is_prompt=True)
+        self._follows, self._webhooks = follows, webhooks
+        named = ["follow", "source"]
+        self._behind = Gauge(
+            "ibi_follow_behind",
+            "Changes of the source that are not taken in, and items that wait to be brought.",
+            named,
+            registry=registry,
+        )
+        self._refused = Gauge("ibi_follow_refused", "Items that could not be brought so far.", named, registry=registry)
+        self._failing = Gauge(
+            "ibi_follow_failing", "1 while the source does not answer as an Archive does.", named, registry=registry
+        )
+        self._undelivered = Gauge(
+            "ibi_webhook_behind", "Changes after the last one that was delivered.", ["webhook"], registry=registry
+        )
+        self._disabled = Gauge(
+            "ibi_webhook_disabled", "1 for a webhook that is not told any more.", ["webhook"], registry=registry
+        )
+
+    def read(self) -> None:
+        follows, webhooks = self._follows(), self._webhooks()
+        for gauge in (self._behind, self._refused, self._failing, self._undelivered, self._disabled):
+            gauge.clear()
+        for each in follows:
+            name = each["id"], each["source"]
+            self._behind.labels(*name).set(each["behind"])
+            self._refused.labels(*name).set(each["refused"])
+            self._failing.labels(*name).set(each["failing_since"] is not None)
+        for each in webhooks:
+            self._undelivered.labels(each["id"]).set(each["behind"])
+            self._disabled.labels(each["id"]).set(each["disabled"] is not None)

@@ -1,0 +1,281 @@
+"""Pages under `/account` on which people who are signed in answer: claims, those that wait for an answer of theirs and
+what items of theirs claim of others; and transfers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from itertools import islice
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.sign_in import csrf_of
+from ibi.archive.related_items import ClaimState
+from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName, parse
+from ibi.model.account import Actor
+from ibi.model.item import Item
+from ibi.model.notification import ClaimRelation, DeliveryState, ReceivedClaim, RemoteClaimState, SenderCheck, SentClaim
+from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
+from ibi.services.accounts.sign_in import SignedIn
+from ibi.services.items.relating import ItemClaim
+from ibi.services.sites import ArchiveSite
+from ibi.services.transfers.worker import TransferWorker
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import InvalidMember, PathNotFound
+from ibi.web.pages.reader import (
+    PRIVATE,
+    ForeignForm,
+    Sessions,
+    Visitor,
+    find_visitor,
+    message,
+    page_language,
+    read_form,
+    require_librarian,
+    see_other,
+    translations,
+)
+from ibi.web.pages.rendering import render
+from ibi.web.pages.words import shown_title
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+async def _take_form(
+    request: Request, sessions: Sessions, signed: SignedIn, answer: Callable[[dict[str, str]], None]
+) -> IbiError | None:
+    """Have the form answered, in a thread; given is why it was refused, if its reader is to be told."""
+    fields = await read_form(request.scope, request.receive)
+    try:
+        sessions.check_form(request.scope, fields, signed)
+        await asyncio.to_thread(answer, fields)
+    except ForeignForm:
+        raise
+    except IbiError as error:
+        if not answer_to(error).told:
+            raise
+        return error
+    return None
+
+
+def _form_facts(request: Request, signed: SignedIn, error: IbiError | None) -> dict[str, Any]:
+    """What a page with forms is rendered with, and shown again after an `error`."""
+    gettext = translations(page_language(request.scope)).gettext
+    return {
+        "status": HTTPStatus.OK if error is None else answer_to(error).status,
+        "headers": PRIVATE,
+        "csrf": csrf_of(signed.text),
+        "problem": None if error is None else error.message(gettext),
+    }
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+MOST_SHOWN: Final = 200
+"""Claims of each kind on the page."""
+PLACE: Final = "/account/claims"
+_ANSWERED: Final = (RemoteClaimState.ACCEPTED, RemoteClaimState.DECLINED)
+
+RELATIONS: Final = {
+    ClaimRelation.EDITION_OF: message("a newer edition of"),
+    ClaimRelation.TRANSLATION_OF: message("a translation of"),
+    ClaimRelation.DESCRIBES: message("metadata of"),
+    ClaimRelation.REVIEW: message("a review of"),
+    ClaimRelation.ENDORSEMENT: message("an endorsement of"),
+    ClaimRelation.RELATED: message("related to"),
+}
+STATES: Final = {
+    RemoteClaimState.PENDING: message("waits for an answer"),
+    RemoteClaimState.ACCEPTED: message("accepted"),
+    RemoteClaimState.DECLINED: message("declined"),
+    RemoteClaimState.WITHDRAWN: message("withdrawn"),
+}
+CHECKS: Final = {
+    SenderCheck.WAITING: message("Its Archive is being asked."),
+    SenderCheck.VERIFIED: message("Verified: it says so where it is kept."),
+    SenderCheck.UNVERIFIED: message("Not verified: it could not be looked at where it is kept."),
+    SenderCheck.CONTRADICTED: message("Not true: it does not say so where it is kept."),
+}
+DELIVERIES: Final = {
+    DeliveryState.QUEUED: message("on its way"),
+    DeliveryState.DELIVERED: message("delivered"),
+    DeliveryState.REFUSED: message("refused by its Archive"),
+    DeliveryState.FAILED: message("could not be delivered"),
+}
+
+
+class ClaimsPage:
+    def __init__(self, site: ArchiveSite, wake: Callable[[], object]) -> None:
+        """`wake` is called after an answer, which is to be sent."""
+        self._site, self._wake = site, wake
+
+    async def handle(self, request: Request) -> Response:
+        """The page, for who is signed in; or the answer that one of its forms gives."""
+        visitor = find_visitor(request, self._site)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            return await self._show(request, visitor)
+        actor, who = visitor.actor, visitor.name
+        problem = await _take_form(
+            request, visitor.sessions, visitor.signed, lambda fields: self._answer(fields, actor, who)
+        )
+        if problem is not None:
+            return await self._show(request, visitor, problem)
+        self._wake()
+        return see_other(PLACE)
+
+    def _answer(self, fields: dict[str, str], actor: Actor, who: str) -> None:
+        services, word = self._site.item_services, fields.get("answer")
+        if services is None or word not in {"accept", "decline"}:
+            raise PathNotFound()
+        label, claimant = parse(fields.get("item", "")), fields.get("claimant", "")
+        if fields.get("here"):
+            claims = services.claims_of(actor)
+            (claims.accept if word == "accept" else claims.decline)(label, parse(claimant), who)
+            return
+        remote = services.remote_claims_of(actor)
+        if remote is None:
+            raise PathNotFound()
+        (remote.accept if word == "accept" else remote.decline)(label, claimant_named(claimant), who)
+
+    async def _show(self, request: Request, visitor: Visitor, error: IbiError | None = None) -> Response:
+        return render(
+            request.scope,
+            "account_claims.html",
+            **_form_facts(request, visitor.signed, error),
+            relations=RELATIONS,
+            states=STATES,
+            checks=CHECKS,
+            deliveries=DELIVERIES,
+            instant=Instant,
+            page_of=self._page_of,
+            title_of=shown_title,
+            **await asyncio.to_thread(self._gather, visitor.actor),
+        )
+
+    def _gather(self, actor: Actor) -> dict[str, Any]:
+        services = self._site.item_services
+        remote = None if services is None else services.remote_claims_of(actor)
+        local: tuple[ItemClaim, ...] = ()
+        if services is not None:
+            waiting = services.claims_of(actor).list({ClaimState.PENDING})
+            local = tuple(islice(waiting, MOST_SHOWN))
+        received: tuple[tuple[ReceivedClaim, Item], ...] = ()
+        answered: tuple[tuple[ReceivedClaim, Item], ...] = ()
+        sent: tuple[tuple[SentClaim, Item, str], ...] = ()
+        if remote is not None:
+            received = tuple(islice(remote.received(), MOST_SHOWN))
+            answered = tuple(islice(remote.received(_ANSWERED), MOST_SHOWN))
+            sent = tuple(
+                (claim, item, self._site.persistent_url(claim.forms))
+                for claim, item in islice(remote.sent(tuple(RemoteClaimState)), MOST_SHOWN)
+            )
+        return {"local": local, "received": received, "answered": answered, "sent": sent}
+
+    def _page_of(self, item: Item) -> str:
+        return self._site.urls.metadata(item, None, None)
+
+
+def claimant_named(text: str) -> Label | str:
+    """What makes a claim: an item, or else something by its address."""
+    try:
+        return parse(text)
+    except InvalidLabel:
+        return text
+
+
+# --- transfers --------------------------------------------------------------------------------------------------------
+
+# `/account/transfers`: Originals that other Archives offer, to accept or to decline, and those that are on their way,
+# to this Archive or from it; for librarians who are signed in.
+
+TRANSFERS: Final = "/account/transfers"
+SHOWN: Final = 100
+"""Transfers of each kind on one page."""
+_PAGE: Final = 1000
+_COMING: Final = (ReceiverStage.ACCEPTED, ReceiverStage.HELD)
+_GOING: Final = (SenderStage.OFFERED, SenderStage.RELEASED)
+
+STAGES: Final = {
+    ReceiverStage.ACCEPTED: message("accepted: the Copy is being brought"),
+    ReceiverStage.HELD: message("the Copy is here: its release is awaited"),
+    SenderStage.OFFERED: message("offered"),
+    SenderStage.RELEASED: message("released: the other Archive has not confirmed yet"),
+}
+
+
+class TransfersPage:
+    """The page of one Archive."""
+
+    def __init__(self, transfers: TransferWorker, sessions: Sessions) -> None:
+        self._transfers, self._sessions = transfers, sessions
+
+    def routes(self) -> list[Route]:
+        return [Route(TRANSFERS, self.handle, methods=["GET", "POST"])]
+
+    async def handle(self, request: Request) -> Response:
+        signed = self._sessions.current(request.scope)
+        if signed is None:
+            return see_other(f"/sign-in?to={TRANSFERS}")
+        require_librarian(signed)
+        if request.method != "POST":
+            return await self._show(request, signed)
+        problem = await _take_form(request, self._sessions, signed, self._answer)
+        if problem is not None:
+            return await self._show(request, signed, problem)
+        self._transfers.wake()
+        return see_other(TRANSFERS)
+
+    def _answer(self, fields: dict[str, str]) -> None:
+        """Answer one offer, or all of one Archive that wait."""
+        receiving, word = self._transfers.receiving, fields.get("answer")
+        if word not in ("accept", "decline"):
+            raise InvalidMember(field="answer", reason="it is accept or decline")
+        act = receiving.agree if word == "accept" else receiving.decline
+        if "from" not in fields:
+            rep = RepositoryName.parse(fields.get("item", ""))
+            receiving.agree(rep, fields.get("key")) if word == "accept" else receiving.decline(rep)
+            return
+        for offer in self._waiting_of(fields["from"]):
+            act(offer.rep)
+
+    def _waiting_of(self, source: str) -> list[IncomingTransfer]:
+        found: list[IncomingTransfer] = []
+        after = ""
+        while page := self._transfers.ledger.list_incoming(ReceiverStage.WAITING, after=after, most=_PAGE):
+            found += (offer for offer in page if offer.source == source)
+            after = str(page[-1].rep)
+        if not found:
+            raise PathNotFound()
+        return found
+
+    async def _show(self, request: Request, signed: SignedIn, error: IbiError | None = None) -> Response:
+        after = request.query_params.get("after", "")
+        return render(
+            request.scope,
+            "account_transfers.html",
+            **_form_facts(request, signed, error),
+            stages=STAGES,
+            instant=Instant,
+            **await asyncio.to_thread(self._gather, after[:1024]),
+        )
+
+    def _gather(self, after: str) -> dict[str, Any]:
+        ledger = self._transfers.ledger
+        waiting = ledger.list_incoming(ReceiverStage.WAITING, after=after, most=SHOWN + 1)
+        return {
+            "waiting": waiting[:SHOWN],
+            "count": ledger.count_waiting(),
+            "sources": sorted({offer.source for offer in waiting[:SHOWN]}),
+            "following": str(waiting[SHOWN - 1].rep) if len(waiting) > SHOWN else None,
+            "coming": ledger.list_incoming(*_COMING, most=SHOWN),
+            "going": ledger.list_outgoing(*_GOING, most=SHOWN),
+            "unheard": self._transfers.tracking.unheard,
+        }

@@ -1,0 +1,248 @@
+"""`/admin/archives`: the register of a resolver with the health of each Archive, disputes over Originals, and what this
+Archive follows and tells of its changes.
+
+Every form ends in the service of the command and of the API, which writes the audit log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.rights import SiteAct, require_site_right
+from ibi.errors import IbiError
+from ibi.label import parse
+from ibi.model.account import Actor
+from ibi.model.registration import ClaimKind, Registration
+from ibi.resolver.membership import RegistrationChange
+from ibi.services.membership.registration_admin import Application, Registered, RegistrationAdmin, all_facts
+from ibi.services.promptness import ask, beside
+from ibi.services.resolving.disputes import Disputes
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import InvalidMember, PathNotFound
+from ibi.web.pages.admin_shell import ADMIN, AdminShell
+from ibi.web.pages.reader import ForeignForm, Visitor, message, see_other
+from ibi.web.pages.words import FAILURES_BY_CODE
+
+ARCHIVES: Final = f"{ADMIN}/archives"
+SHOWN: Final = 100
+"""Archives on one page, and disputes."""
+_LONGEST: Final = 200
+_KEPT: Final = ("labels", "admin_mail", "hosts", "networks", "prefixes", "shared", "allow_weak_key")
+"""Fields of the form that are shown again when it was refused; the key is typed anew."""
+
+CLAIMS: Final = {
+    ClaimKind.ORIGINAL: message("says that it holds the Original"),
+    ClaimKind.DELETED: message("says that it was deleted"),
+    ClaimKind.NEXT_EDITION: message("says that there is a later edition"),
+}
+DONE: Final = {
+    "forgotten": message("The Archive is forgotten."),
+    "changed": message("The registration is changed."),
+    "settled": message("The dispute is settled."),
+    "unfollowed": message("It is followed no longer; Copies that are here stay."),
+    "unhooked": message("The webhook is removed."),
+    "enabled": message("The webhook is told of changes again."),
+}
+
+
+class MissingConsent(IbiError):
+    """Tick the box that says that you mean it: {what} cannot be undone."""
+
+    code = "missing-consent"
+
+
+class ArchivesPage:
+    def __init__(self, shell: AdminShell) -> None:
+        self._shell, self._administration = shell, shell.administration
+        self._acts: Mapping[str, Callable[[dict[str, str], Actor, str], Awaitable[str]]] = {
+            "forget": self._forget,
+            "change": self._change,
+            "settle": self._settle,
+            "unfollow": self._unfollow,
+            "unhook": self._unhook,
+            "enable": self._enable,
+        }
+
+    def routes(self) -> list[Route]:
+        return [Route(ARCHIVES, self._shell.guard(SiteAct.ADMIT, self.handle), methods=["GET", "POST"])]
+
+    async def handle(self, request: Request, visitor: Visitor) -> Response:
+        if request.method != "POST":
+            return await self._show(request, visitor)
+        fields = await visitor.read_form(request)
+        try:
+            if fields.get("do") == "register":
+                registered = await self._register(fields, visitor.actor)
+                return await self._show(request, visitor, registered=registered)
+            act = self._acts.get(fields.get("do", ""))
+            if act is None:
+                raise InvalidMember(field="do", reason="the form does not say what is to be done")
+            return see_other(f"{ARCHIVES}?done={await act(fields, visitor.actor, visitor.name)}")
+        except ForeignForm:
+            raise
+        except IbiError as error:
+            if not answer_to(error).told:
+                raise
+            return await self._show(request, visitor, error=error, fields=fields)
+
+    # --- what is done ---
+
+    async def _register(self, fields: dict[str, str], actor: Actor) -> Registered:
+        application = Application.of_words(
+            fields.get("labels", "").split(),
+            fields.get("key", ""),
+            fields.get("admin_mail", "").strip() or None,
+            fields.get("hosts", "").split(),
+            fields.get("networks", "").split(),
+            fields.get("prefixes", "").split(),
+            shared="shared" in fields,
+        )
+        weak = "allow_weak_key" in fields
+        return await self._register_of().register(application, allow_weak_key=weak, actor=actor)
+
+    async def _forget(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        if "sure" not in fields:
+            raise MissingConsent(what="to forget an Archive")
+        await self._register_of().forget(parse(fields.get("archive", "")), actor=actor)
+        return "forgotten"
+
+    async def _change(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        change = RegistrationChange.of_words(
+            add_hosts=fields.get("add_hosts", "").split(),
+            remove_hosts=fields.get("remove_hosts", "").split(),
+            allow=fields.get("allow", "").split(),
+            disallow=fields.get("disallow", "").split(),
+            admin_mail=fields.get("admin_mail", "").strip() or None,
+        )
+        await self._register_of().set(parse(fields.get("archive", "")), change, actor=actor)
+        return "changed"
+
+    async def _settle(self, fields: dict[str, str], actor: Actor, who: str) -> str:
+        resolver = self._administration.resolver
+        if resolver is None or resolver.disputes is None:
+            raise PathNotFound()
+        disputes, label, holder = resolver.disputes, parse(fields.get("item", "")), parse(fields.get("holder", ""))
+        await beside(lambda: disputes.settle(label, holder, who, actor))
+        resolver.resolving.forget((label,))
+        return "settled"
+
+    async def _unfollow(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        subscriptions = self._subscriptions_for(actor)
+        await asyncio.to_thread(subscriptions.follows.acting_as(actor).remove_follow, fields.get("id", ""))
+        return "unfollowed"
+
+    async def _unhook(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        subscriptions = self._subscriptions_for(actor)
+        await asyncio.to_thread(subscriptions.webhooks.acting_as(actor).remove_webhook, fields.get("id", ""))
+        return "unhooked"
+
+    async def _enable(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        subscriptions = self._subscriptions_for(actor)
+        await asyncio.to_thread(subscriptions.webhooks.acting_as(actor).enable_webhook, fields.get("id", ""))
+        return "enabled"
+
+    def _register_of(self) -> RegistrationAdmin:
+        resolver = self._administration.resolver
+        if resolver is None or resolver.registrations is None:
+            raise PathNotFound()
+        return resolver.registrations
+
+    def _subscriptions_for(self, actor: Actor) -> Any:
+        require_site_right(actor, SiteAct.SUBSCRIBE)
+        if self._administration.subscriptions is None:
+            raise PathNotFound()
+        return self._administration.subscriptions
+
+    # --- what is shown ---
+
+    async def _show(
+        self,
+        request: Request,
+        visitor: Visitor,
+        *,
+        error: IbiError | None = None,
+        fields: dict[str, str] | None = None,
+        registered: Registered | None = None,
+    ) -> Response:
+        query = request.query_params
+        return self._shell.render(
+            request,
+            visitor,
+            "admin_archives.html",
+            error,
+            **await self._register_facts(query.get("q", "")[:_LONGEST].strip(), _page_number(query.get("page", ""))),
+            **await asyncio.to_thread(self._subscription_facts),
+            disputes=await self._disputes(),
+            typed={name: (fields or {}).get(name, "") for name in _KEPT} | {"do": (fields or {}).get("do", "")},
+            done=DONE.get(query.get("done", "")) if error is None else None,
+            registered=registered,
+            claims=CLAIMS,
+            failures=FAILURES_BY_CODE,
+        )
+
+    async def _register_facts(self, wanted: str, page: int) -> dict[str, Any]:
+        resolver = self._administration.resolver
+        if resolver is None or resolver.registrations is None:
+            return {"archives": None, "number": 0, "query": "", "page": 0, "following": False}
+        known = await asyncio.to_thread(resolver.registrations.all)
+        # What needs a person comes first: those that were not reached, then those that wait, then the others.
+        found = sorted((each for each in known if _is_named(each, wanted)), key=_rank)
+        shown = found[page * SHOWN : (page + 1) * SHOWN]
+        return {
+            "archives": [_facts(each) for each in shown],
+            "number": len(found),
+            "query": wanted,
+            "page": page,
+            "following": len(found) > (page + 1) * SHOWN,
+        }
+
+    def _subscription_facts(self) -> dict[str, Any]:
+        subscriptions = self._administration.subscriptions
+        if subscriptions is None:
+            return {"follows": None, "webhooks": None}
+        follows, webhooks = subscriptions.lists
+        return {"follows": follows(), "webhooks": webhooks()}
+
+    async def _disputes(self) -> Any:
+        resolver = self._administration.resolver
+        found: Disputes | None = None if resolver is None else resolver.disputes
+        return None if found is None else await ask(found, lambda: found.all(settled=False, most=SHOWN))
+
+
+def _page_number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 0
+
+
+def _is_named(registration: Registration, wanted: str) -> bool:
+    """Whether a word of the administrator stands in a label, an address, a host or the mail of an Archive."""
+    if not wanted:
+        return True
+    inclusion = registration.inclusion
+    texts = [*map(str, registration.labels), *registration.hosts, registration.admin_mail or ""]
+    texts += () if inclusion is None else (inclusion.address, str(inclusion.ip))
+    return any(wanted.lower() in text.lower() for text in texts)
+
+
+def _rank(registration: Registration) -> tuple[int, str]:
+    if registration.inclusion is None:
+        return 2 if registration.lost is None else 3, str(registration.labels[0])
+    is_reached = registration.failed is None and registration.inclusion.confirmed
+    return 1 if is_reached and registration.pending is None else 0, str(registration.labels[0])
+
+
+def _facts(registration: Registration) -> dict[str, Any]:
+    """All facts but the hash of its key, with the times as instants."""
+    inclusion = registration.inclusion
+    return {
+        **all_facts(registration),
+        "label": registration.labels[0].spelling,
+        "registered_at": registration.registered,
+        "answered_at": None if inclusion is None else inclusion.answered,
+        "failed_at": None if registration.failed is None else registration.failed.at,
+    }

@@ -1,0 +1,230 @@
+"""`/admin` for librarians and administrators: how the server stands, and its settings; and all routes below it.
+
+Everything is read when a page is asked for, in a thread, from totals that the stores keep anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi import __version__
+from ibi.accounts.rights import SITE_TABLE, SiteAct, may_administer
+from ibi.errors import IbiError
+from ibi.label import RepositoryName
+from ibi.model.content import HeldTotal
+from ibi.model.membership import Phase
+from ibi.ports.archive_state import DataFiles
+from ibi.ports.content import ContentDamaged
+from ibi.ports.errors import StorageError
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.sites import ArchiveSite
+from ibi.vocabulary import State
+from ibi.web.pages.admin_archives import ArchivesPage
+from ibi.web.pages.admin_audit import TrailPage
+from ibi.web.pages.admin_fixity import FixityPage
+from ibi.web.pages.admin_shell import ADMIN, Administration, AdminParts, AdminShell
+from ibi.web.pages.admin_usage import UsagePage
+from ibi.web.pages.reader import Visitor, message
+from ibi.web.pages.words import KINDS, shown_title
+
+_SLOW_BEAT: Final = 5.0
+"""Seconds of silence after which a worker is shown as not answering."""
+
+PHASES: Final = {
+    Phase.OFF: message("not a member of a resolver"),
+    Phase.INCLUDING: message("asks its resolver to be included"),
+    Phase.INCLUDED: message("included by its resolver"),
+    Phase.EXCLUDING: message("asks its resolver to be excluded"),
+}
+STATES: Final = {
+    State.ORIGINAL: message("Originals"),
+    State.COPY: message("Copies"),
+    State.DELETED: message("Deleted"),
+}
+
+
+# --- overview ---------------------------------------------------------------------------------------------------------
+
+
+class _Worker(NamedTuple):
+    number: int
+    is_answering: bool
+
+
+class OverviewPage:
+    def __init__(self, shell: AdminShell) -> None:
+        self._shell, self._administration = shell, shell.administration
+
+    def routes(self) -> list[Route]:
+        return [Route(ADMIN, self._shell.guard(SiteAct.OVERSEE, self.show))]
+
+    async def show(self, request: Request, visitor: Visitor) -> Response:
+        acts = {act.name: may_administer(visitor.actor, act) for act in SITE_TABLE}
+        return self._shell.render(
+            request,
+            visitor,
+            "admin_overview.html",
+            **await asyncio.to_thread(self._gather),
+            may=acts,
+            phases=PHASES,
+            states=STATES,
+            version=__version__,
+            workers=self._workers(),
+            pages={place.path for place in self._administration.places},
+        )
+
+    def _workers(self) -> list[_Worker]:
+        state = self._administration.share.state
+        if state is None:
+            return [_Worker(0, True)]
+        return [_Worker(slot, state.silence(slot) < _SLOW_BEAT) for slot in state.used() if state.is_live(slot)]
+
+    def _gather(self) -> dict[str, Any]:
+        site, administration = self._administration.archive, self._administration
+        services = None if site is None else site.item_services
+        return {
+            "holdings": None if site is None else _holdings(site.catalog.holdings()),
+            "position": None if site is None or site.feed is None else site.feed.position(),
+            "drafts": None if services is None else _draft_facts(services.drafts),
+            "membership": None if administration.membership is None else administration.membership.read(),
+            "resolver_url": None if site is None else site.resolver,
+            "has_claims": services is not None,
+            "has_jobs": services is not None and services.copy_work is not None,
+            "has_transfers": site is not None and site.transfers is not None,
+            **_integrity_facts(administration.integrity),
+            **self._register_facts(),
+        }
+
+    def _register_facts(self) -> dict[str, Any]:
+        resolver, subscriptions = self._administration.resolver, self._administration.subscriptions
+        register = None
+        if resolver is not None and resolver.registrations is not None:
+            known = resolver.registrations.all()
+            included = [each for each in known if each.inclusion is not None]
+            register = {
+                "known": len(known),
+                "included": len(included),
+                "failing": sum(1 for each in included if each.failed is not None),
+                "disputed": resolver.disputes is not None and resolver.disputes.are_open,
+            }
+        follows: list[dict[str, Any]] = [] if subscriptions is None else subscriptions.follows.list_follows()
+        failing = sum(1 for each in follows if each["failing_since"] is not None)
+        return {"register": register, "follows": None if subscriptions is None else (len(follows), failing)}
+
+
+def _holdings(found: Mapping[State, HeldTotal]) -> list[tuple[State, HeldTotal]]:
+    return [(state, found.get(state, HeldTotal())) for state in State]
+
+
+def _draft_facts(drafts: Drafts) -> dict[str, Any]:
+    held = drafts.total()
+    try:
+        drafts.check_space()
+        refused = None
+    except IbiError as error:
+        refused = str(error)
+    return {
+        "number": held.drafts,
+        "size": held.size,
+        "free": drafts.free_space(),
+        "reserve": drafts.rules.quota.reserve,
+        "refused": refused,
+    }
+
+
+def _integrity_facts(integrity: Integrity | None) -> dict[str, Any]:
+    if integrity is None:
+        return {"integrity": None}
+    try:
+        return {"integrity": integrity.summary()}
+    except StorageError as error:
+        return {"integrity": None, "integrity_problem": str(error)}
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+SOURCES: Final = {
+    "flag": message("a flag of the command"),
+    "environment": message("a variable of the environment"),
+    "file": message("the file of settings"),
+    "default": message("the default"),
+}
+
+
+class SettingsPage:
+    def __init__(self, shell: AdminShell) -> None:
+        self._shell = shell
+
+    def routes(self) -> list[Route]:
+        return [Route(f"{ADMIN}/settings", self._shell.guard(SiteAct.READ_SETTINGS, self.show))]
+
+    async def show(self, request: Request, visitor: Visitor) -> Response:
+        settings = self._shell.administration.parts.settings
+        return self._shell.render(request, visitor, "admin_settings.html", settings=settings, sources=SOURCES)
+
+
+# --- storage ----------------------------------------------------------------------------------------------------------
+
+_LARGEST: Final = 20
+"""Items that are named."""
+
+
+class StoragePage:
+    def __init__(self, shell: AdminShell, site: ArchiveSite, files: DataFiles) -> None:
+        self._shell, self._site, self._files = shell, site, files
+
+    def routes(self) -> list[Route]:
+        return [Route(f"{ADMIN}/storage", self._shell.guard(SiteAct.READ_STORAGE, self.show))]
+
+    async def show(self, request: Request, visitor: Visitor) -> Response:
+        facts = await asyncio.to_thread(self._gather)
+        return self._shell.render(request, visitor, "admin_storage.html", **facts, kinds=KINDS, states=STATES)
+
+    def _gather(self) -> dict[str, Any]:
+        site, files = self._site, self._files
+        services, by_type = site.item_services, site.catalog.holdings_by_type()
+        return {
+            "disk": files.disk(),
+            "databases": files.files(),
+            "backup": files.last_backup(),
+            "holdings": _holdings(site.catalog.holdings()),
+            "by_type": sorted(by_type.items(), key=lambda each: (-each[1].size, str(each[0]))),
+            "largest": [(rep, total, self._title(rep)) for rep, total in site.catalog.largest(_LARGEST)],
+            "drafts": None if services is None else services.drafts.total(),
+        }
+
+    def _title(self, rep: RepositoryName) -> str:
+        try:
+            item = self._site.catalog.find(rep)
+        except ContentDamaged:
+            item = None
+        return str(rep) if item is None else shown_title(item)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def admin_routes(parts: AdminParts | None, *others: Any) -> list[Route]:
+    """The pages under `/admin` that this server has; none without `parts`. The `others` are those of `Administration`,
+    in its order."""
+    if parts is None:
+        return []
+    administration = Administration(parts, *others)
+    shell, site, integrity = AdminShell(administration), administration.archive, administration.integrity
+    found = [*OverviewPage(shell).routes(), *ArchivesPage(shell).routes(), *SettingsPage(shell).routes()]
+    if site is not None and integrity is not None:
+        found += FixityPage(shell, site, integrity).routes()
+    if site is not None and site.usage is not None:
+        found += UsagePage(shell, site, site.usage).routes()
+    if site is not None and parts.files is not None:
+        found += StoragePage(shell, site, parts.files).routes()
+    if parts.trail is not None:
+        found += TrailPage(shell, parts.trail).routes()
+    return found

@@ -1,0 +1,152 @@
+"""What the pages under `/admin` have in common: who may see each, the way to the others, and what they show it of.
+
+What each person sees is decided by `ibi.accounts.rights.SITE_TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.accounts.errors import NotAllowed
+from ibi.accounts.rights import SiteAct, may_administer, require_site_right
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.account import Role, Scope
+from ibi.ports.accounts import AuditTrail
+from ibi.ports.archive_state import DataFiles
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.items.verification import VerificationSchedule
+from ibi.services.membership.membership import MembershipService
+from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.services.subscriptions.subscriptions import Subscriptions
+from ibi.storage.worker_state import ALONE, WorkerShare
+from ibi.web.http.errors import answer_to
+from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, message, page_language, translations
+from ibi.web.pages.rendering import render
+
+ADMIN: Final = "/admin"
+
+
+class AdminPlace(NamedTuple):
+    """A page of the administration: where it is, its name, and what its visitor has to be allowed."""
+
+    path: str
+    name: str
+    act: SiteAct
+
+
+PLACES: Final = (
+    AdminPlace(ADMIN, message("Overview"), SiteAct.OVERSEE),
+    AdminPlace(f"{ADMIN}/archives", message("Archives and followers"), SiteAct.ADMIT),
+    AdminPlace(f"{ADMIN}/fixity", message("Fixity"), SiteAct.VERIFY),
+    AdminPlace(f"{ADMIN}/usage", message("Usage"), SiteAct.READ_USAGE),
+    AdminPlace(f"{ADMIN}/audit", message("Audit trail"), SiteAct.READ_AUDIT),
+    AdminPlace(f"{ADMIN}/storage", message("Storage"), SiteAct.READ_STORAGE),
+    AdminPlace(f"{ADMIN}/settings", message("Settings in use"), SiteAct.READ_SETTINGS),
+)
+PEOPLE: Final = f"{ADMIN}/people"
+
+
+class ShownSetting(NamedTuple):
+    """A setting as it is shown to an administrator."""
+
+    name: str
+    value: str
+    """Empty if it has none; of a secret, nothing of it."""
+    is_secret: bool
+    source: str
+    """`flag`, `environment`, `file` or `default`."""
+    place: str
+    """The flag, the variable or the file that gave it."""
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminParts:
+    """What only the pages under `/admin` need."""
+
+    settings: Sequence[ShownSetting] = ()
+    trail: AuditTrail | None = None
+    files: DataFiles | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """All that the pages under `/admin` show; what is None is not part of this server."""
+
+    parts: AdminParts
+    archive: ArchiveSite | None = None
+    resolver: ResolverSite | None = None
+    membership: MembershipService | None = None
+    subscriptions: Subscriptions | None = None
+    verification: VerificationSchedule | None = None
+    share: WorkerShare = ALONE
+
+    @property
+    def places(self) -> tuple[AdminPlace, ...]:
+        """The pages that this server has."""
+        missing = {
+            SiteAct.VERIFY: self.integrity is None,
+            SiteAct.READ_USAGE: self.archive is None or self.archive.usage is None,
+            SiteAct.READ_AUDIT: self.parts.trail is None,
+            SiteAct.READ_STORAGE: self.archive is None or self.parts.files is None,
+        }
+        return tuple(place for place in PLACES if not missing.get(place.act, False))
+
+    @property
+    def integrity(self) -> Integrity | None:
+        return None if self.archive is None else self.archive.integrity
+
+
+Show = Callable[[Request, Visitor], Awaitable[Response]]
+
+
+class AdminShell:
+    """What every page of the administration has: who may see it, and the way to the others."""
+
+    def __init__(self, administration: Administration) -> None:
+        self.administration = administration
+
+    def guard(self, act: SiteAct, show: Show) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint that is for those who may do `act`; others are sent to sign in, or refused."""
+
+        async def endpoint(request: Request) -> Response:
+            visitor = self._find(request, act)
+            return visitor if isinstance(visitor, Response) else await show(request, visitor)
+
+        return endpoint
+
+    def _find(self, request: Request, act: SiteAct) -> Visitor | Response:
+        site = self.administration.archive or self.administration.resolver
+        if site is None:
+            raise NotAllowed(scope=str(Scope.READ), needed=str(Scope.ADMIN))
+        visitor = find_visitor(request, site, Role.READER)
+        if not isinstance(visitor, Response):
+            require_site_right(visitor.actor, act)
+        return visitor
+
+    def render(
+        self, request: Request, visitor: Visitor, template: str, error: IbiError | None = None, **context: Any
+    ) -> Response:
+        """A page of the administration, shown again after an `error` of one of its forms."""
+        gettext = translations(page_language(request.scope)).gettext
+        places = [place for place in self.administration.places if may_administer(visitor.actor, place.act)]
+        is_admin = visitor.actor.scope is Scope.ADMIN
+        return render(
+            request.scope,
+            template,
+            status=200 if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            places=places,
+            here=request.url.path,
+            people=PEOPLE if is_admin else None,
+            csrf=visitor.csrf,
+            problem=None if error is None else error.message(gettext),
+            instant=Instant,
+            **context,
+        )

@@ -1,0 +1,293 @@
+"""`/collections`: named sets of items, each with a page and a feed; and the forms in which curators change them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.errors import NotAllowed, NotYourItem
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.model.account import Role, person_account, shown_account
+from ibi.model.collection import (
+    LONGEST_DESCRIPTION,
+    LONGEST_NAME,
+    LONGEST_SEARCH,
+    LONGEST_TITLE,
+    CollectionSearch,
+    ItemCollection,
+)
+from ibi.model.search import PAGE_SIZE
+from ibi.services.items.collections import CollectionDraft, Collections
+from ibi.services.promptness import beside
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import PathNotFound
+from ibi.web.pages.explain_page import parse_link
+from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, local_target, page_language, see_other, translations
+from ibi.web.pages.rendering import SITE, SiteFacts, render
+from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
+from ibi.web.pages.search_query import query_of, search_address
+from ibi.web.pages.words import ItemListing
+
+PLACE: Final = "/collections"
+_MOST_LABELS: Final = 500
+"""Items that one form puts into a collection."""
+_LONGEST_NUMBER: Final = 7
+_OUT: Final = "out:"
+"""Before the label of an item that is to be taken out, in the name of its field."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What stands in the form: what was typed, or what the collection says now; and what is wrong with it."""
+
+    name: str = ""
+    title: str = ""
+    description: str = ""
+    search: str = ""
+    items: str = ""
+    fault: str = ""
+    faulty: str = ""
+    """The field that the fault is about."""
+
+    @classmethod
+    def of(cls, collection: ItemCollection) -> _Typed:
+        return cls(collection.name, collection.title, collection.description, written_search(collection.search))
+
+    @classmethod
+    def sent(cls, fields: Mapping[str, str], error: IbiError, language: str) -> _Typed:
+        names = ("name", "title", "description", "search", "items")
+        name, title, description, search, items = (fields.get(each, "") for each in names)
+        about = str(error.parameters.get("field") or answer_to(error).field or "items")
+        faulty, fault = about if about in names else "items", error.message(translations(language).gettext)
+        return cls(name, title, description, search, items, fault, faulty)
+
+
+class CollectionPages:
+    """Pages of one Archive's collections."""
+
+    def __init__(self, site: ArchiveSite, collections: Collections) -> None:
+        self._site, self._collections = site, collections
+
+    def routes(self) -> list[Route]:
+        both = ["GET", "POST"]
+        return [
+            Route(PLACE, self.all, methods=both),
+            Route(f"{PLACE}/new", self.new, methods=both),
+            Route(f"{PLACE}/{{name}}.atom", self.feed),
+            Route(f"{PLACE}/{{name}}", self.one),
+            Route(f"{PLACE}/{{name}}/edit", self.edit, methods=both),
+        ]
+
+    async def all(self, request: Request) -> Response:
+        if request.method == "POST":
+            return await self._put_one(request)
+        found = await beside(self._collections.list)
+        visitor = self._visitor(request)
+        may_collect = visitor is not None and self._collections.may_collect(visitor.actor)
+        return render(request.scope, "collections.html", collections=found, may_collect=may_collect)
+
+    async def one(self, request: Request) -> Response:
+        collection, visitor = await self._named(request), self._visitor(request)
+        number = _page_number(request)
+        found = await self._collections.page(collection, number)
+        pages = max(1, -(-found.total // PAGE_SIZE))
+        return render(
+            request.scope,
+            "collection.html",
+            collection=collection,
+            curator=None if collection.curator is None else shown_account(collection.curator),
+            found=found,
+            listed=ItemListing(self._site),
+            number=min(number, pages),
+            pages=pages,
+            place=f"{PLACE}/{collection.name}",
+            search_url=None if collection.search is None else search_address(collection.search.query()),
+            may_curate=visitor is not None and self._collections.may_curate(visitor.actor, collection),
+        )
+
+    async def feed(self, request: Request) -> Response:
+        """Its newest items, or those chosen last, as a feed (RFC 4287)."""
+        collection, site = await self._named(request), self._site
+        found = await self._collections.page(collection, 1, 50)
+        name = request.scope.get(SITE, SiteFacts()).name
+        place = f"{site.public_url}{PLACE}/{collection.name}"
+        body = atom(
+            Feed(title=f"{name}: {collection.title}", own_url=f"{place}.atom", page_url=place, author=name),
+            found.items,
+            site.now,
+            lambda item: site.persistent_url(item.labels),
+            lambda item: site.urls.metadata(item, None, None),
+        )
+        return Response(body, 200, {"cache-control": "public, max-age=300"}, MEDIA_TYPE)
+
+    async def new(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.LIBRARIAN)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            search = request.query_params.get("search", "")
+            return self._form(request, visitor, _Typed(search=search[:LONGEST_SEARCH]))
+        fields = await visitor.read_form(request)
+        name = fields.get("name", "").strip()
+        try:
+            said = _draft(fields, person_account(visitor.name))
+            labels = _labels(fields.get("items", "")) if said.search is None else ()
+            await beside(lambda: self._collections.create(visitor.actor, name, said, labels))
+        except IbiError as error:
+            return self._refused(request, visitor, fields, error)
+        return see_other(f"{PLACE}/{name}")
+
+    async def edit(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site)
+        if isinstance(visitor, Response):
+            return visitor
+        collection = await self._named(request)
+        if not self._collections.may_curate(visitor.actor, collection):
+            raise NotAllowed(scope=str(visitor.signed.person.role), needed="edit")
+        if request.method != "POST":
+            shown = await self._members(request, collection)
+            return self._form(request, visitor, _Typed.of(collection), collection, **shown)
+        fields = await visitor.read_form(request)
+        if fields.get("act") == "remove":
+            await beside(lambda: self._collections.remove(visitor.actor, collection.name))
+            return see_other(PLACE)
+        try:
+            await beside(lambda: self._change(visitor, collection, fields))
+        except (NotAllowed, NotYourItem):
+            raise
+        except IbiError as error:
+            shown = await self._members(request, collection)
+            return self._refused(request, visitor, fields, error, collection, **shown)
+        return see_other(f"{PLACE}/{collection.name}/edit?saved=1")
+
+    def _change(self, visitor: Visitor, collection: ItemCollection, fields: Mapping[str, str]) -> None:
+        name = collection.name
+        curator = person_account(visitor.name) if "mine" in fields else collection.curator
+        said = _draft(fields, curator)
+        labels = _labels(fields.get("items", "")) if said.search is None else ()
+        self._collections.check_items(labels)  # so that either all is done or nothing
+        self._collections.change(visitor.actor, name, said)
+        if said.search is None:
+            gone = [parse_link(each.removeprefix(_OUT)).label for each in fields if each.startswith(_OUT)]
+            if gone:
+                self._collections.take_out(visitor.actor, name, gone)
+            if labels:
+                self._collections.put(visitor.actor, name, labels)
+
+    async def _put_one(self, request: Request) -> Response:
+        """Put the item of a page into a collection, from that page."""
+        visitor = find_visitor(request, self._site)
+        if isinstance(visitor, Response):
+            return visitor
+        fields = await visitor.read_form(request)
+        label = parse_link(fields.get("item", "")).label
+        await beside(lambda: self._collections.put(visitor.actor, fields.get("collection", ""), [label]))
+        return see_other(local_target(fields.get("to", PLACE)))
+
+    async def _named(self, request: Request) -> ItemCollection:
+        name = str(request.path_params["name"])
+        if len(name) > LONGEST_NAME:
+            raise PathNotFound()
+        return await beside(lambda: self._collections.require(name))
+
+    async def _members(self, request: Request, collection: ItemCollection) -> dict[str, Any]:
+        if collection.search is not None:
+            return {}
+        number = _page_number(request)
+        found = await self._collections.page(collection, number)
+        return {"found": found, "number": number, "pages": max(1, -(-found.total // PAGE_SIZE))}
+
+    def _visitor(self, request: Request) -> Visitor | None:
+        found = find_visitor(request, self._site)
+        return None if isinstance(found, Response) else found
+
+    def _refused(
+        self,
+        request: Request,
+        visitor: Visitor,
+        fields: Mapping[str, str],
+        error: IbiError,
+        collection: ItemCollection | None = None,
+        **shown: Any,
+    ) -> Response:
+        """The form again, with all that was typed, and beside a field what is wrong."""
+        answer = answer_to(error)
+        if not answer.told:
+            raise error
+        typed = _Typed.sent(fields, error, page_language(request.scope))
+        return self._form(request, visitor, typed, collection, answer.status, **shown)
+
+    def _form(
+        self,
+        request: Request,
+        visitor: Visitor,
+        typed: _Typed,
+        collection: ItemCollection | None = None,
+        status: int = 200,
+        **shown: Any,
+    ) -> Response:
+        return render(
+            request.scope,
+            "collection_form.html",
+            status=status,
+            headers=PRIVATE,
+            csrf=visitor.csrf,
+            typed=typed,
+            collection=collection,
+            is_mine=collection is not None and collection.curator == person_account(visitor.name),
+            is_saved="saved" in request.query_params,
+            longest={"name": LONGEST_NAME, "title": LONGEST_TITLE, "description": LONGEST_DESCRIPTION},
+            listed=ItemListing(self._site),
+            **{"found": None, "number": 1, "pages": 1, **shown},
+        )
+
+
+def collection_routes(site: ArchiveSite | None) -> list[Route]:
+    return [] if site is None or site.collections is None else CollectionPages(site, site.collections).routes()
+
+
+def written_search(search: CollectionSearch | None) -> str:
+    """A search as a person writes it: its words, or with filters the address of the list."""
+    if search is None:
+        return ""
+    return search_address(search.query()) if search.filters else search.text
+
+
+def read_search(text: str) -> CollectionSearch | None:
+    """Words, or the address of a search; None for nothing."""
+    text = text.strip()
+    if not text:
+        return None
+    split = urlsplit(text) if "/search?" in text else None
+    if split is None:
+        return CollectionSearch(text=" ".join(text.split()))
+    query = query_of(QueryParams(split.query))
+    return CollectionSearch(text=query.text, filters=query.filters)
+
+
+def _draft(fields: Mapping[str, str], curator: str | None) -> CollectionDraft:
+    return CollectionDraft(
+        title=fields.get("title", ""),
+        description=fields.get("description", "").replace("\r\n", "\n"),
+        search=read_search(fields.get("search", "")),
+        curator=curator,
+    )
+
+
+def _labels(text: str) -> tuple[Label, ...]:
+    """Labels or links, with white space between."""
+    return tuple(parse_link(word).label for word in text.split()[:_MOST_LABELS])
+
+
+def _page_number(request: Request) -> int:
+    text = request.query_params.get("page", "1")
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < _LONGEST_NUMBER else 1

@@ -1,0 +1,202 @@
+"""For librarians who are signed in: `/jobs`, the jobs that make Copies, begun, watched and cancelled; `/follows`, what
+this Archive follows, how far each follow is behind, and who is told of changes."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.errors import NotAllowed
+from ibi.accounts.sign_in import csrf_of
+from ibi.archive.copies import read_source, read_wanted
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.model.account import Actor, Role, Scope, person_account
+from ibi.model.copies import ItemOutcome, JobState
+from ibi.model.subscription import FollowedState, FollowKind
+from ibi.services.accounts.sign_in import SignedIn
+from ibi.services.copies.jobs import MOST_LABELS, CopyWork
+from ibi.services.sites import ArchiveSite
+from ibi.services.subscriptions.subscriptions import Listing
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request import reader_address
+from ibi.web.pages.reader import PRIVATE, Sessions, message, read_form, require_librarian, see_other
+from ibi.web.pages.rendering import render
+
+SHOWN: Final = 50
+"""Jobs, and labels of a job, on one page."""
+_MOST_TEXT: Final = 60_000
+
+STATES: Final = {
+    JobState.WAITING: message("waiting"),
+    JobState.RUNNING: message("running"),
+    JobState.DONE: message("done"),
+    JobState.CANCELLED: message("cancelled"),
+}
+OUTCOMES: Final = {
+    ItemOutcome.PENDING: message("to come"),
+    ItemOutcome.COPIED: message("copied"),
+    ItemOutcome.REFRESHED: message("refreshed"),
+    ItemOutcome.UNCHANGED: message("unchanged"),
+    ItemOutcome.DELETED: message("deleted at its Original"),
+    ItemOutcome.REFUSED: message("refused"),
+}
+
+
+class NoLabelGiven(IbiError):
+    """Name 1 to {most} items, one a line."""
+
+    code = "no-label-given"
+
+
+class JobPages:
+    def __init__(self, work: CopyWork, sessions: Sessions, site: ArchiveSite) -> None:
+        self._work, self._sessions, self._site = work, sessions, site
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/jobs", self.list, methods=["GET", "POST"]),
+            Route("/jobs/{job}", self.get, methods=["GET", "POST"]),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        signed = self._librarian(request)
+        if isinstance(signed, Response):
+            return signed
+        if request.method == "POST":
+            return await self._begin(request, signed)
+        return await self._page(request, signed)
+
+    async def get(self, request: Request) -> Response:
+        signed = self._librarian(request)
+        if isinstance(signed, Response):
+            return signed
+        name = request.path_params["job"]
+        if request.method == "POST":
+            self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
+            await asyncio.to_thread(self._work.cancel, name)
+            return see_other(f"/jobs/{name}")
+        after = request.query_params.get("after", "0")
+        number = int(after) if after.isascii() and after.isdigit() and len(after) <= 9 else 0
+        job = await asyncio.to_thread(self._work.find, name)
+        items = await asyncio.to_thread(self._work.items, name, number, SHOWN + 1)
+        return render(
+            request.scope,
+            "job.html",
+            headers=PRIVATE,
+            job=job,
+            items=items[:SHOWN],
+            following=items[SHOWN - 1].number if len(items) > SHOWN else None,
+            csrf=csrf_of(signed.text),
+            states=STATES,
+            outcomes=OUTCOMES,
+            instant=Instant,
+        )
+
+    def _librarian(self, request: Request) -> SignedIn | Response:
+        """The librarian who asks; others are sent to sign in, or refused."""
+        signed = self._sessions.current(request.scope)
+        if signed is None:
+            return see_other("/sign-in?to=/jobs")
+        require_librarian(signed)
+        return signed
+
+    async def _begin(self, request: Request, signed: SignedIn) -> Response:
+        fields = await read_form(request.scope, request.receive)
+        self._sessions.check_form(request.scope, fields, signed)
+        address = reader_address(request.scope, self._site.proxies)
+        actor = Actor(
+            person_account(signed.person.name), Scope.EDIT, address="unknown" if address is None else str(address)
+        )
+        try:
+            labels, place = _labels(fields.get("labels", "")), fields.get("from", "").strip()
+            token = fields.get("token", "").strip() or None
+            source = read_source(place) if place else None
+            job = await asyncio.to_thread(self._work.begin, labels, source, token, signed.person.name, actor)
+        except IbiError as error:
+            return await self._page(request, signed, error=error, fields=fields)
+        return see_other(f"/jobs/{job.id}")
+
+    async def _page(
+        self, request: Request, signed: SignedIn, error: IbiError | None = None, fields: dict[str, str] | None = None
+    ) -> Response:
+        before = request.query_params.get("before")
+        jobs = await asyncio.to_thread(self._work.latest, SHOWN + 1, before)
+        shown: dict[str, Any] = fields or {}
+        return render(
+            request.scope,
+            "jobs.html",
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            jobs=jobs[:SHOWN],
+            following=jobs[SHOWN - 1].id if len(jobs) > SHOWN else None,
+            csrf=csrf_of(signed.text),
+            problem="" if error is None else str(error),
+            labels=shown.get("labels", "")[:_MOST_TEXT],
+            source=shown.get("from", "")[:500],
+            states=STATES,
+            instant=Instant,
+        )
+
+
+def _labels(text: str) -> list[Label]:
+    found = [read_wanted(line.strip()) for line in text.splitlines() if line.strip()]
+    if not 1 <= len(found) <= MOST_LABELS:
+        raise NoLabelGiven(most=MOST_LABELS)
+    return found
+
+
+# --- follows ----------------------------------------------------------------------------------------------------------
+
+# `/follows`: for librarians, what this Archive follows, how far each follow is behind, and who is told of changes.
+
+_KINDS: Final = {
+    FollowKind.ITEM: message("an item"),
+    FollowKind.PREFIX: message("a prefix"),
+    FollowKind.SEARCH: message("a search"),
+    FollowKind.ALL: message("the whole Archive"),
+    FollowKind.MOVED: message("items that moved there"),
+}
+_STATES: Final = {
+    FollowedState.COPY: message("Copies"),
+    FollowedState.DELETED: message("deleted at their Original; the Copies stay"),
+    FollowedState.PURGED: message("purged at their Original; the Copies stay until they are dropped"),
+    FollowedState.MOVED: message("whose Original was given to another Archive"),
+    FollowedState.GONE: message("which the source does not have any more"),
+    FollowedState.DROPPED: message("dropped here, and not brought again"),
+    FollowedState.OWN: message("of which the Original is here"),
+}
+
+
+class FollowsPage:
+    def __init__(self, sessions: Sessions, follows: Listing, webhooks: Listing) -> None:
+        """Both lists block."""
+        self._sessions, self._follows, self._webhooks = sessions, follows, webhooks
+
+    def routes(self) -> list[Route]:
+        return [Route("/follows", self.get)]
+
+    async def get(self, request: Request) -> Response:
+        signed = self._sessions.current(request.scope)
+        if signed is None:
+            return see_other("/sign-in?to=/follows")
+        if signed.person.role < Role.LIBRARIAN:
+            raise NotAllowed(scope=str(signed.person.role), needed=str(Role.LIBRARIAN))
+        follows = await asyncio.to_thread(self._follows)
+        is_admin = signed.person.role is Role.ADMIN
+        return render(
+            request.scope,
+            "follows.html",
+            headers=PRIVATE,
+            follows=follows,
+            webhooks=await asyncio.to_thread(self._webhooks) if is_admin else None,
+            kinds={kind.value: words for kind, words in _KINDS.items()},
+            states={state.value: words for state, words in _STATES.items()},
+            moment=Instant.parse,
+        )

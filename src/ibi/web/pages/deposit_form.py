@@ -1,0 +1,380 @@
+"""The fields of the form with which an item is described: what a draft says as text to type, and back again.
+
+A field that cannot be read keeps what the draft says already; the others are taken. So a draft has all that is right of
+what was typed, and a page shows the rest again with what is wrong beside it. What the form has no field for, such as
+further titles or contributors, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Final, cast
+
+from ibi.archive.importing.imported import ImportedRecord
+from ibi.archive.licences import read_licence
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.coar_types import coar_type_of, find_coar_type, with_coar_type
+from ibi.model.description_values import Affiliation, Funding, GeoPlace, RelatedIdentifier, RelationKind, Ror
+from ibi.model.draft_record import Description
+from ibi.model.errors import InvalidMetadata
+from ibi.model.file import check_file_name
+from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
+from ibi.model.visibility import network
+from ibi.web.pages.field_choices import find_language
+from ibi.web.pages.reader import message
+
+Typed = Mapping[str, str]
+"""What stands in the fields of a form, by their names."""
+
+MOST_LINES: Final = 20_000
+"""Creators, or subjects; the longest list of authors so far had some fifteen thousand."""
+MOST_NETWORKS: Final = 1000
+
+REASONS: Final = (
+    message("the target is not among the files"),
+    message("a name does not begin with a slash"),
+    message("folders are told apart by a slash, not by a backslash"),
+    message("it holds a character that is not seen"),
+    message("it is no text: its bytes are not UTF-8"),
+    message("no part of it may be empty, nor a dot or two alone"),
+    message("it is longer than {most} bytes"),
+    message("a part of it is longer than {most} bytes"),
+    message("a part of it begins or ends with a blank, or ends with a dot"),
+    message("{sign} is not possible on Windows"),
+    message("{part} is a device on Windows"),
+    message("{other} is the same name to many systems"),
+    message("{other} has a folder of this name"),
+    message("{other} spells the same folder in another way"),
+    message("it is the day on which readers get the files, as in 2027-01-31"),
+    message("there are more than {most} lines"),
+    message("it is not in the list"),
+    message("a relation stands before an identifier, as in IsSupplementTo doi:10.1000/182"),
+    message("there is no relation {relation}; there is, for instance, Cites, IsPartOf or IsSupplementTo"),
+)
+"""Why a field, or a file, is refused."""
+
+SENTENCES: Final = (
+    message("{quoted} cannot be kept as it is: {reason}."),
+    message("The file {quoted} cannot be kept under this name: {reason}."),
+    message("title: an item is published with at least one title."),
+    message("files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."),
+    message("files: there is neither a file nor a URL to lead readers to."),
+    message("There is no draft {draft} here, or it is not yours, or it was left alone for too long."),
+    message("{draft} is being published or changed at this moment: ask again a little later."),
+    message("{draft} was published as {label} and does not change any more."),
+    message(
+        "{label} is at version {found}, and {draft} was made from version {base}: look at what is there now, and make"
+        " another draft."
+    ),
+    message("This Archive takes at most {most} bytes in one deposit, and with {path} there would be more."),
+    message(
+        "files: at most {most} are sent for one item. Pack some of them together, or deposit on the machine that has"
+        " the data directory."
+    ),
+    message(
+        "The disk of this server has room for {room} more bytes of drafts, which is not enough. Nothing was changed,"
+        " and drafts can still be published. Discard those that are not needed, or tell the administrator of this"
+        " server."
+    ),
+    message(
+        "You have {drafts} drafts, and this Archive keeps at most {most} of one depositor at a time: publish or discard"
+        " one of them, then begin another. GET /api/items?state=draft lists them."
+    ),
+    message(
+        "The drafts of {owner} hold {size} bytes, those on their way included, and with {more} of {path} there would be"
+        " more than the {most} that this Archive keeps of one depositor: publish or discard a draft, or remove files"
+        " from one, then send the file again. GET /api/items?state=draft lists them with their sizes."
+    ),
+)
+"""What is said of a draft that is refused; a test compares them with the errors."""
+
+_ROR_AT_END: Final = re.compile(r"[\s,;(<]*(?:https?://)?ror\.org/([0-9A-Za-z]+)/?[)>]?$")
+_SCHEMED: Final = re.compile(r"(?!https?:)([A-Za-z][A-Za-z0-9]{0,31}):\s*(\S+)")
+_ORCID_AT_END: Final = re.compile(r"[\s,;(<]*((?:https?://)?(?:www\.)?orcid\.org/\S+?|[0-9][0-9-]{8,}[0-9Xx])[)>]?$")
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+def fill_fields(description: Description) -> dict[str, str]:
+    """What stands in each field when a draft is opened."""
+    metadata, visibility = description.metadata, description.visibility
+    return {
+        "title": _first(metadata.title),
+        "creators": "\n".join(map(_line_of, metadata.creator)),
+        "contributors": "\n".join(map(_line_of, metadata.contributor)),
+        "publisher": _first(metadata.publisher),
+        "funding": "\n".join(map(_funding_line, metadata.funding)),
+        "related": "\n".join(f"{each.relation} {each}" for each in metadata.related_identifiers),
+        "places": "\n".join(map(_place_line, metadata.places)),
+        "date": _first(metadata.date),
+        "type": "" if (coar := coar_type_of(metadata)) is None else coar.code,
+        "licence": str(metadata.licence or ""),
+        "language": str(description.language or ""),
+        "subjects": "\n".join(" ".join(subject.value.split()) for subject in metadata.subject),
+        "summary": _first(metadata.description),
+        "target": description.target or "",
+        "embargo": _day_of(visibility.embargo),
+        "embargo_reason": visibility.embargo_reason or "",
+        "networks": "\n".join(map(str, visibility.networks)),
+        "unlisted": "" if visibility.listing else "1",
+    }
+
+
+def _first(texts: tuple[Text, ...]) -> str:
+    return texts[0].value if texts else ""
+
+
+_BETWEEN: Final = " | "
+"""Between the parts of a line."""
+
+
+def _line_of(agent: Agent) -> str:
+    name = " ".join(agent.name.split())
+    who = name if agent.orcid is None else f"{name} {agent.orcid}"
+    return _BETWEEN.join((who, *(_with_ror(each.name, each.ror) for each in agent.affiliations)))
+
+
+def _with_ror(name: str, ror: Ror | None) -> str:
+    said = " ".join(name.split())
+    return said if ror is None else f"{said} {ror.url}"
+
+
+def _funding_line(funding: Funding) -> str:
+    parts = [_with_ror(funding.name, funding.ror), funding.award or "", funding.url or ""]
+    return _BETWEEN.join(parts).rstrip(" |")
+
+
+def _place_line(place: GeoPlace) -> str:
+    sides = () if place.box is None else place.box[:2] if place.is_point else place.box
+    return _BETWEEN.join(filter(None, (place.name, ", ".join(sides))))
+
+
+def _day_of(instant: Instant | None) -> str:
+    return "" if instant is None else str(instant)[:10]
+
+
+# --- what was typed ---------------------------------------------------------------------------------------------------
+
+
+def read_fields(before: Description, typed: Typed) -> tuple[Description, dict[str, IbiError]]:
+    """The description with all that can be read of what was typed, and the fields that cannot. A field that is not
+    there stays as it is, and so does one that says what the draft says already."""
+    shown, errors = fill_fields(before), dict[str, IbiError]()
+    description = before
+    for name, read in _READERS.items():
+        text = typed.get(name)
+        if text is None:
+            continue
+        text = text.replace("\r\n", "\n").strip()
+        if text == shown[name].strip():
+            continue
+        try:
+            description = read(description, text)
+        except IbiError as error:
+            errors[name] = error
+    return description, errors
+
+
+def _described(description: Description, /, **elements: object) -> Description:
+    metadata: DescriptiveMetadata = replace(description.metadata, **elements)  # type: ignore[arg-type]
+    return replace(description, metadata=metadata)
+
+
+def _seen(description: Description, /, **changes: object) -> Description:
+    return replace(description, visibility=replace(description.visibility, **changes))  # type: ignore[arg-type]
+
+
+def _with_first(texts: tuple[Text, ...], text: str) -> tuple[Text, ...]:
+    """The texts with another first one; it keeps the language of the one that it replaces."""
+    first = (Text(text, texts[0].language if texts else None),) if text else ()
+    return (*first, *texts[1:])
+
+
+def _read_title(description: Description, text: str) -> Description:
+    return _described(description, title=_with_first(description.metadata.title, " ".join(text.split())))
+
+
+def _read_summary(description: Description, text: str) -> Description:
+    return _described(description, description=_with_first(description.metadata.description, text))
+
+
+def _read_date(description: Description, text: str) -> Description:
+    if text:
+        checked_date(text)
+    return _described(description, date=_with_first(description.metadata.date, text))
+
+
+def _lines(text: str, most: int = MOST_LINES) -> list[str]:
+    found = [line for line in (" ".join(each.split()) for each in text.split("\n")) if line]
+    if len(found) > most:
+        raise InvalidMetadata(text, 0, "there are more than {most} lines", most=most)
+    return found
+
+
+def _read_creators(description: Description, text: str) -> Description:
+    return _described(description, creator=_agents(description.metadata.creator, text))
+
+
+def _read_contributors(description: Description, text: str) -> Description:
+    return _described(description, contributor=_agents(description.metadata.contributor, text))
+
+
+def _agents(before: tuple[Agent, ...], text: str) -> tuple[Agent, ...]:
+    """Those that stay as they are keep what a line does not say."""
+    known = {_line_of(agent): agent for agent in before}
+    return tuple(known.get(line) or _agent(line) for line in _lines(text))
+
+
+def _agent(line: str) -> Agent:
+    """`Silva, Ana 0000-0002-1825-0097 | INPE https://ror.org/04xbn6x09`."""
+    who, *places = _parts(line)
+    affiliations = tuple(Affiliation(*_named_by_ror(place)) for place in places if place)
+    found = _ORCID_AT_END.search(who)
+    if found is None or not found.start():
+        return Agent(who, affiliations=affiliations)
+    return Agent(who[: found.start()], Orcid(found[1]), affiliations=affiliations)
+
+
+def _parts(line: str) -> list[str]:
+    return [part.strip() for part in line.split("|")]
+
+
+def _named_by_ror(text: str) -> tuple[str, Ror | None]:
+    found = _ROR_AT_END.search(text)
+    return (text, None) if found is None or not found.start() else (text[: found.start()], Ror(found[1]))
+
+
+def _read_publisher(description: Description, text: str) -> Description:
+    return _described(description, publisher=_with_first(description.metadata.publisher, " ".join(text.split())))
+
+
+def _read_funding(description: Description, text: str) -> Description:
+    return _described(description, funding=tuple(map(_funding, _lines(text))))
+
+
+def _funding(line: str) -> Funding:
+    """`FAPESP https://ror.org/02ddkpn78 | 2020/01234-5 | https://…`."""
+    name, award, url = (*_parts(line), "", "")[:3]
+    return Funding(*_named_by_ror(name), award or None, url or None)
+
+
+def _read_related(description: Description, text: str) -> Description:
+    return _described(description, related_identifiers=tuple(map(_related, _lines(text))))
+
+
+def _related(line: str) -> RelatedIdentifier:
+    """`IsSupplementTo doi:10.1000/182`."""
+    word, _, name = line.partition(" ")
+    if not name:
+        reason = "a relation stands before an identifier, as in IsSupplementTo doi:10.1000/182"
+        raise InvalidMetadata(line, 0, reason, field="related")
+    kind = _RELATIONS.get(word.casefold())
+    if kind is None:
+        reason = "there is no relation {relation}; there is, for instance, Cites, IsPartOf or IsSupplementTo"
+        raise InvalidMetadata(line, 0, reason, field="related", relation=word[:40])
+    schemed = _SCHEMED.fullmatch(name)
+    if schemed is None:
+        return RelatedIdentifier.parse(kind, "url" if name.startswith(("http://", "https://")) else "ibi", name)
+    return RelatedIdentifier.parse(kind, schemed[1].lower(), schemed[2])
+
+
+_RELATIONS: Final = {kind.value.casefold(): kind for kind in RelationKind}
+
+
+def _read_places(description: Description, text: str) -> Description:
+    return _described(description, places=tuple(map(_place, _lines(text))))
+
+
+def _place(line: str) -> GeoPlace:
+    """`São José dos Campos | -45.9, -23.2`: west and south, and for a box east and north."""
+    name, sides = (*_parts(line), "")[:2]
+    box = tuple(side.strip() for side in sides.split(",")) if sides else ()
+    if len(box) == 2:
+        box = (*box, *box)
+    return GeoPlace(name or None, cast("tuple[str, str, str, str] | None", box or None))  # which it counts itself
+
+
+def _read_subjects(description: Description, text: str) -> Description:
+    known = {" ".join(subject.value.split()): subject for subject in description.metadata.subject}
+    return _described(description, subject=tuple(known.get(line) or Text(line) for line in _lines(text)))
+
+
+def _read_type(description: Description, text: str) -> Description:
+    chosen = find_coar_type(text) if text else None
+    if text and chosen is None:
+        raise InvalidMetadata(text, 0, "it is not in the list", field="type")
+    return replace(description, metadata=with_coar_type(description.metadata, chosen))
+
+
+def _read_licence(description: Description, text: str) -> Description:
+    return _described(description, licence=read_licence(text) if text else None)
+
+
+def _read_language(description: Description, text: str) -> Description:
+    return replace(description, language=find_language(text) if text else None)
+
+
+def _read_target(description: Description, text: str) -> Description:
+    return replace(description, target=check_file_name(text) if text else None)
+
+
+def _read_embargo(description: Description, text: str) -> Description:
+    if not text:
+        return _seen(description, embargo=None)
+    if len(text) != 10:
+        raise InvalidMetadata(
+            text, 0, "it is the day on which readers get the files, as in 2027-01-31", field="embargo"
+        )
+    return _seen(description, embargo=Instant.parse(f"{checked_date(text)}T00:00:00Z"))
+
+
+def _read_reason(description: Description, text: str) -> Description:
+    return _seen(description, embargo_reason=text or None)
+
+
+def _read_networks(description: Description, text: str) -> Description:
+    lines = _lines(text.replace(",", "\n"), MOST_NETWORKS)
+    return _seen(description, networks=tuple(dict.fromkeys(map(network, lines))))
+
+
+def _read_unlisted(description: Description, text: str) -> Description:
+    return _seen(description, listing=not text)
+
+
+_READERS: Final[Mapping[str, Callable[[Description, str], Description]]] = {
+    "title": _read_title,
+    "creators": _read_creators,
+    "contributors": _read_contributors,
+    "publisher": _read_publisher,
+    "funding": _read_funding,
+    "related": _read_related,
+    "places": _read_places,
+    "date": _read_date,
+    "type": _read_type,
+    "licence": _read_licence,
+    "language": _read_language,
+    "subjects": _read_subjects,
+    "summary": _read_summary,
+    "target": _read_target,
+    "embargo": _read_embargo,
+    "embargo_reason": _read_reason,
+    "networks": _read_networks,
+    "unlisted": _read_unlisted,
+}
+
+
+# --- records of other systems -----------------------------------------------------------------------------------------
+
+
+def fill_from(description: Description, record: ImportedRecord) -> Description:
+    """The description with what a record says where it says nothing itself: what was typed stays."""
+    found = {
+        each.name: getattr(record.metadata, each.name)
+        for each in fields(DescriptiveMetadata)
+        if not getattr(description.metadata, each.name)
+    }
+    return replace(_described(description, **found), language=description.language or record.language)

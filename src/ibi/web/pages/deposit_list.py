@@ -1,0 +1,101 @@
+"""`/account/items`: the drafts and the items of who is signed in, with what can be done with each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.rights import Belonging, ItemAct, may
+from ibi.archive.drafts import UnknownDraft
+from ibi.errors import IbiError
+from ibi.label import RepositoryName
+from ibi.model.account import Role
+from ibi.services.sites import ArchiveSite
+from ibi.vocabulary import State
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import ReadOnlyArchive
+from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, page_language, see_other, translations
+from ibi.web.pages.rendering import render
+from ibi.web.pages.words import KINDS, STATES, shown_title
+
+PLACE: Final = "/account/items"
+SHOWN: Final = 50
+"""Items on one page."""
+DRAFTS_SHOWN: Final = 200
+
+
+class OwnItemsPage:
+    """The page of one Archive that takes deposits."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    def routes(self) -> list[Route]:
+        return [Route(PLACE, self.handle, methods=["GET", "POST"])]
+
+    async def handle(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            return await self._show(request, visitor)
+        fields = await visitor.read_form(request)
+        try:
+            await asyncio.to_thread(self._discard, visitor, fields.get("discard", ""))
+        except UnknownDraft:
+            raise
+        except IbiError as error:
+            if not answer_to(error).told:
+                raise
+            return await self._show(request, visitor, error)
+        return see_other(PLACE)
+
+    def _discard(self, visitor: Visitor, draft: str) -> None:
+        if self._site.item_services is None:
+            raise ReadOnlyArchive()
+        self._site.item_services.drafts.discard(visitor.depositor, draft)
+
+    async def _show(self, request: Request, visitor: Visitor, error: IbiError | None = None) -> Response:
+        gettext = translations(page_language(request.scope)).gettext
+        return render(
+            request.scope,
+            "deposit_list.html",
+            status=200 if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            csrf=visitor.csrf,
+            problem=None if error is None else error.message(gettext),
+            kinds=KINDS,
+            states=STATES,
+            original=State.ORIGINAL,
+            deleted=State.DELETED,
+            title_of=shown_title,
+            **await asyncio.to_thread(self._gather, visitor, request.query_params.get("before", "")),
+        )
+
+    def _gather(self, visitor: Visitor, before: str) -> dict[str, Any]:
+        services, site = self._site.item_services, self._site
+        if services is None:
+            raise ReadOnlyArchive()
+        after = RepositoryName.parse(before) if before else None
+        items = site.catalog.owned_by(visitor.depositor.owner, after, SHOWN + 1)
+        drafts = () if after is not None else services.drafts.list_own(visitor.depositor, DRAFTS_SHOWN)
+        now = site.now
+        changeable = {
+            item.rep
+            for item in items
+            if item.state is State.ORIGINAL
+            and may(visitor.actor, ItemAct.UPDATE, Belonging.of(item, services.service, now))
+        }
+        return {
+            "drafts": drafts,
+            "items": items[:SHOWN],
+            "following": items[SHOWN - 1].rep.spelling if len(items) > SHOWN else None,
+            "is_first": after is None,
+            "changeable": changeable,
+            "days": services.drafts.rules.days,
+            "now": now,
+        }

@@ -1,0 +1,368 @@
+"""`/deposit` and `/deposit/<draft>`: a form from which an item is deposited, with its files, and kept as a draft until
+then.
+
+A draft is begun with the first form that is sent, not when the page is opened: who only looks leaves nothing. Every
+button sends the whole form, so that what was typed is never lost. Scripts send the same forms, and ask for JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.rights import Belonging, ItemAct, may
+from ibi.archive.drafts import DraftPublished, UnknownDraft
+from ibi.archive.importing.reading import read_records
+from ibi.archive.licences import find_licence
+from ibi.archive.reviews import UnderReview
+from ibi.errors import IbiError, InvalidInput
+from ibi.messages.label_forms import LabelForms
+from ibi.model.account import Role, person_account
+from ibi.model.draft_record import Description
+from ibi.model.item import Item
+from ibi.model.review import ReviewState
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.drafts.ledger import DraftView
+from ibi.services.drafts.reviews import Submitted
+from ibi.services.drafts.uploads import PartialState
+from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request import values
+from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
+from ibi.web.pages.deposit_body import FormReader, SentForm
+from ibi.web.pages.deposit_form import fill_fields, fill_from, read_fields
+from ibi.web.pages.deposit_list import OwnItemsPage
+from ibi.web.pages.field_choices import language_choices, licence_choices, terms_in_words, type_choices
+from ibi.web.pages.reader import (
+    PRIVATE,
+    Visitor,
+    find_visitor,
+    page_language,
+    see_other,
+    translations,
+)
+from ibi.web.pages.rendering import render
+from ibi.web.pages.signposting import citations, shown_work
+
+DEPOSIT: Final = "/deposit"
+FILES_SHOWN: Final = 100
+"""Files on one page of the form."""
+_UPLOAD_WORKS: Final = 2
+"""Pieces of files that are hashed and written at a time, as for those that are sent to the API."""
+_PUBLISH_WORKS: Final = 2
+_FIELD_OF: Final = {
+    "title-missing": "title",
+    "nothing-to-publish": "files",
+    "upload-unfinished": "files",
+    "translation-language-missing": "language",
+}
+"""Beside which field an error of the publication is shown, by its code."""
+_JSON: Final = "application/json"
+
+Made = TypeVar("Made")
+
+
+class UploadUnfinished(IbiError):
+    """files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."""
+
+    code = "upload-unfinished"
+
+
+@dataclass(slots=True)
+class FormState:
+    """What one page of the form shows."""
+
+    view: DraftView | None = None
+    """None before the draft is begun."""
+    typed: dict[str, str] = field(default_factory=dict)
+    """What stands in the fields instead of what the draft says."""
+    errors: dict[str, IbiError] = field(default_factory=dict)
+    """By the name of the field."""
+    refused: list[tuple[str, IbiError]] = field(default_factory=list)
+    """Names of files that were not taken, and why."""
+    problem: IbiError | None = None
+    """What concerns no field."""
+    unfinished: tuple[PartialState, ...] = ()
+    """Files that have not come whole."""
+
+    @property
+    def status(self) -> int:
+        error = self.problem or next(iter(self.errors.values()), None) or next((why for _, why in self.refused), None)
+        return HTTPStatus.OK if error is None else answer_to(error).status
+
+    def note(self, error: IbiError) -> None:
+        """Note an error where it is shown. One that is for the log alone is raised again."""
+        if not answer_to(error).told:
+            raise error
+        name = _FIELD_OF.get(error.code)
+        if name is None and isinstance(error, InvalidInput):
+            name = str(error.details.get("field", ""))
+        if name in {*fill_fields(Description()), "files"}:
+            self.errors.setdefault(str(name), error)
+        else:
+            self.problem = error
+
+
+class DepositPages:
+    """The pages of one Archive that takes deposits."""
+
+    def __init__(self, site: ArchiveSite, queue: MintQueue) -> None:
+        self._site, self._queue = site, queue
+        self._uploading = ThreadPoolExecutor(_UPLOAD_WORKS, thread_name_prefix="ibi-form-upload")
+        self._publishing = ThreadPoolExecutor(_PUBLISH_WORKS, thread_name_prefix="ibi-form-deposit")
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(DEPOSIT, self.new, methods=["GET", "POST"]),
+            Route(f"{DEPOSIT}/{{draft}}", self.draft, methods=["GET", "POST"]),
+            Route(f"{DEPOSIT}/{{draft}}/files", self.files, methods=["GET"]),
+            *OwnItemsPage(self._site).routes(),
+        ]
+
+    @property
+    def _drafts(self) -> Drafts:
+        if self._site.item_services is None:
+            raise ReadOnlyArchive()
+        return self._site.item_services.drafts
+
+    # --- requests ---
+
+    async def new(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method == "POST":
+            return await self._take(request, visitor, None)
+        return self._show(request, visitor, FormState())
+
+    async def draft(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        draft = request.path_params["draft"]
+        view = await asyncio.to_thread(self._drafts.find, visitor.depositor, draft)
+        if view.record.publication is not None:
+            return see_other(self._page_of(view.record.publication.labels))
+        if request.method == "POST":
+            return await self._take(request, visitor, view)
+        return self._show(request, visitor, FormState(view, unfinished=await self._list_unfinished(visitor, draft)))
+
+    async def files(self, request: Request) -> Response:
+        """The names and sizes of the files of a draft, for the script that sends what it lacks."""
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        view = await asyncio.to_thread(self._drafts.find, visitor.depositor, request.path_params["draft"])
+        return _json({"files": [[file.path, file.size] for file in view.files]})
+
+    # --- a form that was sent ---
+
+    async def _take(self, request: Request, visitor: Visitor, view: DraftView | None) -> Response:
+        draft = None if view is None else view.record.id
+
+        async def begin() -> str:
+            return await self._begin(visitor)
+
+        reader = FormReader(request, visitor, self._drafts.uploads, draft, begin, self._uploading)
+        sent = await reader.read()
+        if sent.fields.get("act") == "discard":
+            return await self._discard(visitor, draft)
+        state = FormState(view, typed=sent.fields, refused=sent.refused)
+        try:
+            await self._save(visitor, sent, state)
+            if sent.fields.get("act") == "publish" and not state.errors and not state.refused:
+                return await self._publish(request, visitor, state)
+        except (UnknownDraft, DraftPublished):
+            raise
+        except IbiError as error:
+            state.note(error)
+        return self._answer(request, visitor, state)
+
+    async def _begin(self, visitor: Visitor) -> str:
+        """A draft with labels, if the minter has any at the moment; otherwise it gets them with the next form."""
+        begun = await asyncio.to_thread(self._drafts.begin, visitor.depositor, Description())
+        return begun.record.id
+
+    async def _save(self, visitor: Visitor, sent: SentForm, state: FormState) -> None:
+        """Have the draft say what was typed, as far as it can be read."""
+        draft, labels = sent.draft or await self._begin(visitor), self._labels(visitor)
+        if state.view is None:
+            state.view = await asyncio.to_thread(self._drafts.find, visitor.depositor, draft)
+
+        def save() -> DraftView:
+            who, drafts = visitor.depositor, self._drafts
+            if sent.fields.get("drop"):
+                drafts.uploads.drop_partial(who, draft, sent.fields["drop"])
+            if sent.fields.get("remove"):
+                drafts.uploads.remove(who, draft, sent.fields["remove"])
+            before = drafts.find(who, draft)
+            description, state.errors = read_fields(before.record.description, sent.fields)
+            if sent.fields.get("act") == "import":
+                description = _take_record(description, sent.fields.get("record", ""), state)
+            if description != before.record.description:
+                drafts.describe(who, draft, description)
+            return drafts.reserve_labels(who, draft, labels)
+
+        state.view = await asyncio.to_thread(save)
+        state.unfinished = await self._list_unfinished(visitor, draft)
+
+    async def _publish(self, request: Request, visitor: Visitor, state: FormState) -> Response:
+        assert state.view is not None  # it was saved
+        if state.unfinished:
+            raise UploadUnfinished(path=repr(state.unfinished[0].partial.path))
+        draft, labels = state.view.record.id, self._labels(visitor)
+        made = await self._run(
+            self._publishing, lambda: self._drafts.publish_or_submit(visitor.depositor, draft, labels)
+        )
+        place = f"{DEPOSIT}/{draft}" if isinstance(made, Submitted) else self._page_of(made.item.labels)
+        return _json({"place": place}) if _wants_json(request) else see_other(place)
+
+    async def _list_unfinished(self, visitor: Visitor, draft: str) -> tuple[PartialState, ...]:
+        """Files that have not come whole, of a draft that takes files."""
+        try:
+            return await asyncio.to_thread(self._drafts.uploads.list_partials, visitor.depositor, draft)
+        except (DraftPublished, UnderReview):
+            return ()
+
+    async def _discard(self, visitor: Visitor, draft: str | None) -> Response:
+        if draft is not None:
+            await asyncio.to_thread(self._drafts.discard, visitor.depositor, draft)
+        return see_other("/account/items")
+
+    def _labels(self, visitor: Visitor) -> QueuedLabels:
+        return QueuedLabels(self._queue, asyncio.get_running_loop(), person_account(visitor.name))
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], Made]) -> Made:
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+    # --- answers ---
+
+    def _answer(self, request: Request, visitor: Visitor, state: FormState) -> Response:
+        if _wants_json(request):
+            return _json(self._document(request, state))
+        if state.status == HTTPStatus.OK and state.view is not None:
+            return see_other(f"{DEPOSIT}/{state.view.record.id}?saved=1")
+        return self._show(request, visitor, state)
+
+    def _document(self, request: Request, state: FormState) -> dict[str, Any]:
+        language = page_language(request.scope)
+        gettext, labels = translations(language).gettext, _labels_of(state.view)
+        return {
+            "terms": "" if state.view is None else _terms(state.view.record.description, language),
+            "draft": None if state.view is None else state.view.record.id,
+            "place": None if state.view is None else f"{DEPOSIT}/{state.view.record.id}",
+            "url": self._persistent_url(state.view),
+            "label": None if labels is None else (labels.ibip or labels.labels[0]).spelling,
+            "errors": {name: error.message(gettext) for name, error in state.errors.items()},
+            "refused": [[name, error.message(gettext)] for name, error in state.refused],
+            "problem": None if state.problem is None else state.problem.message(gettext),
+            "citations": [
+                {"style": each.style, "runs": [[run.text, run.italic] for run in each.runs]}
+                for each in self._citations(state.view)
+            ],
+        }
+
+    def _show(self, request: Request, visitor: Visitor, state: FormState) -> Response:
+        language = page_language(request.scope)
+        gettext, view = translations(language).gettext, state.view
+        description = Description() if view is None else view.record.description
+        said, files = fill_fields(description), () if view is None else view.files
+        number = _page_number(request.query_params.get("files", "1"), len(files))
+        return render(
+            request.scope,
+            "deposit.html",
+            status=state.status,
+            headers=PRIVATE,
+            csrf=visitor.csrf,
+            draft=None if view is None else view.record,
+            is_waiting=view is not None and view.is_waiting,
+            is_returned=view is not None and view.review is ReviewState.RETURNED,
+            is_locked=view is not None and view.is_waiting and not self._may_publish(visitor, view),
+            is_reviewed=self._drafts.is_reviewed and not self._may_publish(visitor, view),
+            labels=_labels_of(view),
+            persistent_url=self._persistent_url(view),
+            values={name: state.typed.get(name, text) for name, text in said.items()},
+            errors={name: error.message(gettext) for name, error in state.errors.items()},
+            refused=[(name, error.message(gettext)) for name, error in state.refused],
+            problem=None if state.problem is None else state.problem.message(gettext),
+            is_saved="saved" in request.query_params,
+            files=files[(number - 1) * FILES_SHOWN : number * FILES_SHOWN],
+            all_files=files,
+            unfinished=state.unfinished,
+            pages=range(1, -(-len(files) // FILES_SHOWN) + 1),
+            number=number,
+            citations=self._citations(view),
+            types=type_choices(language),
+            licences=licence_choices(language),
+            languages=language_choices(language),
+            terms=_terms(description, language),
+            record=state.typed.get("record", "") if "record" in state.errors else "",
+        )
+
+    def _may_publish(self, visitor: Visitor, view: DraftView | None) -> bool:
+        """Whether what they publish does not wait for a librarian."""
+        owner = visitor.depositor.owner if view is None else view.record.owner
+        return may(visitor.actor, ItemAct.PUBLISH, Belonging("a draft", owner))
+
+    def _citations(self, view: DraftView | None) -> tuple[Any, ...]:
+        """How the item will be cited, once it has labels and a title."""
+        labels = _labels_of(view)
+        if view is None or labels is None or not view.record.description.metadata.title:
+            return ()
+        description, now = view.record.description, self._site.now
+        item = Item(
+            labels=labels, created=now, updated=now, metadata=description.metadata, language=description.language
+        )
+        return citations(shown_work(item, self._site.persistent_url(labels)), now)
+
+    def _persistent_url(self, view: DraftView | None) -> str | None:
+        labels = _labels_of(view)
+        return None if labels is None else self._site.persistent_url(labels)
+
+    def _page_of(self, labels: LabelForms) -> str:
+        if labels.rep is None:
+            raise PathNotFound()
+        return f"/col/{labels.rep.spelling}/metadata"
+
+
+def _take_record(description: Description, text: str, state: FormState) -> Description:
+    """The description with what the first record in a text says; what is wrong with the text is noted."""
+    try:
+        return fill_from(description, read_records(text)[0])
+    except IbiError as error:
+        state.errors["record"] = error
+        return description
+
+
+def _terms(description: Description, language: str) -> str:
+    """What the licence allows, if it is a known one."""
+    licence = description.metadata.licence
+    known = None if licence is None else find_licence(licence.text)
+    return "" if known is None else terms_in_words(known, language)
+
+
+def _labels_of(view: DraftView | None) -> LabelForms | None:
+    return None if view is None else view.record.labels or view.record.reserved
+
+
+def _wants_json(request: Request) -> bool:
+    return ", ".join(values(request.scope["headers"], b"accept")).startswith(_JSON)
+
+
+def _json(document: Mapping[str, Any]) -> Response:
+    return Response(msgspec.json.encode(document), HTTPStatus.OK, PRIVATE, _JSON)
+
+
+def _page_number(text: str, files: int) -> int:
+    last = max(1, -(-files // FILES_SHOWN))
+    return min(last, max(1, int(text))) if text.isascii() and text.isdigit() and len(text) < 6 else 1

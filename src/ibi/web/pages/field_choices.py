@@ -1,0 +1,255 @@
+"""What the fields of a description offer to choose from, in the language of the page: kinds, licences, languages,
+relations to other works.
+
+For a form: `type_choices`, `licence_choices`, `language_choices` and `relation_choices` give what a `<select>` or a
+list of suggestions has; `find_language` reads what was typed instead.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ibi.archive.licences import COMMON_LICENCES, KNOWN_LICENCES, KnownLicence, LicenceGroup, LicenceTerm
+from ibi.errors import InvalidInput
+from ibi.languages import LANGUAGES, InvalidLanguageTag, LanguageTag
+from ibi.model.coar_types import COAR_TYPES
+from ibi.model.description_values import RelationKind
+from ibi.web.pages.reader import PAGE_LANGUAGES, locale_of, message, translations
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """One of those that a field offers."""
+
+    value: str
+    """What is recorded, or sent by a form."""
+    label: str
+    """In the language of the page."""
+    detail: str = ""
+    """A sentence about it."""
+    group: str = ""
+    """The heading that it stands under."""
+    depth: int = 0
+    """How far it is indented."""
+    url: str = ""
+    """Where there is more about it."""
+
+
+TERM_WORDS: Final[Mapping[LicenceTerm, str]] = {
+    LicenceTerm.FREE: message("Anyone may use, change and share it."),
+    LicenceTerm.UNCHANGED: message("Anyone may share it, but only as it is."),
+    LicenceTerm.PUBLIC_DOMAIN: message("No rights are kept: nothing is asked for."),
+    LicenceTerm.ATTRIBUTION: message("Its authors have to be named."),
+    LicenceTerm.SHARE_ALIKE: message("What is made of it has to be shared on the same terms."),
+    LicenceTerm.NON_COMMERCIAL: message("Not for commercial purposes."),
+    LicenceTerm.NOTICE: message("Its notice of copyright and licence has to stay with it."),
+    LicenceTerm.OPEN_SOURCE: message("Programs that contain it have to be given with their source, on the same terms."),
+    LicenceTerm.OPEN_LIBRARY: message(
+        "Changes to it have to be given with their source; programs that use it need not be."
+    ),
+    LicenceTerm.OPEN_SERVICE: message("Those who run it as a service have to give its source to their users."),
+    LicenceTerm.PATENTS: message("Patents of its contributors that it needs may be used."),
+    LicenceTerm.DATABASE: message("It is made for databases."),
+}
+_GROUPS: Final[Mapping[LicenceGroup, str]] = {
+    LicenceGroup.WORKS: message("For texts, images, data and other works"),
+    LicenceGroup.DATA: message("For databases"),
+    LicenceGroup.SOFTWARE: message("For software"),
+}
+RELATION_WORDS: Final[Mapping[RelationKind, str]] = {
+    RelationKind.IS_SUPPLEMENT_TO: message("It is a supplement to"),
+    RelationKind.IS_SUPPLEMENTED_BY: message("It is supplemented by"),
+    RelationKind.CITES: message("It cites"),
+    RelationKind.IS_CITED_BY: message("It is cited by"),
+    RelationKind.REFERENCES: message("It refers to"),
+    RelationKind.IS_REFERENCED_BY: message("It is referred to by"),
+    RelationKind.IS_PART_OF: message("It is part of"),
+    RelationKind.HAS_PART: message("It has as a part"),
+    RelationKind.IS_PUBLISHED_IN: message("It is published in"),
+    RelationKind.IS_VERSION_OF: message("It is a version of"),
+    RelationKind.HAS_VERSION: message("It has a version"),
+    RelationKind.IS_NEW_VERSION_OF: message("It is a newer version of"),
+    RelationKind.IS_PREVIOUS_VERSION_OF: message("It is an earlier version of"),
+    RelationKind.IS_DERIVED_FROM: message("It is derived from"),
+    RelationKind.IS_SOURCE_OF: message("It is the source of"),
+    RelationKind.IS_DESCRIBED_BY: message("It is described by"),
+    RelationKind.DESCRIBES: message("It describes"),
+    RelationKind.IS_DOCUMENTED_BY: message("It is documented by"),
+    RelationKind.DOCUMENTS: message("It documents"),
+    RelationKind.HAS_METADATA: message("It has metadata"),
+    RelationKind.IS_METADATA_FOR: message("It is metadata of"),
+    RelationKind.CONTINUES: message("It continues"),
+    RelationKind.IS_CONTINUED_BY: message("It is continued by"),
+    RelationKind.REVIEWS: message("It reviews"),
+    RelationKind.IS_REVIEWED_BY: message("It is reviewed by"),
+    RelationKind.IS_TRANSLATION_OF: message("It is a translation of"),
+    RelationKind.HAS_TRANSLATION: message("It has a translation"),
+    RelationKind.COMPILES: message("It compiles"),
+    RelationKind.IS_COMPILED_BY: message("It is compiled by"),
+    RelationKind.COLLECTS: message("It collects"),
+    RelationKind.IS_COLLECTED_BY: message("It is collected by"),
+    RelationKind.REQUIRES: message("It needs"),
+    RelationKind.IS_REQUIRED_BY: message("It is needed by"),
+    RelationKind.OBSOLETES: message("It replaces"),
+    RelationKind.IS_OBSOLETED_BY: message("It is replaced by"),
+    RelationKind.IS_VARIANT_FORM_OF: message("It is another form of"),
+    RelationKind.IS_ORIGINAL_FORM_OF: message("It is the original form of"),
+    RelationKind.IS_IDENTICAL_TO: message("It is the same as"),
+}
+"""The most usual first."""
+SCHEMES: Final[Mapping[str, str]] = {
+    "doi": "DOI",
+    "ibi": "IBI",
+    "url": "URL",
+    "hdl": "Handle",
+    "ark": "ARK",
+    "isbn": "ISBN",
+    "issn": "ISSN",
+    "arxiv": "arXiv",
+    "pmid": "PubMed",
+    "urn": "URN",
+}
+"""Schemes of related identifiers, and the names that people know them by."""
+_FIRST_LANGUAGES: Final = ("pt-BR", "pt", "en", "es", "fr", "de", "it")
+
+
+@lru_cache
+def type_choices(language: str) -> tuple[FieldChoice, ...]:
+    """COAR resource types; the value is the code, for `find_coar_type`."""
+    chosen = []
+    for each in COAR_TYPES:
+        if each.depth == 0:
+            group = each.label(language)
+        chosen.append(FieldChoice(each.code, each.label(language), group=group, depth=each.depth, url=each.uri))
+    return tuple(chosen)
+
+
+@lru_cache
+def licence_choices(language: str, *, every: bool = False) -> tuple[FieldChoice, ...]:
+    """Licences of SPDX with what they allow; the value is the identifier. Those that are usual, or all that are
+    known."""
+    return tuple(_licence_choice(each, language) for each in (KNOWN_LICENCES if every else COMMON_LICENCES))
+
+
+def _licence_choice(known: KnownLicence, language: str) -> FieldChoice:
+    return FieldChoice(
+        known.id, known.name, terms_in_words(known, language), _gettext(language, _GROUPS[known.group]), url=known.url
+    )
+
+
+def terms_in_words(known: KnownLicence, language: str) -> str:
+    """What the licence allows and asks for, in sentences."""
+    return " ".join(_gettext(language, TERM_WORDS[term]) for term in known.terms)
+
+
+@lru_cache
+def relation_choices(language: str) -> tuple[FieldChoice, ...]:
+    """Relations of DataCite; the value is the name that DataCite has for it."""
+    return tuple(FieldChoice(kind.value, _gettext(language, words)) for kind, words in RELATION_WORDS.items())
+
+
+@lru_cache
+def language_choices(language: str) -> tuple[FieldChoice, ...]:
+    """Languages by name; the value is the tag. Those that are frequent first, then all others in order."""
+    names = locale_of(language).languages
+    first = [FieldChoice(tag, language_name(tag, language)) for tag in _FIRST_LANGUAGES]
+    others = [FieldChoice(tag, names[tag]) for tag in LANGUAGES - {*_FIRST_LANGUAGES} if tag in names]
+    return (*first, *sorted(others, key=lambda each: _folded(each.label)))
+
+
+def language_name(tag: str, language: str) -> str:
+    """`pt-BR` is Portuguese (Brazil), or português (Brasil); an unknown tag stays as it is."""
+    locale = locale_of(language)
+    name, _, country = tag.partition("-")
+    known = locale.languages.get(name)
+    if known is None:
+        return tag
+    return f"{known} ({locale.territories.get(country, country)})" if country else str(known)
+
+
+def find_language(text: str) -> LanguageTag:
+    """The language that a text names: by its tag, or by its name in one of the languages of the pages."""
+    try:
+        return LanguageTag.parse(text.strip(), registered=True)
+    except InvalidInput:
+        tag = _names().get(_folded(" ".join(text.split()))) if len(text) < 100 else None
+        if tag is None:
+            reason = "a language is chosen from the list, or written as a tag such as pt-BR"
+            raise InvalidLanguageTag(text[:100], 0, reason) from None
+        return LanguageTag.parse(tag, registered=True)
+
+
+@lru_cache
+def _names() -> dict[str, str]:
+    """Tags by names, in all languages of the pages."""
+    return {_folded(each.label): each.value for page in PAGE_LANGUAGES for each in language_choices(page)}
+
+
+def _folded(text: str) -> str:
+    """Without accents and case: the order of a list, and what people type."""
+    return "".join(sign for sign in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(sign))
+
+
+def _gettext(language: str, words: str) -> str:
+    return str(translations(language).gettext(words))
+
+
+IMPORT_REASONS: Final = (
+    message("{quoted} cannot be read as a description: {reason}."),
+    message("it is neither BibTeX nor RIS nor JSON"),
+    message("it is a DOI alone; paste the record that doi.org gives for it, as BibTeX, RIS or JSON"),
+    message("it has neither a title nor authors"),
+    message("it has more than {most} values"),
+    message("it is longer than {most} characters"),
+    message("there are more than {most} entries"),
+    message("there is no entry such as @article{{…}} in it"),
+    message("no line begins a record, as TY  - JOUR does"),
+    message("it begins like JSON, and is none"),
+    message("there is no record of a work in it"),
+    message("a brace is not closed (line {line})"),
+    message("a quotation mark is not closed (line {line})"),
+    message("a value stands in braces or quotation marks (line {line})"),
+    message("after the name of a field comes = (line {line})"),
+    message("a field looks like title = {{On naming things}} (line {line})"),
+    message("an entry has too many fields (line {line})"),
+    message("with its abbreviations written out it is too long (line {line})"),
+    message("a language is chosen from the list, or written as a tag such as pt-BR"),
+)
+"""Why a pasted record, or a language, cannot be read; a test compares them with the code."""
+
+VALUE_REASONS: Final = (
+    message("{quoted} cannot stand in a description: {reason}."),
+    message("{quoted} is not a language: {reason}."),
+    message("{quoted} is not a network: {reason}."),
+    message("{field} is empty"),
+    message("{field} has more than {most} characters"),
+    message("{field} has at most {most} values"),
+    message("{field} holds a character that cannot be shown"),
+    message("an ORCID iD has sixteen digits, as in 0000-0002-1825-0097"),
+    message("the last digit of this ORCID iD does not fit the others"),
+    message("a ROR identifier has nine characters, as in https://ror.org/04xbn6x09"),
+    message("the last two digits of this ROR identifier do not fit the rest"),
+    message("a licence is an SPDX identifier such as CC-BY-4.0, or a URL"),
+    message("a date looks like 2027, 2027-01 or 2027-01-31, and an interval like 2026/2027-01"),
+    message("there is no month {number}"),
+    message("that month has no day {number}"),
+    message("the interval ends before it begins"),
+    message("a place has a name or degrees"),
+    message("a box has four numbers: west, south, east, north"),
+    message("degrees are a number between -{most} and {most}, as in -23.21"),
+    message("the south of a box is north of its north"),
+    message("a DOI looks like 10.1000/182"),
+    message("an ARK looks like 12148/btv1b8449691v"),
+    message("a handle looks like 20.1000/100"),
+    message("another name has between 1 and {most} characters"),
+    message("another name holds neither spaces nor characters that cannot be shown"),
+    message("a scheme is a word such as doi, of at most 32 letters and digits in lower case"),
+    message("a URL begins with http:// or https://"),
+    message("a network looks like 150.163.0.0/16 or 2001:db8::/32"),
+    message("write IPv4 as IPv4, and an address without a scope"),
+)
+"""Why a value of a description is refused; a test compares them with the code."""

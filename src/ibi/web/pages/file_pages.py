@@ -1,0 +1,186 @@
+"""The files of an item for people: as a tree with sizes and persistent links, listed a page at a time, and each with a
+preview on a page of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import Scope
+
+from ibi.archive.profile import encoded_path
+from ibi.errors import InvalidPersistentUrl
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.persistent_url import PersistentUrl
+from ibi.relation import LastEdition, Relation
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.request import reader_address
+from ibi.web.pages.preview import PREVIEW, Preview, look_at, may_be_looked_at
+from ibi.web.pages.rendering import POLICY, render
+from ibi.web.pages.words import shown_title
+
+LOOK: Final = "/preview/"
+"""What stands between the address of an item and a path, where the file has a page of its own."""
+_A_PAGE: Final = 500
+_DEEPEST: Final = 10
+"""Folders in folders; those deeper are one with a longer name."""
+_MOST_ADDED_UP: Final = 2_000
+"""Files whose sizes are added up for a page."""
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class FolderNode:
+    """A folder, or a file in one: then there is a `file` and nothing below."""
+
+    name: str
+    file: File | None = None
+    nodes: list[FolderNode] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return self.file.size if self.file is not None else sum(node.size for node in self.nodes)
+
+    @property
+    def number(self) -> int:
+        """Of the files below."""
+        return 1 if self.file is not None else sum(node.number for node in self.nodes)
+
+
+def file_tree(files: Iterable[File]) -> list[FolderNode]:
+    """The files in their folders, each where its path comes in order. A folder that has only a folder in it is one with
+    that."""
+    root = FolderNode("")
+    folders: dict[tuple[str, ...], FolderNode] = {(): root}
+    for file in files:
+        *above, name = file.path.split("/")
+        if len(above) > _DEEPEST:
+            above = [*above[: _DEEPEST - 1], "/".join(above[_DEEPEST - 1 :])]
+        parent = root
+        for depth in range(1, len(above) + 1):
+            place = tuple(above[:depth])
+            if place not in folders:
+                folders[place] = FolderNode(above[depth - 1])
+                parent.nodes.append(folders[place])
+            parent = folders[place]
+        parent.nodes.append(FolderNode(name, file))
+    return [_joined(node) for node in root.nodes]
+
+
+def _joined(node: FolderNode) -> FolderNode:
+    while len(node.nodes) == 1 and node.nodes[0].file is None:
+        only = node.nodes[0]
+        node = FolderNode(f"{node.name}/{only.name}", nodes=only.nodes)
+    return FolderNode(node.name, node.file, [_joined(each) for each in node.nodes])
+
+
+class FileLinks:
+    """Addresses of one item's files, for templates."""
+
+    def __init__(self, site: ArchiveSite, item: Item) -> None:
+        self._site, self._item = site, item
+        self._base, self._label = site.resolver or site.public_url, item.labels.ibip or item.rep
+
+    def persistent(self, file: File) -> str | None:
+        """The persistent link of the file; None if its name cannot be written in one (E35)."""
+        return self._link(file, Relation.ITSELF)
+
+    def latest(self, file: File) -> str | None:
+        """The link to the file of that name in the last edition."""
+        return self._link(file, _LATEST)
+
+    def _link(self, file: File, relation: Relation) -> str | None:
+        try:
+            wanted = PersistentUrl(self._label, relation, file_path=f"/{file.path}")
+        except InvalidPersistentUrl:
+            return None
+        return wanted.text(self._base, keep_spelling=True)
+
+    def preview(self, file: File) -> str | None:
+        """The page with the preview of the file, if it probably has one."""
+        return look_place(self._site, self._item, file) if may_be_looked_at(file) else None
+
+
+_LATEST: Final = Relation((LastEdition(),))
+
+
+def look_place(site: ArchiveSite, item: Item, file: File) -> str:
+    return f"{site.public_url}/col/{item.rep.spelling}{LOOK}{encoded_path(file.path)}"
+
+
+def size_of_all(files: Sequence[File]) -> int | None:
+    """All bytes of the files; None if there are too many to add up while a reader waits."""
+    return sum(file.size for file in files) if len(files) <= _MOST_ADDED_UP else None
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def is_open_to_reader(site: ArchiveSite, item: Item, scope: Scope) -> bool:
+    """Whether the reader of a page may see the bytes, too."""
+    address = reader_address(scope, site.proxies)
+    return item.visibility.is_open_to(() if address is None else (address,), site.now)
+
+
+def content_policy(site: ArchiveSite) -> str:
+    """The content security policy of a page with a preview: pictures, sounds and PDFs come from the content host, which
+    may be another one."""
+    source = f"'self' {site.content_url}" if site.has_own_content_host else "'self'"
+    pictures = POLICY.replace("img-src 'self'", f"img-src {source}")
+    return f"{pictures}; frame-src {source}; media-src {source}"
+
+
+def preview_url(site: ArchiveSite, item: Item, preview: Preview | None) -> str | None:
+    """Where a preview loads its file from. To look at a picture is no download; to hear or see a recording is."""
+    if preview is None:
+        return None
+    url = site.urls.file(item, preview.file.path)
+    return url if preview.kind in {"audio", "video"} else f"{url}?{PREVIEW}"
+
+
+class FilePage:
+    """The list of an item's files, a page at a time."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    def answer(self, item: Item, number: int, scope: Scope) -> Response:
+        pages = max(1, -(-len(item.files) // _A_PAGE))
+        number = min(max(number, 1), pages)
+        return render(
+            scope,
+            "files.html",
+            tree=file_tree(item.files[(number - 1) * _A_PAGE : number * _A_PAGE]),
+            number=number,
+            pages=pages,
+            **_about(self._site, item, scope),
+        )
+
+    async def look(self, item: Item, file: File, scope: Scope) -> Response:
+        """The page of one file that the reader may see."""
+        preview = await asyncio.to_thread(look_at, self._site, item, file)
+        return render(
+            scope,
+            "file.html",
+            headers={"content-security-policy": content_policy(self._site)},
+            file=file,
+            preview=preview,
+            preview_url=preview_url(self._site, item, preview),
+            **_about(self._site, item, scope),
+        )
+
+
+def _about(site: ArchiveSite, item: Item, scope: Scope) -> dict[str, Any]:
+    return {
+        "item": item,
+        "title": shown_title(item),
+        "urls": site.urls,
+        "links": FileLinks(site, item),
+        "is_open": is_open_to_reader(site, item, scope),
+    }

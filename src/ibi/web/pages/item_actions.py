@@ -1,0 +1,403 @@
+"""`/account/items/<label>/<act>`: what people do with an item from its page.
+
+Changes of the description and of files, new editions, translations and metadata begin a draft, which goes on in the
+form of deposits. Access and deletion have forms of their own here. Each ends in the service that the API uses, so that
+rights, review and the audit log are the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from ibi.accounts.rights import ItemAct
+from ibi.archive.errors import UnknownItem
+from ibi.archive.life_cycle import Act, require
+from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
+from ibi.label import Label, find_labels, match_any, parse_any
+from ibi.model.account import Role
+from ibi.model.description_values import checked_text
+from ibi.model.draft_record import Description
+from ibi.model.errors import InvalidMetadata, InvalidNetwork
+from ibi.model.item import Item, name_one_item
+from ibi.model.metadata import Text, checked_date
+from ibi.model.visibility import Visibility, network
+from ibi.services.drafts.ledger import Depositor
+from ibi.services.drafts.reviews import Submitted
+from ibi.services.sites import ArchiveSite, ItemServices, NoLabels
+from ibi.vocabulary import State
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
+from ibi.web.pages.field_choices import find_language, language_choices
+from ibi.web.pages.reader import (
+    PRIVATE,
+    ForeignForm,
+    Visitor,
+    find_visitor,
+    message,
+    page_language,
+    see_other,
+    translations,
+)
+from ibi.web.pages.rendering import render
+from ibi.web.pages.words import shown_title
+
+PLACE: Final = "/account/items"
+MOST_REASON: Final = 10_000
+"""Characters of the reason for a deletion, or for an embargo."""
+MOST_NETWORKS: Final = 1000
+"""Networks from which an item can be seen: every request for it checks them all."""
+
+
+class PageAct(StrEnum):
+    """What is done with an item; the value stands in the path."""
+
+    EDIT = "edit"
+    EDITION = "edition"
+    TRANSLATION = "translation"
+    METADATA = "metadata"
+    ACCESS = "access"
+    DELETE = "delete"
+
+
+_RIGHTS: Final = {
+    PageAct.EDIT: ItemAct.UPDATE,
+    PageAct.ACCESS: ItemAct.UPDATE,
+    PageAct.DELETE: ItemAct.DELETE,
+    # What a new item says of another is a claim, which its owner answers; to deposit it is enough to say so.
+    PageAct.EDITION: ItemAct.DEPOSIT,
+    PageAct.TRANSLATION: ItemAct.DEPOSIT,
+    PageAct.METADATA: ItemAct.DEPOSIT,
+}
+_LIFE: Final = {PageAct.EDIT: Act.UPDATE, PageAct.ACCESS: Act.UPDATE, PageAct.DELETE: Act.DELETE}
+_TEMPLATES: Final = {PageAct.ACCESS: "act_access.html", PageAct.DELETE: "act_delete.html"}
+
+
+class ActRefused(IbiError):
+    """{reason}"""
+
+    code = "act-refused"
+
+    def message(self, translate: Callable[[str], str] = str) -> str:
+        return translate(str(self.parameters["reason"]))
+
+
+_NO_REASON: Final = message("Say why it is deleted: readers of the link will see it.")
+_LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
+_NOT_CONFIRMED: Final = message("Confirm that it is to be deleted.")
+_NO_TITLE: Final = message("The translation needs a title.")
+_PAST_DAY: Final = message("That day is past: leave it empty to open the files to readers now.")
+_REASON_ALONE: Final = message("A reason is told beside a day: say until when the files are withheld.")
+_CHANGED: Final = message("The item was changed meanwhile: look at what is there now, then send the form again.")
+_SAME_ITEM: Final = message("An item does not take its own place.")
+_MANY_NETWORKS: Final = message("There are more than 1,000 networks.")
+_LABEL_WANTED: Final = message("one IBI is wanted, or one link with an IBI in it")
+_DAY_WANTED: Final = message("a day looks like 2027-01-31")
+
+
+@dataclass(slots=True)
+class ActForm:
+    """A form as its reader sees it: what stands in its fields, and what is wrong with them."""
+
+    values: dict[str, str]
+    errors: dict[str, IbiError] = field(default_factory=dict)
+    problem: IbiError | None = None
+
+    @property
+    def status(self) -> int:
+        error = self.problem or next(iter(self.errors.values()), None)
+        return HTTPStatus.OK if error is None else answer_to(error).status
+
+
+def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, ...]:
+    """What the reader of the item's page may do with it; nothing for readers who are not signed in."""
+    services = site.item_services
+    if services is None or item.state is not State.ORIGINAL:
+        return ()
+    visitor = find_visitor(Request(scope), site)
+    if isinstance(visitor, Response):
+        return ()
+    deposits = services.deposits_of(visitor.actor)
+    found = {act for act, right in _RIGHTS.items() if deposits.may(right, item)}
+    if services.service is not None and name_one_item(item.labels, services.service):
+        found &= {PageAct.EDIT}  # by it resolvers find the Archive: it is neither hidden nor deleted nor replaced
+    if item.next_edition is not None:
+        found.discard(PageAct.EDITION)
+    if item.metadata_item is not None or item.describes is not None:
+        found.discard(PageAct.METADATA)
+    return tuple(act for act in PageAct if act in found)
+
+
+class ItemActionPages:
+    """The acts of one Archive that takes deposits."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    def routes(self) -> list[Route]:
+        return [Route(f"{PLACE}/{{rest:path}}", self.handle, methods=["GET", "POST"])]
+
+    async def handle(self, request: Request) -> Response:
+        if not request.path_params["rest"]:
+            return RedirectResponse(PLACE, HTTPStatus.PERMANENT_REDIRECT)
+        label, act = _target(request.path_params["rest"])
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        services = self._services
+        item = await self._site.find(label)
+        if item is None:
+            raise UnknownItem(label=label.spelling)
+        services.deposits_of(visitor.actor).require(_RIGHTS[act], item)
+        require(item, _LIFE.get(act, Act.RELATE))
+        if request.method != "POST":
+            return self._show(request, visitor, item, act, ActForm(self._values(item, act)))
+        fields = await visitor.read_form(request)
+        form = ActForm({name: text.replace("\r\n", "\n").strip() for name, text in fields.items()})
+        try:
+            return await self._take(services, visitor, item, act, form)
+        except ForeignForm:
+            raise
+        except IbiError as error:
+            if not answer_to(error).told:
+                raise
+            if not form.errors:
+                form.problem = error
+            return self._show(request, visitor, item, act, form)
+
+    @property
+    def _services(self) -> ItemServices:
+        if self._site.item_services is None:
+            raise ReadOnlyArchive()
+        return self._site.item_services
+
+    async def _take(
+        self, services: ItemServices, visitor: Visitor, item: Item, act: PageAct, form: ActForm
+    ) -> Response:
+        match act:
+            case PageAct.ACCESS:
+                return await self._change_access(services, visitor, item, form)
+            case PageAct.DELETE:
+                return await self._delete(services, visitor, item, form)
+            case PageAct.EDIT:
+                draft = await asyncio.to_thread(_draft_of_change, services, visitor.depositor, item)
+            case _:
+                description = _described(item, act, form)
+                draft = await asyncio.to_thread(_draft_of_claim, services, visitor, description)
+        return see_other(f"/deposit/{draft}")
+
+    # --- access ---
+
+    async def _change_access(self, services: ItemServices, visitor: Visitor, item: Item, form: ActForm) -> Response:
+        visibility = _read_visibility(item.visibility, form, self._site.now)
+        if form.values.get("version") != str(item.version):
+            raise ActRefused(reason=_CHANGED)
+        place = f"{PLACE}/{item.rep.spelling}/{PageAct.ACCESS}"
+        if visibility == item.visibility:
+            return see_other(f"{place}?done=saved")
+        description = replace(Description.of(item), visibility=visibility)
+        submitted = await asyncio.to_thread(_publish_change, services, visitor.depositor, item, description)
+        return see_other(f"{place}?done={'waits' if submitted else 'saved'}")
+
+    # --- deletion ---
+
+    async def _delete(self, services: ItemServices, visitor: Visitor, item: Item, form: ActForm) -> Response:
+        reason, successor = form.values.get("reason", ""), None
+        if not reason:
+            form.errors["reason"] = ActRefused(reason=_NO_REASON)
+        elif len(reason) > MOST_REASON:
+            form.errors["reason"] = ActRefused(reason=_LONG_REASON)
+        try:
+            successor = _read_successor(form.values.get("replaced_by", ""), item)
+        except (ActRefused, InvalidLabel) as error:
+            form.errors["replaced_by"] = error
+        if form.values.get("confirm") != "yes":
+            form.errors["confirm"] = ActRefused(reason=_NOT_CONFIRMED)
+        if form.errors:
+            raise next(iter(form.errors.values()))
+        deposits, who = services.deposits_of(visitor.actor), visitor.depositor.name
+        await asyncio.to_thread(lambda: deposits.delete(item.rep, reason, who, replaced_by=successor))
+        return see_other(self._site.urls.metadata(item, None, None))
+
+    # --- pages ---
+
+    def _values(self, item: Item, act: PageAct) -> dict[str, str]:
+        if act is not PageAct.ACCESS:
+            return {}
+        seen = item.visibility
+        return {
+            "embargo": "" if seen.embargo is None else str(seen.embargo)[:10],
+            "embargo_reason": seen.embargo_reason or "",
+            "networks": "\n".join(map(str, seen.networks)),
+            "unlisted": "" if seen.listing else "yes",
+            "version": str(item.version),
+        }
+
+    def _show(self, request: Request, visitor: Visitor, item: Item, act: PageAct, form: ActForm) -> Response:
+        language = page_language(request.scope)
+        gettext = translations(language).gettext
+        if form.errors or form.problem is not None:
+            form.values["version"] = str(item.version)  # who sends it again has seen what there is now
+        return render(
+            request.scope,
+            _TEMPLATES.get(act, "act_begin.html"),
+            status=form.status,
+            headers=PRIVATE,
+            csrf=visitor.csrf,
+            act=act.value,
+            item=item,
+            title=shown_title(item),
+            place=f"{PLACE}/{item.rep.spelling}/{act}",
+            page=self._site.urls.metadata(item, None, None),
+            values=_Typed(form.values),
+            errors={name: error.message(gettext) for name, error in form.errors.items()},
+            problem=None if form.problem is None else form.problem.message(gettext),
+            done=request.query_params.get("done", ""),
+            waits=not self._services.deposits_of(visitor.actor).may(ItemAct.ANSWER, item),
+            languages=language_choices(language) if act is PageAct.TRANSLATION else (),
+            today=str(self._site.now)[:10],
+        )
+
+
+class _Typed(dict[str, str]):
+    """What stands in the fields; those that were not sent are empty."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+def _target(rest: str) -> tuple[Label, PageAct]:
+    """The label and the act that a path names; `PathNotFound` if it names none."""
+    found = match_any(rest)
+    name = "" if found is None else rest[found[1] :].removeprefix("/")
+    if found is None or name not in {act.value for act in PageAct} or rest[found[1]] != "/":
+        raise PathNotFound()
+    return found[0], PageAct(name)
+
+
+# --- drafts -----------------------------------------------------------------------------------------------------------
+
+
+def _draft_of_change(services: ItemServices, who: Depositor, item: Item) -> str:
+    """The draft in which the item is changed: one that they have begun from its present version, or another."""
+    known = services.drafts.of_item(who, item.rep)
+    if known is not None and known.record.owner == who.owner and known.record.base == item.version:
+        return known.record.id
+    return services.drafts.begin_update(who, item.rep).record.id
+
+
+def _draft_of_claim(services: ItemServices, visitor: Visitor, description: Description) -> str:
+    """A draft of a new item that says something of another, unless it could not be published so."""
+    services.deposits_of(visitor.actor).check_claims(description.draft(()))
+    return services.drafts.begin(visitor.depositor, description).record.id
+
+
+def _publish_change(services: ItemServices, who: Depositor, item: Item, description: Description) -> bool:
+    """Make the change, or have it wait for review: then it is true."""
+    draft = services.drafts.begin_update(who, item.rep, description).record.id
+    try:
+        return isinstance(services.drafts.publish_or_submit(who, draft, NoLabels()), Submitted)
+    except IbiError:
+        with suppress(IbiError):
+            services.drafts.discard(who, draft)
+        raise
+
+
+def _described(item: Item, act: PageAct, form: ActForm) -> Description:
+    """What the draft of a new item begins with. The dates and names of the other item are not those of the new one."""
+    metadata = replace(item.metadata, date=(), identifier=())
+    if act is PageAct.EDITION:
+        return Description(
+            metadata=metadata,
+            language=item.language,
+            url=item.target_url,
+            edition_of=item.labels,
+            visibility=item.visibility,
+        )
+    if act is PageAct.METADATA:
+        about = replace(metadata, description=(), licence=None, resource_type=None, type=(), places=(), funding=())
+        return Description(metadata=about, language=item.language, describes=item.labels)
+    try:
+        language = find_language(form.values.get("language", ""))
+    except IbiError as error:
+        form.errors["language"] = error
+    title = " ".join(form.values.get("title", "").split())
+    if not title:
+        form.errors["title"] = ActRefused(reason=_NO_TITLE)
+    if form.errors:
+        raise next(iter(form.errors.values()))
+    translated = replace(metadata, title=(Text(title, language),), description=())
+    return Description(metadata=translated, language=language, translation_of=item.labels, visibility=item.visibility)
+
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+
+
+def _read_visibility(before: Visibility, form: ActForm, now: Instant) -> Visibility:
+    """Who gets the files, as the form says it; what is wrong with a field is noted beside it, and raised."""
+    values, found = form.values, dict[str, Any]()
+    readers: dict[str, Callable[[], Any]] = {
+        "embargo": lambda: _read_day(values.get("embargo", ""), before, now),
+        "networks": lambda: _read_networks(values.get("networks", "")),
+        "embargo_reason": lambda: _read_reason(values.get("embargo_reason", ""), values.get("embargo", "")),
+    }
+    for name, read in readers.items():
+        try:
+            found[name] = read()
+        except (ActRefused, InvalidMetadata, InvalidNetwork) as error:
+            form.errors[name] = error
+    if form.errors:
+        raise next(iter(form.errors.values()))
+    return Visibility(listing=values.get("unlisted") != "yes", **found)
+
+
+def _read_day(text: str, before: Visibility, now: Instant) -> Instant | None:
+    if not text:
+        return None
+    if before.embargo is not None and str(before.embargo)[:10] == text:
+        return before.embargo  # which may be in the middle of a day
+    if len(text) != 10:
+        raise InvalidMetadata(text[:100], 0, _DAY_WANTED, field="embargo")
+    day = Instant.parse(f"{checked_date(text)}T00:00:00Z")
+    if day <= now:
+        raise ActRefused(reason=_PAST_DAY)
+    return day
+
+
+def _read_reason(text: str, embargo: str) -> str | None:
+    if text and not embargo:
+        raise ActRefused(reason=_REASON_ALONE)
+    if len(text) > MOST_REASON:
+        raise ActRefused(reason=_LONG_REASON)
+    return checked_text(text, "embargo_reason") if text else None
+
+
+def _read_networks(text: str) -> tuple[Any, ...]:
+    words = text.replace(",", " ").replace(";", " ").split()
+    if len(words) > MOST_NETWORKS:
+        raise ActRefused(reason=_MANY_NETWORKS)
+    return tuple(dict.fromkeys(network(word) for word in words))
+
+
+def _read_successor(text: str, item: Item) -> Label | None:
+    """The item that takes its place: an IBI, or a link with one in it."""
+    if not text:
+        return None
+    found = [each.label for each in find_labels(text[:5000])]
+    if len(found) > 1:
+        raise InvalidLabel(text[:200], 0, _LABEL_WANTED)
+    label = found[0] if found else parse_any(text[:5000])
+    if item.is_called(label):
+        raise ActRefused(reason=_SAME_ITEM)
+    return label

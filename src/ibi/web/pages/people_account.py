@@ -1,0 +1,267 @@
+"""`/account`: one's own account: how one is called, the password, tokens for programs, and where one is signed in."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.errors import (
+    BadSignIn,
+    BeyondRole,
+    InvalidPersonName,
+    InvalidScope,
+    InvalidTokenName,
+    ProviderAway,
+    ProviderRefused,
+    WeakPassword,
+)
+from ibi.accounts.names import MOST_SHOWN, SHORTEST_PASSWORD
+from ibi.accounts.second_factor import enrolment_uri, spell_secret
+from ibi.accounts.sign_in import MAX_NAME
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.account import ROLE_SCOPES, Role, Scope, SecondFactor
+from ibi.model.visibility import IpNetwork
+from ibi.ports.errors import StorageError
+from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin, TooManyTokens
+from ibi.services.accounts.provider_sign_in import ProviderSignIn
+from ibi.services.accounts.recovery import AccountRecovery
+from ibi.services.accounts.second_factors import SecondFactors
+from ibi.services.accounts.sign_in import SignIn, TooManyGuesses
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import InvalidMember
+from ibi.web.pages.item_page import qr_code
+from ibi.web.pages.people_admin import ROLES, PeoplePage
+from ibi.web.pages.reader import (
+    PRIVATE,
+    ForeignForm,
+    Sessions,
+    Visitor,
+    find_visitor,
+    message,
+    page_language,
+    see_other,
+    translations,
+)
+from ibi.web.pages.rendering import SITE, SiteFacts, render
+from ibi.web.pages.sign_in import LINKING, SignInPages
+
+ACCOUNT: Final = "/account"
+_MOST_DAMAGED: Final = 100
+"""Damaged items that the page of an administrator names."""
+_DAY: Final = 86_400
+LIFETIMES: Final = {
+    "30": message("30 days"),
+    "90": message("90 days"),
+    "365": message("one year"),
+    "": message("until it is revoked"),
+}
+SCOPES: Final = {
+    Scope.READ: message("read: all of the records, and who owns them"),
+    Scope.DEPOSIT: message("deposit: new items, and changes of your own"),
+    Scope.EDIT: message("edit: changes of the items of all"),
+    Scope.ADMIN: message("admin: everything"),
+    Scope.COPY: message("copy: reads restricted files, changes nothing"),
+}
+_REFUSED: Final = (
+    *(BadSignIn, TooManyGuesses, WeakPassword, ForeignForm),
+    *(BeyondRole, InvalidScope, InvalidTokenName, InvalidPersonName, TooManyTokens, ProviderAway, ProviderRefused),
+)
+"""What the page is shown again with."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPages:
+    """Which pages there are for people, that of the account leads to."""
+
+    claims: bool = False
+    jobs: bool = False
+    transfers: bool = False
+
+
+class AccountPage:
+    """The page of one's own account. `proxies` are the networks that are trusted to name their client."""
+
+    def __init__(
+        self,
+        sign_in: SignIn,
+        sessions: Sessions,
+        recovery: AccountRecovery,
+        tokens: LocalTokenAdmin,
+        proxies: tuple[IpNetwork, ...] = (),
+        integrity: Integrity | None = None,
+        others: OtherPages | None = None,
+        provider: ProviderSignIn | None = None,
+    ) -> None:
+        """With `integrity`, the page of administrators shows whether the store is whole."""
+        self._provider, self._factors = provider, SecondFactors(sign_in, recovery.admin)
+        self._sign_in, self._sessions, self._admin, self._tokens = sign_in, sessions, recovery.admin, tokens
+        self.proxies, self._integrity, self._others = proxies, integrity, others or OtherPages()
+
+    def routes(self) -> list[Route]:
+        return [Route(ACCOUNT, self.handle, methods=["GET", "POST"])]
+
+    async def handle(self, request: Request) -> Response:
+        visitor = find_visitor(request, self)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            return await self._show(request, visitor)
+        act = ""
+        try:
+            fields = await visitor.read_form(request)
+            act = fields.get("act", "password")
+            return await self._act(request, visitor, act, fields)
+        except _REFUSED as error:
+            return await self._show(request, visitor, error=error, act=act)
+
+    async def _act(self, request: Request, visitor: Visitor, act: str, fields: dict[str, str]) -> Response:
+        admin, person = self._admin.acting_as(visitor.actor), visitor.signed.person
+        match act:
+            case "password":
+                return await self._change_password(visitor, admin, fields)
+            case "shown":
+                await asyncio.to_thread(lambda: admin.describe(person.name, shown=fields.get("shown", "")))
+                return see_other(f"{ACCOUNT}?done=shown")
+            case "token":
+                return await self._create_token(request, visitor, fields)
+            case "revoke":
+                tokens = self._tokens.acting_as(visitor.actor)
+                await asyncio.to_thread(tokens.revoke_token_of, person.name, fields.get("token", ""))
+                return see_other(f"{ACCOUNT}?done=revoked#tokens")
+            case "end":
+                identity = fields.get("session") or None
+                if await self._sign_in.end_sessions(visitor.signed, identity):
+                    await asyncio.to_thread(admin.record, "end sessions", person, identity or "all others")
+                return see_other(f"{ACCOUNT}?done=ended#sessions")
+            case "factor-begin":
+                await self._factors.begin(visitor.signed)
+                return see_other(f"{ACCOUNT}#factor")
+            case "factor-confirm":
+                codes = await self._factors.confirm(visitor.signed, fields.get("code", ""), visitor.actor)
+                # Not after a redirect: they are shown in this answer alone.
+                return await self._show(request, visitor, codes=codes)
+            case "factor-end":
+                await self._factors.end(visitor.signed, fields.get("code", ""), visitor.actor)
+                return see_other(f"{ACCOUNT}?done=factor-ended")
+            case "link" if self._provider is not None:
+                return await self._go_to_provider(request, visitor, self._provider)
+            case "unlink" if self._provider is not None:
+                await self._provider.unlink(visitor.signed, visitor.actor)
+                return see_other(f"{ACCOUNT}?done=unlinked")
+        raise InvalidMember(field="act", reason="there is no such act")
+
+    async def _go_to_provider(self, request: Request, visitor: Visitor, provider: ProviderSignIn) -> Response:
+        """A page with a link: browsers follow no form from here to another site, and only a form is surely ours."""
+        secret, url = await provider.begin()
+        answer = render(request.scope, "sign_in_continue.html", headers=PRIVATE, url=url, provider=provider.name)
+        return self._sessions.begin_errand(answer, secret, f"{LINKING}{visitor.signed.session.id}")
+
+    async def _change_password(self, visitor: Visitor, admin: PersonAdmin, fields: dict[str, str]) -> Response:
+        anew = await self._sign_in.change_password(visitor.signed, fields.get("current", ""), fields.get("new", ""))
+        await asyncio.to_thread(admin.record, "change own password", visitor.signed.person)
+        return self._sessions.begin(see_other(f"{ACCOUNT}?changed=1"), anew)
+
+    async def _create_token(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        days, name = fields.get("days", "90"), fields.get("name", "").strip()
+        if days not in LIFETIMES:
+            raise InvalidMember(field="days", reason="it is 30, 90, 365 or empty")
+        until = Instant(self._sign_in.clocks.read().wall.seconds + int(days) * _DAY) if days else None
+        tokens, person = self._tokens.acting_as(visitor.actor), visitor.signed.person.name
+
+        def create() -> dict[str, object]:
+            tokens.refuse_too_many(person)
+            return tokens.create_token(fields.get("scope", ""), name, None if until is None else str(until), person)
+
+        made = await asyncio.to_thread(create)
+        # Not after a redirect: the text is shown in this answer alone.
+        return await self._show(request, visitor, made=made)
+
+    async def _show(
+        self, request: Request, visitor: Visitor, *, error: IbiError | None = None, act: str = "", **shown: Any
+    ) -> Response:
+        person, others = visitor.signed.person, self._others
+        is_librarian = person.role >= Role.LIBRARIAN
+        now = self._sign_in.clocks.read().wall
+        factor = await self._factors.find(visitor.signed)
+        return render(
+            request.scope,
+            "account.html",
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            person=person,
+            csrf=visitor.csrf,
+            problem="" if error is None else error.code,
+            act=act,
+            shortest=SHORTEST_PASSWORD,
+            most_shown=MOST_SHOWN,
+            most_token_name=MAX_NAME,
+            roles=ROLES,
+            scopes={scope: words for scope, words in SCOPES.items() if scope in ROLE_SCOPES[person.role]},
+            lifetimes=LIFETIMES,
+            tokens=await asyncio.to_thread(self._tokens.tokens_of, person.name),
+            now=now,
+            sessions=await self._sign_in.ask(lambda: self._sign_in.sessions_of(visitor.signed)),
+            current=visitor.signed.session.id,
+            changed="changed" in request.query_params,
+            done=request.query_params.get("done", ""),
+            welcome="welcome" in request.query_params,
+            has_claims=others.claims,
+            has_jobs=others.jobs and is_librarian,
+            has_transfers=others.transfers and is_librarian,
+            is_admin=person.role is Role.ADMIN,
+            provider=None if self._provider is None else self._provider.name,
+            is_linked=self._provider is not None and await asyncio.to_thread(self._provider.is_linked, person),
+            has_factors=self._sign_in.means is not None,
+            factor=factor,
+            **_enrolment(request, person.name, factor),
+            **{"made": None, "codes": (), **await self._wholeness(person.role), **shown},
+        )
+
+    async def _wholeness(self, role: Role) -> dict[str, Any]:
+        """The state of the store, for administrators; empty if it is not known."""
+        if self._integrity is None or role is not Role.ADMIN:
+            return {}
+        try:
+            summary = await asyncio.to_thread(self._integrity.summary)
+        except StorageError:
+            return {}
+        damaged = sorted(self._integrity.ledger.damaged_items().values(), key=lambda each: each.name)
+        newest = None if summary.newest is None else Instant(summary.newest)
+        return {"integrity": summary, "damaged": damaged[:_MOST_DAMAGED], "newest": newest}
+
+
+def _enrolment(request: Request, person: str, factor: SecondFactor | None) -> dict[str, Any]:
+    """What a device is told, while its first code is awaited."""
+    if factor is None or factor.confirmed is not None:
+        return {"qr": None, "spelled": ""}
+    facts: SiteFacts = request.scope.get(SITE, SiteFacts())
+    words = translations(page_language(request.scope)).gettext("The secret for your device")
+    # Not from the cache of codes: the secret is not to stay there.
+    drawn = qr_code.__wrapped__(enrolment_uri(factor.secret, person, facts.name), words)
+    return {"qr": drawn, "spelled": spell_secret(factor.secret)}
+
+
+def people_routes(
+    sessions: Sessions,
+    recovery: AccountRecovery,
+    tokens: LocalTokenAdmin,
+    archive: ArchiveSite | None,
+    others: OtherPages,
+    provider: ProviderSignIn | None = None,
+) -> list[Route]:
+    """The pages of people: to get in, of one's own account, and of all accounts."""
+    proxies, integrity = ((), None) if archive is None else (archive.proxies, archive.integrity)
+    return [
+        *SignInPages(recovery.sign_in, sessions, recovery, proxies, provider).routes(),
+        *AccountPage(recovery.sign_in, sessions, recovery, tokens, proxies, integrity, others, provider).routes(),
+        *PeoplePage(recovery, proxies).routes(),
+    ]

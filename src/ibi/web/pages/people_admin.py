@@ -1,0 +1,181 @@
+"""`/admin/people`: who has an account, for administrators: invited, given another role, disabled and enabled again.
+
+Where no mail is set up, or a letter could not be sent, the page shows the link once, to be handed over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.names import MOST_NAME
+from ibi.errors import IbiError
+from ibi.model.account import Role
+from ibi.model.visibility import IpNetwork
+from ibi.ports.mailer import Letter
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.recovery import AccountRecovery
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import InvalidMember
+from ibi.web.pages.reader import (
+    PRIVATE,
+    Visitor,
+    find_visitor,
+    message,
+    page_language,
+    see_other,
+    translations,
+)
+from ibi.web.pages.rendering import render
+
+PEOPLE: Final = "/admin/people"
+
+ROLES: Final = {
+    Role.READER: message("reader"),
+    Role.DEPOSITOR: message("depositor"),
+    Role.LIBRARIAN: message("librarian"),
+    Role.ADMIN: message("administrator"),
+}
+DONE: Final = {
+    "invited": message("The invitation is on its way."),
+    "withdrawn": message("The invitation is withdrawn: its link leads nowhere now."),
+    "role": message("The role is changed. It counts from their next page on, and for their tokens."),
+    "disabled": message("They are signed out everywhere, and neither they nor their tokens are let in any more."),
+    "enabled": message("They can sign in again."),
+    "described": message("What is known of them is changed."),
+}
+
+
+_PROBLEMS: Final = {
+    "invalid-mail": message("This is not an e-mail address."),
+    "mail-taken": message("Another person here has this address."),
+    "invalid-person-name": message("This will not do as a name."),
+    "last-admin": message("This is the only administrator who can sign in: give another person that role first."),
+    "unknown-person": message("There is no such person any more."),
+    "unknown-invitation": message("There is no such invitation any more."),
+}
+"""Errors as the page says them, where a command would be named otherwise."""
+
+
+class PeoplePage:
+    """The page of one site. `proxies` are the networks that are trusted to name their client."""
+
+    def __init__(self, recovery: AccountRecovery, proxies: tuple[IpNetwork, ...] = ()) -> None:
+        self._admin, self._recovery, self._public_url = recovery.admin, recovery, recovery.public_url
+        self.proxies = proxies
+
+    def routes(self) -> list[Route]:
+        return [Route(PEOPLE, self.handle, methods=["GET", "POST"])]
+
+    async def handle(self, request: Request) -> Response:
+        visitor = find_visitor(request, self, least=Role.ADMIN)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            return await self._show(request, visitor)
+        fields = await visitor.read_form(request)
+        try:
+            return await self._act(request, visitor, fields)
+        except IbiError as error:
+            if not answer_to(error).told:
+                raise
+            return await self._show(request, visitor, error=error, fields=fields)
+
+    async def _act(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        admin, act, name = self._admin.acting_as(visitor.actor), fields.get("act", ""), fields.get("name", "")
+        match act:
+            case "invite":
+                return await self._invite(request, visitor, admin, fields)
+            case "link":
+                secret = await asyncio.to_thread(admin.link, name)
+                return await self._show(request, visitor, link=f"{self._public_url}/sign-in/{secret}", to=name)
+        simple: dict[str, tuple[str, Callable[[], object]]] = {
+            "withdraw": ("withdrawn", lambda: admin.withdraw(fields.get("invitation", ""))),
+            "role": ("role", lambda: admin.set_role(name, fields.get("role", ""))),
+            "disable": ("disabled", lambda: admin.disable(name)),
+            "enable": ("enabled", lambda: admin.enable(name)),
+            "describe": (
+                "described",
+                lambda: admin.describe(name, shown=fields.get("shown"), mail=fields.get("mail")),
+            ),
+        }
+        if act not in simple:
+            raise InvalidMember(field="act", reason="there is no such act")
+        done, work = simple[act]
+        await asyncio.to_thread(work)
+        return see_other(f"{PEOPLE}?done={done}")
+
+    async def _invite(self, request: Request, visitor: Visitor, admin: PersonAdmin, fields: dict[str, str]) -> Response:
+        mail, role, shown = fields.get("mail", ""), fields.get("role", ""), fields.get("shown", "")
+        secret, invitation = await asyncio.to_thread(lambda: admin.invite(mail, role, shown=shown))
+        link = f"{self._public_url}/sign-in/invitation/{secret}"
+        if not self._recovery.sends_mail:
+            return await self._show(request, visitor, link=link, to=invitation.mail)
+        letter = invitation_letter(page_language(request.scope), invitation.mail, link, visitor, self._public_url)
+        reason = await self._recovery.post(letter)
+        if reason is not None:
+            return await self._show(request, visitor, link=link, to=invitation.mail, reason=reason)
+        return see_other(f"{PEOPLE}?done=invited")
+
+    async def _show(
+        self,
+        request: Request,
+        visitor: Visitor,
+        *,
+        error: IbiError | None = None,
+        fields: dict[str, str] | None = None,
+        **shown: Any,
+    ) -> Response:
+        gettext = translations(page_language(request.scope)).gettext
+        answer = None if error is None else answer_to(error)
+        return render(
+            request.scope,
+            "people.html",
+            status=HTTPStatus.OK if answer is None else answer.status,
+            headers=PRIVATE,
+            csrf=visitor.csrf,
+            me=visitor.name,
+            people=await asyncio.to_thread(self._admin.list),
+            invitations=await asyncio.to_thread(self._admin.invitations),
+            roles=ROLES,
+            most_name=MOST_NAME,
+            done=DONE.get(request.query_params.get("done", ""), ""),
+            typed=fields or {},
+            problem="" if error is None else _say(error, gettext),
+            wrong="" if answer is None or (fields or {}).get("act") != "invite" else answer.field,
+            sends_mail=self._recovery.sends_mail,
+            **{"link": None, "to": "", "reason": "", **shown},
+        )
+
+
+def _say(error: IbiError, gettext: Callable[[str], str]) -> str:
+    words = _PROBLEMS.get(error.code)
+    return error.message(gettext) if words is None else gettext(words)
+
+
+def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, site: str) -> Letter:
+    """In the language of who invites: that of who is invited is not known."""
+    gettext = translations(language).gettext
+    name = visitor.signed.person.full_name
+    text = gettext(
+        "%(name)s invites you to %(site)s. With this link you make your account there, once, within two weeks:"
+        "\n\n%(link)s\n\nIf you do not know what this is about, do nothing."
+    )
+    return Letter(
+        mail, gettext("Invitation to %(site)s") % {"site": site}, text % {"name": name, "site": site, "link": link}
+    )
+
+
+def password_letter(language: str, mail: str, secret: str, site: str) -> Letter:
+    gettext, link = translations(language).gettext, f"{site}/sign-in/password/{secret}"
+    text = gettext(
+        "A new password was asked for, for your account at %(site)s. With this link you choose one, once, within the"
+        " hour:\n\n%(link)s\n\nIf you did not ask for it, do nothing: your password stays as it is."
+    )
+    subject = gettext("A new password at %(site)s") % {"site": site}
+    return Letter(mail, subject, text % {"site": site, "link": link})

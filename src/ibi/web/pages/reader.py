@@ -1,0 +1,334 @@
+"""What a page knows of its reader: the language, that of the browser or the one that they chose, with translations into
+it; and the session of who is signed in.
+
+Templates and code are in English; `locales/<language>/*.po` has the others, and all files of a language are one
+catalogue. They are read uncompiled, so that no step can be forgotten.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from importlib.resources import files
+from io import BytesIO
+from typing import Final, Protocol
+from urllib.parse import parse_qsl, urlencode
+
+from babel import Locale
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from babel.support import NullTranslations, Translations
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from ibi.accounts.errors import NotAllowed
+from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf, csrf_of
+from ibi.errors import IbiError
+from ibi.languages import LanguageTag, chosen_language, preferences
+from ibi.model.account import ROLE_SCOPE, Actor, Role, person_account
+from ibi.model.account import Scope as TokenScope
+from ibi.model.visibility import IpNetwork
+from ibi.services.accounts.sign_in import SignedIn, SignIn
+from ibi.services.drafts.ledger import Depositor
+from ibi.services.promptness import beside
+from ibi.web.http.body import read_body
+from ibi.web.http.request import RawHeaders, authority, only_cookie, reader_address, values
+from ibi.web.http.request_errors import MalformedBody, PathNotFound, UnsupportedMediaType
+
+PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
+"""The first is for readers of none of them."""
+
+COOKIE: Final = "ibi-language"
+
+_TAGS: Final = tuple(LanguageTag.parse(each, registered=True) for each in PAGE_LANGUAGES)
+
+
+def page_language(scope: Scope) -> str:
+    """One of `PAGE_LANGUAGES`."""
+    headers = scope["headers"]
+    cookie = only_cookie(headers, COOKIE)
+    chosen = None if cookie is None else named_language(cookie)
+    if chosen is not None:
+        return chosen
+    wishes = preferences(", ".join(values(headers, b"accept-language")))
+    # A reader of pt-PT reads pt-BR sooner than English: a single variant of a wanted language will do.
+    return str(chosen_language(_TAGS, wishes, _TAGS[0]))
+
+
+def named_language(text: str) -> str | None:
+    """The one of `PAGE_LANGUAGES` that a text names, in any case."""
+    return next((each for each in PAGE_LANGUAGES if each.lower() == text.lower()), None)
+
+
+_YEAR: Final = 365 * 24 * 3600
+
+
+async def choose_language(request: Request) -> Response:
+    chosen = named_language(request.path_params["tag"])
+    if chosen is None:
+        raise PathNotFound()
+    to = local_target(request.query_params.get("to", "/"))
+    answer = see_other(to)
+    answer.set_cookie(
+        COOKIE, chosen, max_age=_YEAR, httponly=True, samesite="lax", secure=request.url.scheme == "https"
+    )
+    return answer
+
+
+def local_target(text: str) -> str:
+    """`text` if it is a path on this site, or else the home page: a link that looks ours must not lead to another
+    site."""
+    ours = (
+        text[:1] == "/" and text[1:2] not in {"/", "\\"} and text.isascii() and text.isprintable() and " " not in text
+    )
+    return text if ours else "/"
+
+
+LOCALES: Final = files("ibi.web.pages") / "locales"
+
+
+def message(words: str) -> str:
+    """Mark `words` for translation where they are shown: for tables that are made before the language is known."""
+    return words
+
+
+@lru_cache
+def locale_of(language: str) -> Locale:
+    """Names of languages, months and so on in one of `PAGE_LANGUAGES`."""
+    return Locale.parse(language, sep="-")
+
+
+@lru_cache
+def translations(language: str) -> NullTranslations:
+    """`gettext`, `ngettext` and `pgettext` of one of `PAGE_LANGUAGES`."""
+    folder = LOCALES / str(locale_of(language))
+    if not folder.is_dir():
+        return NullTranslations()
+    merged: Translations | None = None
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".po"):
+            read = _parse_catalogue(file.read_bytes(), language)
+            merged = read if merged is None else merged.merge(read)
+    return merged or NullTranslations()
+
+
+def _parse_catalogue(po: bytes, language: str) -> Translations:
+    catalog, compiled = read_po(BytesIO(po), locale=locale_of(language)), BytesIO()
+    write_mo(compiled, catalog)
+    compiled.seek(0)
+    return Translations(compiled)
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+# Sessions of signed-in browsers: the cookie, and the check that a form comes from our own pages.
+
+SESSION_COOKIE: Final = "ibi-session"
+SECURE_COOKIE: Final = f"__Host-{SESSION_COOKIE}"
+"""The name of the cookie over TLS. Browsers accept it from this host alone: no other host of the domain can plant
+one."""
+MARK_COOKIE: Final = "ibi-known"
+ERRAND_COOKIE: Final = "ibi-errand"
+_ERRAND_SECONDS: Final = 600
+"""For a browser that is at a provider, to sign in there."""
+_MARK_SECONDS: Final = 90 * 86_400
+_MOST_FIELDS: Final = 50
+SIGNED_IN: Final = "ibi.signed_in"
+"""The key of a session in the scope of a request, where it was looked up before."""
+SESSIONS: Final = "ibi.sessions"
+"""The key of the `Sessions` in a scope, if people can sign in."""
+CSRF_HEADER: Final = b"x-csrf-token"
+"""By which scripts of our pages prove that they are: as the field `csrf` of a form, which they have it from."""
+_WITHOUT_PAGES: Final = ("/api/", "/healthz", "/metrics", "/readyz", "/static/")
+"""Beginnings of paths under which only errors are pages: those need no storage."""
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+class ForeignForm(IbiError):
+    """This form is not from a page of this site as it is now: go back, load the page again and repeat it."""
+
+    code = "foreign-form"
+
+
+class Sessions:
+    """The sessions of one site. `public_url` tells whether browsers come over TLS, and which pages are ours."""
+
+    def __init__(self, sign_in: SignIn, public_url: str) -> None:
+        self._sign_in, self._is_prompt = sign_in, sign_in.is_prompt
+        self._secure = public_url.lower().startswith("https://")
+        self._name = SECURE_COOKIE if self._secure else SESSION_COOKIE
+        self._mark_name = f"__Host-{MARK_COOKIE}" if self._secure else MARK_COOKIE
+        self._errand_name = f"__Host-{ERRAND_COOKIE}" if self._secure else ERRAND_COOKIE
+        self._authority = authority(public_url)
+
+    def current(self, scope: Scope) -> SignedIn | None:
+        """The person who sent a request; None for nearly all requests, at the cost of a look at the headers."""
+        if not self._is_prompt:
+            return self._looked_up(scope)
+        text = only_cookie(scope["headers"], self._name)
+        return None if text is None else self._sign_in.current(text)
+
+    async def look_up(self, scope: Scope) -> None:
+        """Look up the session of a request before a page asks for it, where a page would make the event loop wait.
+        Requests to `_WITHOUT_PAGES` have none then, but for those of our scripts."""
+        if self._is_prompt or scope["type"] != "http":
+            return
+        if scope["path"].startswith(_WITHOUT_PAGES) and not values(scope["headers"], CSRF_HEADER):
+            return
+        text = only_cookie(scope["headers"], self._name)
+        if text is None:
+            return
+        try:
+            scope[SIGNED_IN] = await beside(lambda: self._sign_in.current(text))
+        except IbiError as error:  # raised when a page asks for it
+            scope[SIGNED_IN] = error
+
+    def _looked_up(self, scope: Scope) -> SignedIn | None:
+        found: SignedIn | IbiError | None = scope.get(SIGNED_IN)
+        if isinstance(found, IbiError):
+            raise found
+        return found
+
+    def mark(self, scope: Scope) -> str | None:
+        """The mark that the browser got at an earlier sign-in."""
+        return only_cookie(scope["headers"], self._mark_name)
+
+    def begin(self, answer: Response, signed: SignedIn) -> Response:
+        mark = self._sign_in.mark(signed.person.name)
+        answer.set_cookie(
+            self._mark_name, mark, max_age=_MARK_SECONDS, httponly=True, samesite="strict", secure=self._secure
+        )
+        answer.set_cookie(
+            self._name, signed.text, max_age=SESSION_SECONDS, httponly=True, samesite="lax", secure=self._secure
+        )
+        return answer
+
+    def end(self, answer: Response) -> Response:
+        answer.delete_cookie(self._name, httponly=True, samesite="lax", secure=self._secure)
+        return answer
+
+    def begin_errand(self, answer: Response, secret: str, to: str) -> Response:
+        """Give the browser along what it needs when it comes back from a provider, and where it goes then."""
+        kept = f"{secret}.{urlsafe_b64encode(to.encode()).decode().rstrip('=')}"
+        answer.set_cookie(
+            self._errand_name, kept, max_age=_ERRAND_SECONDS, httponly=True, samesite="lax", secure=self._secure
+        )
+        return answer
+
+    def errand(self, scope: Scope) -> tuple[str, str]:
+        """The secret that a browser brings back, and where it goes; empty if it brings none."""
+        secret, _, to = (only_cookie(scope["headers"], self._errand_name) or "").partition(".")
+        try:
+            return secret, urlsafe_b64decode(f"{to}==").decode()
+        except ValueError:
+            return "", "/"
+
+    def end_errand(self, answer: Response) -> Response:
+        answer.delete_cookie(self._errand_name, httponly=True, samesite="lax", secure=self._secure)
+        return answer
+
+    def check_form(self, scope: Scope, fields: dict[str, str], signed: SignedIn | None) -> None:
+        """Raise `ForeignForm` unless one of our own pages sent the form: the browser's headers say so, and a session's
+        forms carry a token."""
+        if not self._is_from_here(scope["headers"]):
+            raise ForeignForm()
+        if signed is not None and not check_csrf(signed.text, fields.get("csrf", "")):
+            raise ForeignForm()
+
+    def _is_from_here(self, headers: RawHeaders) -> bool:
+        """Whether the form comes from this site. Every current browser says so in one header or the other; a program
+        sends neither, and has no cookie by accident."""
+        sites = values(headers, b"sec-fetch-site")
+        if sites:
+            return all(site in {"same-origin", "none"} for site in sites)
+        # A proxy may use another name for this host than browsers do.
+        here = {self._authority, *(host.strip().lower() for host in values(headers, b"host"))} - {None, ""}
+        return all(authority(url) in here for name in (b"origin", b"referer") for url in values(headers, name))
+
+
+async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
+    """Read the fields of a small form; of two with one name, the last counts."""
+    headers = scope["headers"]
+    if ", ".join(values(headers, b"content-type")).partition(";")[0].strip().lower() != _FORM:
+        raise UnsupportedMediaType(field="Content-Type", wanted=_FORM)
+    body = await read_body(headers, receive)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise MalformedBody(reason="it is not a form") from None
+
+
+PRIVATE: Final = {"cache-control": "no-store"}
+"""Headers of what is shown to one person."""
+
+
+def see_other(place: str) -> Response:
+    """Send a browser to another page: after a form, or to sign in."""
+    return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **PRIVATE})
+
+
+def require_librarian(signed: SignedIn) -> None:
+    if signed.person.role < Role.LIBRARIAN:
+        raise NotAllowed(scope=str(signed.person.role), needed=str(TokenScope.EDIT))
+
+
+# --- who is signed in -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A person who is signed in, as pages that change something need them."""
+
+    signed: SignedIn
+    sessions: Sessions
+    address: str
+    """From where they come, for the audit log."""
+
+    @property
+    def name(self) -> str:
+        return self.signed.person.name
+
+    @property
+    def actor(self) -> Actor:
+        """In whose name `ibi.accounts.rights` judges: the account of the person, with the scope of their role."""
+        person = self.signed.person
+        return Actor(person_account(person.name), ROLE_SCOPE[person.role], None, self.address)
+
+    @property
+    def depositor(self) -> Depositor:
+        """In whose name drafts are made, as with a token of theirs."""
+        return Depositor(person_account(self.name), self.name, self.actor.scope, None, self.address)
+
+    @property
+    def csrf(self) -> str:
+        """What every form of theirs carries."""
+        return csrf_of(self.signed.text)
+
+    async def read_form(self, request: Request) -> dict[str, str]:
+        """The fields of a form of theirs; `ForeignForm` for one that another site sent."""
+        fields = await read_form(request.scope, request.receive)
+        self.sessions.check_form(request.scope, fields, self.signed)
+        return fields
+
+
+class BehindProxies(Protocol):
+    """A site, or pages, that know which networks are trusted to name their client."""
+
+    @property
+    def proxies(self) -> tuple[IpNetwork, ...]: ...
+
+
+def find_visitor(request: Request, site: BehindProxies, least: Role = Role.READER) -> Visitor | Response:
+    """The person who is signed in; or the way to sign in, which leads back here. `NotAllowed` if their role is less
+    than `least`."""
+    sessions = request.scope.get(SESSIONS)
+    signed = sessions.current(request.scope) if isinstance(sessions, Sessions) else None
+    if signed is None or not isinstance(sessions, Sessions):
+        return see_other(f"/sign-in?{urlencode({'to': local_target(request.url.path)}, safe='/')}")
+    if signed.person.role < least:
+        raise NotAllowed(scope=str(signed.person.role), needed=str(ROLE_SCOPE[least]))
+    address = reader_address(request.scope, site.proxies)
+    return Visitor(signed, sessions, "unknown" if address is None else str(address))

@@ -1,0 +1,269 @@
+"""What readers ask for: `/request/copy` and `/request/message`, forms that lead from the page of an item; and
+`/requests`, where who cares for the items answers.
+
+The forms are for everyone: they are bounded for each network, and nothing that is typed there is sent to an address
+that is typed there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.archive.reader_requests import (
+    LONGEST_NAME,
+    LONGEST_REASON,
+    MOST_DAYS,
+    InvalidRequest,
+    UnknownRequest,
+    read_asked,
+    read_days,
+)
+from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
+from ibi.label import Label, parse
+from ibi.model.account import Role
+from ibi.model.reader_request import RequestKind, RequestState
+from ibi.services.correspondence.reader_requests import ReaderRequests
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request import reader_address, truncate_address
+from ibi.web.http.request_errors import PathNotFound
+from ibi.web.pages.reader import (
+    PRIVATE,
+    SESSIONS,
+    ForeignForm,
+    Sessions,
+    Visitor,
+    find_visitor,
+    message,
+    page_language,
+    read_form,
+    see_other,
+    translations,
+)
+from ibi.web.pages.rendering import render
+from ibi.web.pages.words import shown_title
+
+SHOWN: Final = 50
+"""Requests on one page."""
+_DAYS: Final = "7"
+_FIELDS: Final = ("name", "mail", "text")
+_KINDS: Final = {
+    "copy": (RequestKind.COPY, message("Request a copy")),
+    "message": (RequestKind.MESSAGE, message("Write to the depositor")),
+}
+STATES: Final = {
+    RequestState.WAITING: message("waits for an answer"),
+    RequestState.GRANTED: message("granted"),
+    RequestState.DECLINED: message("declined"),
+    RequestState.CLOSED: message("read"),
+}
+# Errors of the rules, in words that are translated.
+_ERRORS: Final = (
+    message("say who you are"),
+    message("it is one line of at most {most} characters"),
+    message("an answer needs an e-mail address"),
+    message("say what it is about"),
+    message("it is a number from 1 to {most}"),
+    message("Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."),
+    message("There is no request {number}, or it is not yours to answer, or it was deleted with time."),
+    message("Request {number} was answered already: {state}."),
+    message(
+        "This link leads to no files, or does so no more: it was given for a time, and may have been revoked. Ask again"
+        " on the page of the item."
+    ),
+)
+
+
+def request_routes(site: ArchiveSite | None) -> list[Route]:
+    """The pages of an Archive where readers may ask and people can sign in to answer."""
+    requests = None if site is None or site.item_services is None else site.item_services.requests
+    return [] if site is None or requests is None else RequestPages(site, requests).routes()
+
+
+class RequestPages:
+    def __init__(self, site: ArchiveSite, requests: ReaderRequests) -> None:
+        self._site, self._requests = site, requests
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/request/sent", self.sent, methods=["GET"]),
+            Route("/request/{kind}", self.ask, methods=["GET", "POST"]),
+            Route("/requests", self.list, methods=["GET"]),
+            Route("/requests/{number}", self.answer, methods=["GET", "POST"]),
+        ]
+
+    # --- for readers ---
+
+    async def ask(self, request: Request) -> Response:
+        """The form, and what it sends."""
+        named = _KINDS.get(request.path_params["kind"])
+        if named is None:
+            raise PathNotFound()
+        label = _label(request.query_params.get("item", ""))
+        if request.method != "POST":
+            return await self._form(request, label, *named)
+        fields = await read_form(request.scope, request.receive)
+        sessions = request.scope.get(SESSIONS)
+        if isinstance(sessions, Sessions):
+            sessions.check_form(request.scope, fields, None)
+        if fields.get("website"):  # no person sees that field; a program that fills in all of them does
+            return see_other("/request/sent")
+        act = self._requests.ask_for_copy if named[0] is RequestKind.COPY else self._requests.send_message
+        try:
+            asked = read_asked(*(fields.get(name, "") for name in _FIELDS))
+            await asyncio.to_thread(act, label, asked, self._network(request))
+        except IbiError as error:
+            if not answer_to(error).told or answer_to(error).status == HTTPStatus.NOT_FOUND:
+                raise
+            return await self._form(request, label, *named, error, fields)
+        return see_other("/request/sent")
+
+    async def sent(self, request: Request) -> Response:
+        return render(request.scope, "request_sent.html", headers=PRIVATE, days=self._requests.rules.days)
+
+    async def _form(
+        self,
+        request: Request,
+        label: Label,
+        kind: RequestKind,
+        heading: str,
+        error: IbiError | None = None,
+        fields: dict[str, str] | None = None,
+    ) -> Response:
+        item = await asyncio.to_thread(self._requests.find_item, label)
+        return render(
+            request.scope,
+            "request_form.html",
+            headers=PRIVATE,
+            kind=kind,
+            heading=heading,
+            item=item,
+            title=shown_title(item),
+            page=self._site.urls.metadata(item, None, None),
+            is_withheld=self._requests.is_withheld(item),
+            days=self._requests.rules.days,
+            longest={"name": LONGEST_NAME, "text": LONGEST_REASON},
+            **_problem(request, error),
+            fields={name: (fields or {}).get(name, "")[: 2 * LONGEST_REASON] for name in _FIELDS},
+        )
+
+    def _network(self, request: Request) -> str:
+        address = reader_address(request.scope, self._site.proxies)
+        return "unknown" if address is None else truncate_address(str(address))
+
+    # --- for those who answer ---
+
+    async def list(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        before = _number(request.query_params.get("before", ""))
+        found = await asyncio.to_thread(self._requests.list, visitor.actor, before, SHOWN + 1)
+        return render(
+            request.scope,
+            "requests.html",
+            headers=PRIVATE,
+            requests=found[:SHOWN],
+            following=found[SHOWN - 1].number if len(found) > SHOWN else None,
+            states=STATES,
+            instant=Instant,
+            days=self._requests.rules.days,
+        )
+
+    async def answer(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        number = _number(request.path_params["number"])
+        if number is None:
+            raise UnknownRequest(number=request.path_params["number"][:20])
+        if request.method != "POST":
+            return await self._show(request, visitor, number)
+        fields = await visitor.read_form(request)
+        try:
+            link = await asyncio.to_thread(self._act, visitor, number, fields)
+        except ForeignForm:
+            raise
+        except IbiError as error:
+            if not answer_to(error).told or answer_to(error).status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+                raise
+            return await self._show(request, visitor, number, error, fields)
+        if link is not None:  # told once: it is kept nowhere
+            return await self._show(request, visitor, number, link=link)
+        return see_other(f"/requests/{number}")
+
+    def _act(self, visitor: Visitor, number: int, fields: dict[str, str]) -> str | None:
+        act, text, who = fields.get("act"), fields.get("text", ""), visitor.actor
+        if act == "grant":
+            return self._requests.grant(who, visitor.name, number, read_days(fields.get("days", "")), text)[1]
+        acts: dict[str, Callable[[], object]] = {
+            "decline": lambda: self._requests.decline(who, visitor.name, number, text),
+            "revoke": lambda: self._requests.revoke(who, number),
+            "close": lambda: self._requests.close(who, visitor.name, number),
+        }
+        if act not in acts:
+            raise PathNotFound()
+        acts[act]()
+        return None
+
+    async def _show(
+        self,
+        request: Request,
+        visitor: Visitor,
+        number: int,
+        error: IbiError | None = None,
+        fields: dict[str, str] | None = None,
+        link: str | None = None,
+    ) -> Response:
+        found = await asyncio.to_thread(self._requests.look, visitor.actor, number)
+        item, now = found.item, self._site.now.seconds
+        return render(
+            request.scope,
+            "request_answer.html",
+            headers=PRIVATE,
+            asked=found.request,
+            page=None if item is None else self._site.urls.metadata(item, None, None),
+            states=STATES,
+            is_open=found.request.is_open(now),
+            instant=Instant,
+            csrf=visitor.csrf,
+            link=link,
+            sends_mail=self._requests.sends_mail,
+            most_days=MOST_DAYS,
+            longest=LONGEST_REASON,
+            **_problem(request, error),
+            fields={
+                "text": (fields or {}).get("text", "")[: 2 * LONGEST_REASON],
+                "days": (fields or {}).get("days", _DAYS)[:10],
+            },
+        )
+
+
+def _problem(request: Request, error: IbiError | None) -> dict[str, Any]:
+    """What is wrong, beside its field or above the form."""
+    if error is None:
+        return {"status": HTTPStatus.OK, "wrong": {}, "problem": ""}
+    answer = answer_to(error)
+    gettext = translations(page_language(request.scope)).gettext
+    if isinstance(error, InvalidRequest):
+        return {"status": answer.status, "wrong": {error.field: error.explain(gettext)}, "problem": ""}
+    return {"status": answer.status, "wrong": {}, "problem": error.message(gettext)}
+
+
+def _label(text: str) -> Label:
+    try:
+        return parse(text[:1000])
+    except InvalidLabel:
+        raise PathNotFound() from None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None

@@ -1,0 +1,251 @@
+"""Reviews in a browser: `/review`, the queue for librarians; `/review/<draft>`, one draft with its files and what was
+said of it; `/account/drafts/<draft>/review`, the same conversation for its depositor.
+
+Files of drafts are offered for saving; a few types that can do no harm are shown, in a sandbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from ibi.archive.profile import encoded_path
+from ibi.archive.reviews import InvalidComment, read_comment
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.account import Role
+from ibi.model.file import File
+from ibi.model.review import LONGEST_COMMENT, ReviewAct, ReviewState
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.drafts.reviews import Reviews, ReviewView, judged_by
+from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.content_security import attachment_headers, is_to_run, safety_headers
+from ibi.web.http.errors import answer_to
+from ibi.web.http.request_errors import PathNotFound
+from ibi.web.pages.reader import PRIVATE, ForeignForm, Visitor, find_visitor, message, page_language, see_other
+from ibi.web.pages.reader import translations as translations_into
+from ibi.web.pages.rendering import render
+from ibi.web.pages.words import ELEMENTS, KINDS
+
+SHOWN: Final = 50
+"""Reviews on one page of the queue."""
+MOST_FILES: Final = 500
+"""Files of a draft on its page."""
+_PUBLICATIONS: Final = 2
+"""That are made for pages at a time."""
+_VIEWED: Final = re.compile(r"image/(?:avif|gif|jpeg|png|webp)|text/(?:plain|csv|markdown)|application/pdf")
+"""Types that are shown; all others are for saving."""
+
+STATES: Final = {
+    ReviewState.SUBMITTED: message("waits for review"),
+    ReviewState.RETURNED: message("with its depositor"),
+    ReviewState.PUBLISHED: message("published"),
+}
+ACTS: Final = {
+    ReviewAct.SUBMITTED: message("submitted it for review"),
+    ReviewAct.COMMENTED: message("said"),
+    ReviewAct.RETURNED: message("sent it back"),
+    ReviewAct.WITHDRAWN: message("withdrew it"),
+    ReviewAct.PUBLISHED: message("published it"),
+}
+_LISTS: Final = {
+    ReviewState.SUBMITTED: message("Waiting"),
+    ReviewState.RETURNED: message("Sent back"),
+    ReviewState.PUBLISHED: message("Published"),
+}
+# Errors of the rules, in words that are translated.
+_ERRORS: Final = (
+    message("say something: it is read by who works on the draft"),
+    message("it has {number} characters, and at most {most} are kept"),
+    message("it has a character that cannot be shown"),
+    message("there are {most} entries already, which is all that is kept"),
+    message("{draft} waits for review, and does not change until it is sent back or withdrawn."),
+    message("{draft} does not wait for review: it is {state}. Nothing was changed."),
+    message("{draft} is not as it was when you looked at it: it was changed since. Look at it again, then decide."),
+)
+
+
+def review_facts(found: ReviewView | None) -> dict[str, Any]:
+    """What `_review_state.html` needs to show how the review of a draft stands."""
+    return {"review": found, "review_states": STATES, "review_acts": ACTS, "instant": Instant}
+
+
+def review_routes(site: ArchiveSite | None, queue: MintQueue | None) -> list[Route]:
+    """The pages of an Archive that reviews what depositors publish, or did so."""
+    drafts = None if site is None or site.item_services is None else site.item_services.drafts
+    if site is None or queue is None or drafts is None or drafts.reviews is None:
+        return []
+    return ReviewDesk(site, drafts, drafts.reviews, queue).routes()
+
+
+class ReviewDesk:
+    """The pages of one Archive. Everything that waits for the disk runs in threads."""
+
+    def __init__(self, site: ArchiveSite, drafts: Drafts, reviews: Reviews, queue: MintQueue) -> None:
+        self._site, self._drafts, self._reviews, self._queue = site, drafts, reviews, queue
+        self._publishing = ThreadPoolExecutor(_PUBLICATIONS, thread_name_prefix="ibi-review")
+
+    def routes(self) -> list[Route]:
+        own = "/account/drafts/{draft}/review"
+        return [
+            Route("/review", self.list, methods=["GET"]),
+            Route("/review/{draft}", self.judge, methods=["GET", "POST"]),
+            Route("/review/{draft}/files/{path:path}", self.file, methods=["GET"]),
+            Route(own, self.own, methods=["GET", "POST"]),
+        ]
+
+    # --- the queue ---
+
+    async def list(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.LIBRARIAN)
+        if isinstance(visitor, Response):
+            return visitor
+        query = request.query_params
+        named, after = query.get("state", ReviewState.SUBMITTED), query.get("after", "0")
+        state = ReviewState(named) if named in set(ReviewState) else ReviewState.SUBMITTED
+        number = int(after) if after.isascii() and after.isdigit() and len(after) <= 12 else 0
+        found = await asyncio.to_thread(self._reviews.waiting, visitor.depositor, number, SHOWN + 1, state)
+        return render(
+            request.scope,
+            "review_queue.html",
+            headers=PRIVATE,
+            reviews=found[:SHOWN],
+            following=found[SHOWN - 1].turn if len(found) > SHOWN else None,
+            state=state,
+            is_first=number == 0,
+            lists=_LISTS,
+            is_on=self._drafts.is_reviewed,
+            instant=Instant,
+        )
+
+    # --- one draft ---
+
+    async def judge(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.LIBRARIAN)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            return await self._show(request, visitor, "review.html")
+        return await self._answer(request, visitor, "review.html", self._judge)
+
+    async def own(self, request: Request) -> Response:
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        if request.method != "POST":
+            return await self._show(request, visitor, "review_own.html")
+        return await self._answer(request, visitor, "review_own.html", self._converse)
+
+    async def _answer(
+        self,
+        request: Request,
+        visitor: Visitor,
+        template: str,
+        act: Callable[[Visitor, str, dict[str, str], QueuedLabels], object],
+    ) -> Response:
+        draft, fields = request.path_params["draft"], await visitor.read_form(request)
+        labels = QueuedLabels(self._queue, asyncio.get_running_loop(), f"person:{visitor.name}")
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._publishing, act, visitor, draft, fields, labels)
+        except ForeignForm:
+            raise
+        except IbiError as error:
+            if not answer_to(error).told or answer_to(error).status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+                raise
+            return await self._show(request, visitor, template, error, fields)
+        return see_other(request.url.path)
+
+    def _judge(self, visitor: Visitor, draft: str, fields: dict[str, str], labels: QueuedLabels) -> None:
+        act, seen = fields.get("act"), judged_by(fields.get("seal", ""))
+        if act == "publish":
+            text = read_comment(fields.get("text", ""), is_required=False)
+            self._drafts.publish(visitor.depositor, draft, labels, check=seen)
+            if text:
+                self._reviews.comment(visitor.depositor, draft, text)
+        elif act == "return":
+            self._reviews.send_back(visitor.depositor, draft, fields.get("text", ""), seen)
+        else:
+            self._converse(visitor, draft, fields, labels)
+
+    def _converse(self, visitor: Visitor, draft: str, fields: dict[str, str], _: QueuedLabels) -> None:
+        act, text = fields.get("act"), fields.get("text", "")
+        if act == "comment":
+            self._reviews.comment(visitor.depositor, draft, text)
+        elif act == "withdraw":
+            self._reviews.withdraw(visitor.depositor, draft, text)
+        else:
+            raise PathNotFound()
+
+    async def _show(
+        self,
+        request: Request,
+        visitor: Visitor,
+        template: str,
+        error: IbiError | None = None,
+        fields: dict[str, str] | None = None,
+    ) -> Response:
+        found = await asyncio.to_thread(self._reviews.look, visitor.depositor, request.path_params["draft"])
+        gettext = translations_into(page_language(request.scope)).gettext
+        files = () if found.view is None else found.view.files
+        record = None if found.view is None else found.view.record
+        return render(
+            request.scope,
+            template,
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=PRIVATE,
+            csrf=visitor.csrf,
+            problem="" if error is None or isinstance(error, InvalidComment) else error.message(gettext),
+            text_problem=error.explain(gettext) if isinstance(error, InvalidComment) else "",
+            text=(fields or {}).get("text", "")[: 2 * LONGEST_COMMENT],
+            longest=LONGEST_COMMENT,
+            record=record,
+            files=files[:MOST_FILES],
+            file_count=len(files),
+            viewed={file.path for file in files[:MOST_FILES] if _is_viewed(file)},
+            kept=frozenset() if record is None else {file.path for file in record.kept},
+            place=encoded_path,
+            element_names=ELEMENTS,
+            kinds=KINDS,
+            is_waiting=found.review.state is ReviewState.SUBMITTED,
+            item_url=None if found.review.label is None else f"/col/{found.review.label}/metadata",
+            **review_facts(found),
+        )
+
+    # --- files ---
+
+    async def file(self, request: Request) -> Response:
+        """A file that was sent for a draft, for librarians and its depositor. Those of the item that it changes have
+        their place there."""
+        visitor = find_visitor(request, self._site, Role.DEPOSITOR)
+        if isinstance(visitor, Response):
+            return visitor
+        if is_to_run(request.scope["headers"]):
+            raise PathNotFound()
+        draft, path = request.path_params["draft"], request.path_params["path"]
+        await asyncio.to_thread(self._reviews.look, visitor.depositor, draft)
+        uploaded = await asyncio.to_thread(self._drafts.uploads.files.find_upload, draft, path)
+        if uploaded is None or uploaded.file.path != path:
+            raise PathNotFound()
+        file = uploaded.file
+        is_shown = "view" in request.query_params and _is_viewed(file)
+        safe = safety_headers if is_shown else None
+        headers = (
+            attachment_headers(file.media_type, path)
+            if safe is None
+            else safe(file.media_type, path, pages=self._site.origin)
+        )
+        return FileResponse(uploaded.place, headers={**headers, **PRIVATE})
+
+
+def _is_viewed(file: File) -> bool:
+    return _VIEWED.fullmatch(file.media_type.partition(";")[0].strip().lower()) is not None

@@ -1,0 +1,140 @@
+"""Requests without a route: files and pages of items, persistent URLs, and pages whose address has a slash too many;
+and what is answered where a route, or the lack of one, ends in an error.
+
+They are not routes: those see only the decoded path, and one that takes every path would hide wrong methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError
+from ibi.services.sites import ArchiveSite
+from ibi.web.archive.collection import Collection, Standby
+from ibi.web.archive.persistent_urls import PersistentUrls
+from ibi.web.fast.fast_path import RESERVED
+from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.refusal_watch import DENIED
+from ibi.web.http.request import percent_decode, raw_path
+from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
+from ibi.web.http.request_middleware import REQUEST
+from ibi.web.pages import refusal, wants_page
+from ibi.web.resolver.persistent_url_app import PersistentUrlApp
+
+
+class FallbackApp:
+    """Serves requests without a route: the collection, and persistent URLs, which are resolved or found in this
+    Archive."""
+
+    def __init__(
+        self,
+        archive: ArchiveSite | None,
+        resolver: PersistentUrlApp | None,
+        resolver_url: str | None,
+        standby: Standby | None = None,
+    ) -> None:
+        self._collection = None if archive is None else Collection(archive, resolver_url, standby)
+        self._persistent: PersistentUrlApp | PersistentUrls | None = resolver
+        if resolver is None and archive is not None:
+            self._persistent = PersistentUrls(archive, standby)
+
+    @property
+    def patterns(self) -> Mapping[Any, str]:
+        """The name of each endpoint in the metrics."""
+        found = {self._collection: "/col/{path}", self._persistent: "/{ibi}"}
+        return {endpoint: pattern for endpoint, pattern in found.items() if endpoint is not None}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["endpoint"] = endpoint = self._endpoint(raw_path(scope))
+        await endpoint(scope, receive, send)
+
+    def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
+        # Decoded before it is compared: `/%61pi/` is the same place as `/api/`.
+        first, _, rest = percent_decode(path).removeprefix("/").partition("/")
+        if first == "col" and rest:
+            if self._collection is not None:
+                return self._collection
+            if self._persistent is not None:
+                return self._persistent  # E21: a link to where an Archive has the files of an item
+        if first in RESERVED or not first or self._persistent is None:
+            raise PathNotFound()
+        return self._persistent
+
+
+_FOR_PROGRAMS: Final = ("/api/", "/static/")
+"""Beginnings of addresses that programs use, which have one spelling each."""
+
+
+class SlashRedirect:
+    """Sends a reader from `/search/` to `/search`, where the latter is a page, and passes everything else on to `app`.
+
+    Only what no route matches comes here, and only an address of a route is led to: labels and files of items, where a
+    slash means something, have none. A redirect, rather than the same answer, so that a page has one address to be
+    cached, cited and found under. With 308 a form keeps what was typed.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
+        self._app = app
+        self._pages = [route for route in routes if not route.path.startswith(_FOR_PROGRAMS)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        place = self._page_without_slash(scope)
+        if place is None:
+            await self._app(scope, receive, send)
+            return
+        query = scope["query_string"].decode("latin-1")
+        where = f"{place}?{query}" if query else place
+        await Response(b"", HTTPStatus.PERMANENT_REDIRECT, {"location": where})(scope, receive, send)
+
+    def _page_without_slash(self, scope: Scope) -> str | None:
+        # A second slash at the beginning would make the rest the name of a host.
+        raw = raw_path(scope)
+        if scope["type"] != "http" or not raw.endswith(b"/") or raw.startswith(b"//"):
+            return None
+        asked = {**scope, "path": scope["path"].rstrip("/")}
+        found = any(route.matches(asked)[0] is not Match.NONE for route in self._pages)
+        return raw.rstrip(b"/").decode("latin-1") if found else None
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Answers errors of routes, and notes who was denied something."""
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, IbiError)
+        answer = answer_to(error)
+        if answer.status in (401, 403) or error.parameters.get("is_denied"):
+            request.scope[DENIED] = error
+        if not answer.told:
+            log.error("refused", request=request.scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
+        return _error_answer(error, request)
+
+    return refuse
+
+
+async def answer_unrouted(request: Request, error: Exception) -> Response:
+    """The answer to an error of the router."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
+        return _error_answer(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
+    if error.status_code == 404:
+        return _error_answer(PathNotFound(), request)
+    return problem(InternalError(request=request.scope.get(REQUEST)))
+
+
+def _error_answer(error: IbiError, request: Request) -> Response:
+    """The answer to an error: a page for a browser, except for paths that are meant for programs."""
+    is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
+    return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)

@@ -1,0 +1,150 @@
+"""A server with an Archive on a disk, a register, an audit log and a person of each role: for the pages under
+`/admin`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from argon2 import PasswordHasher
+
+from ibi.archive.counting import UrlKeys
+from ibi.archive.drafts import DraftRules
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
+from ibi.composition.archive_store import open_store
+from ibi.model.account import AuditEntry
+from ibi.ports.archive_state import UsageLog
+from ibi.resolver.memory import Memory
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.verification import VerificationSchedule
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.disputes import Disputes
+from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ArchiveSite, ItemServices, ResolverSite
+from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.audit_trail import FileAuditTrail
+from ibi.storage.data_files import DataDirectoryFiles
+from ibi.storage.draft_files import DraftFiles
+from ibi.storage.sqlite.usage import SqliteUsageLog
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.archive_http import ArchiveHttp
+from ibi.transport.gateways import Gateways
+from ibi.web.pages.admin_shell import AdminParts, ShownSetting
+from ibi.web.pages.rendering import SiteFacts
+from tests.support.archive_app import BASE, NOW, SERVICE
+from tests.support.deposit_samples import CountedLabels, deposits
+from tests.support.membership_app import MembershipApp
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.memory.people import MemoryPeople
+from tests.support.memory.registry import MemoryRegistry
+from tests.support.minting_app import made
+from tests.support.people_site import PASSWORD, Browser
+from tests.support.set_clocks import SetClocks
+
+ROLES = ("reader", "depositor", "librarian", "admin")
+
+
+@dataclass
+class AdminApp:
+    data: Path
+    site: ArchiveSite
+    store: ArchiveStore
+    deposits: Deposits
+    register: MembershipApp
+    beliefs: MemoryBeliefs
+    usage: UsageLog
+    audit: FileAuditLog
+    schedule: VerificationSchedule
+    browser_of: Callable[[], Browser]
+    browsers: dict[str, Browser] = field(default_factory=dict)
+
+    async def browser(self, role: str = "admin") -> Browser:
+        """The browser of the person who has that role; they are named after it."""
+        if role not in self.browsers:
+            browser = self.browser_of()
+            assert (await browser.post("/sign-in", {"name": role, "password": PASSWORD})).status == 303
+            self.browsers[role] = browser
+        return self.browsers[role]
+
+    async def text(self, path: str, role: str = "admin", **headers: str) -> str:
+        answer = await (await self.browser(role)).get(path, accept="text/html", **headers)
+        assert answer.status == 200, (path, answer.status)
+        return answer.body.decode()
+
+    async def send(self, path: str, fields: dict[str, str], role: str = "admin") -> tuple[int, str]:
+        """The status of a form that was sent, and where it leads or what it shows."""
+        browser = await self.browser(role)
+        found = re.search(r'name="csrf" value="([0-9a-f]+)"', (await browser.get("/account")).body.decode())
+        assert found is not None
+        answer = await browser.post(path, {"csrf": found[1], **fields}, accept="text/html")
+        return answer.status, answer.headers.get("location", answer.body.decode())
+
+    def entries(self) -> list[AuditEntry]:
+        return list(self.audit.entries())
+
+
+@contextmanager
+def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[AdminApp]:
+    clocks, people, hasher = SetClocks(NOW), MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
+    audit, beliefs, registry = FileAuditLog(data), MemoryBeliefs(), MemoryRegistry()
+    usage = SqliteUsageLog(data / "usage.sqlite", interval=0.01)
+    register = MembershipApp(registry=registry, audit=audit)
+    http = ArchiveHttp(AddressGuard())
+    with open_store(data) as store:
+        drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(10_000_000, 30), service=SERVICE)
+        site = ArchiveSite(
+            profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
+            catalog=store.catalog,
+            content=store.content,
+            keys=UrlKeys(b"s" * 32),
+            clocks=clocks,
+            public_url=BASE,
+            usage=usage,
+            feed=store.changes,
+            integrity=store.integrity,
+            item_services=ItemServices(store, drafts, clocks, SERVICE),
+        )
+        resolver = ResolverSite(
+            resolving=ResolverService(register.directory, Gateways((), http), memory=Memory(beliefs)),
+            acknowledgments=Acknowledgments(http),
+            public_url="https://ibi.example",
+            registrations=register.admin,
+            disputes=Disputes(registry, beliefs, wall=lambda: NOW.seconds, audit=audit),
+        )
+        schedule = VerificationSchedule(store, days=30, rate=0)
+        sign_in = SignIn(people, clocks, hasher)
+        for role in ROLES:
+            PersonAdmin(people, clocks, hasher).create(role, role, PASSWORD)
+        minting = made(
+            clocks=clocks,
+            archive=site,
+            resolver=resolver,
+            sign_in=sign_in,
+            people=people,
+            audit=audit,
+            verification=schedule,
+            facts=SiteFacts("ibi", "https://ibi.example"),
+            admin=AdminParts(settings=settings, trail=FileAuditTrail(data), files=DataDirectoryFiles(data)),
+        )
+        yield AdminApp(
+            data,
+            site,
+            store,
+            deposits(store, CountedLabels()),
+            register,
+            beliefs,
+            usage,
+            audit,
+            schedule,
+            lambda: Browser(minting.app),
+        )
+        hasher.close()
+        usage.close()
+        audit.close()

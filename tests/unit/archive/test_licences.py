@@ -1,0 +1,45 @@
+"""Licences to choose from, and how they are recognised."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.archive.licences import COMMON_LICENCES, KNOWN_LICENCES, find_licence, read_licence
+from ibi.model.errors import InvalidMetadata
+
+
+def test_every_licence_has_an_identifier_of_spdx_an_address_and_terms() -> None:
+    assert len({each.id for each in KNOWN_LICENCES}) == len(KNOWN_LICENCES)
+    for each in KNOWN_LICENCES:
+        assert str(each.licence) == each.id
+        assert each.url.startswith("https://")
+        assert each.terms
+        assert find_licence(each.id) is each
+    assert COMMON_LICENCES[0].id == "CC-BY-4.0"
+    assert set(COMMON_LICENCES) < set(KNOWN_LICENCES)
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("cc-by-4.0", "CC-BY-4.0"),
+        ("http://creativecommons.org/licenses/by-nc-sa/3.0/br/", "CC-BY-NC-SA-3.0"),
+        ("https://creativecommons.org/licenses/by/4.0/deed.pt_BR", "CC-BY-4.0"),
+        ("https://creativecommons.org/licenses/by/4.0/legalcode", "CC-BY-4.0"),
+        ("https://creativecommons.org/publicdomain/zero/1.0", "CC0-1.0"),
+        ("https://spdx.org/licenses/MIT.html", "MIT"),
+        ("https://opensource.org/license/mit", "MIT"),
+        ("https://www.gnu.org/licenses/gpl-3.0.html", "GPL-3.0-or-later"),
+    ],
+)
+def test_a_licence_is_known_by_its_identifier_and_by_the_address_of_its_text(text: str, known: str) -> None:
+    assert str(read_licence(text)) == known
+
+
+def test_other_licences_are_taken_as_they_are_and_words_are_not() -> None:
+    assert str(read_licence("Artistic-2.0")) == "Artistic-2.0"
+    assert str(read_licence("https://example.org/terms")) == "https://example.org/terms"
+    for text in ("", "all rights reserved", "x" * 10**6, "javascript:alert(1)"):
+        assert find_licence(text) is None
+        with pytest.raises(InvalidMetadata):
+            read_licence(text)

@@ -1,0 +1,184 @@
+"""Texts of files: read behind the feed of changes, and found by whom they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from hashlib import sha512
+from pathlib import Path
+
+import pytest
+
+from ibi.instant import Instant
+from ibi.messages import State
+from ibi.model.content import Bytes, Change
+from ibi.model.file import File
+from ibi.model.item import Item, Tombstone
+from ibi.model.search import ExtractedText, Facet, SearchQuery
+from ibi.model.visibility import Visibility, network
+from ibi.ports.content import OpenFile
+from ibi.ports.full_text import TextIndex, TextReader
+from ibi.services.items.full_text import FullTextSearch, FullTextWorker
+from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.texts import SqliteTexts
+from ibi.storage.text_process import TextProcess
+from tests.properties.item_strategies import forms_at
+from tests.support.catalog_samples import item
+from tests.support.memory.content import MemoryContent
+
+_: tuple[type[TextIndex], type[TextReader]] = SqliteTexts, TextProcess
+NOW = 1_800_000_000
+
+
+class Plain:
+    """The port `TextReader` without a process; counts what it reads."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def can_read(self, media_type: str, size: int) -> bool:
+        return media_type == "text/plain"
+
+    def read(self, file: OpenFile, media_type: str) -> ExtractedText:
+        self.number += 1
+        return ExtractedText(file.read(0, file.size).decode())
+
+    def stop(self) -> None: ...
+
+
+@dataclass
+class Library:
+    data: Path
+    catalog: SqliteCatalog
+    index: SqliteTexts
+    content: MemoryContent = field(default_factory=MemoryContent)
+    reader: Plain = field(default_factory=Plain)
+    now: int = NOW
+
+    def put(self, minute: int, text: str, title: str = "A title", **others: object) -> Item:
+        body = text.encode()
+        file = File("a.txt", len(body), sha512(body).hexdigest(), "text/plain")
+        kept = replace(item(minute, title), files=(file,), **others)  # type: ignore[arg-type]
+        if str(kept.rep) not in self.content.iterate():
+            self.content.create(str(kept.rep), {"doc/a.txt": Bytes(body)}, Change("Ana", "deposit", kept.created))
+        self.catalog.put(kept)
+        return kept
+
+    def read(self) -> None:
+        worker = FullTextWorker(
+            self.catalog, self.catalog.changes, self.content, self.index, self.reader, now=lambda: self.now
+        )
+        while worker.step():
+            pass
+
+    async def found(self, text: str, *filters: tuple[Facet, str]) -> list[tuple[int, str]]:
+        search = FullTextSearch(self.catalog, self.index, lambda: Instant(self.now))
+        matches = await search.find(SearchQuery(text=text, filters=filters))
+        minutes = [(match.item.rep.instant.seconds - 1_200_000_000) // 60 for match in matches]
+        lines = [
+            "".join(f"[{piece.text}]" if piece.is_sought else piece.text for piece in each.line) for each in matches
+        ]
+        return list(zip(minutes, lines, strict=True))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with closing(SqliteCatalog(tmp_path / "catalogue.sqlite")) as catalog, closing(SqliteTexts(tmp_path)) as index:
+        yield Library(tmp_path, catalog, index)
+
+
+async def test_words_of_files_are_found_with_a_line_of_them(library: Library) -> None:
+    library.put(1, "Of penguins in the snow", title="Birds")
+    library.put(2, "Of whales and Pengüins", title="Fish")
+    library.read()
+    assert await library.found("penguins") == [(2, "Of whales and [Pengüins]"), (1, "Of [penguins] in the snow")]
+    assert await library.found('"penguins in"') == [(1, "Of [penguins in] the snow")]
+    assert await library.found("penguins -whales") == [(1, "Of [penguins] in the snow")]
+    assert await library.found("penguins title:fish") == [(2, "Of whales and [Pengüins]")]
+    assert await library.found("penguins birds") == [(1, "Of [penguins] in the snow")]  # one word is in the title
+    assert await library.found("birds") == []  # that one is found without its files
+    assert await library.found("title:birds") == []
+    assert await library.found("penguins", (Facet.YEAR, "1999")) == []
+
+
+async def test_what_was_read_is_known_after_a_restart_and_a_rebuild(library: Library) -> None:
+    library.put(1, "penguins")
+    library.read()
+    library.read()
+    assert library.reader.number == 1
+    library.catalog.renew_feed()
+    library.put(2, "penguins", title="The same file elsewhere")
+    library.read()
+    assert library.reader.number == 1
+    assert [minute for minute, _ in await library.found("penguins")] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "visibility", [Visibility(networks=(network("10.0.0.0/8"),)), Visibility(embargo=Instant(NOW + 1_000))]
+)
+async def test_the_text_of_a_restricted_item_is_never_found(library: Library, visibility: Visibility) -> None:
+    library.put(1, "penguins", visibility=visibility)
+    library.read()
+    assert library.reader.number == 0
+    assert await library.found("penguins") == []
+    assert list(library.index.texts(forms_at(1).labels[0])) == []  # type: ignore[arg-type]
+
+
+async def test_the_text_of_an_item_that_becomes_restricted_is_gone_at_once(library: Library) -> None:
+    kept = library.put(1, "penguins")
+    library.read()
+    library.catalog.put(replace(kept, visibility=Visibility(networks=(network("10.0.0.0/8"),)), version=2))
+    assert await library.found("penguins") == []  # before the text was taken out
+    library.read()
+    assert library.index.find_text(kept.files[0].sha512) is None
+
+
+async def test_the_text_is_found_when_the_embargo_is_over(library: Library) -> None:
+    library.put(1, "penguins", visibility=Visibility(embargo=Instant(NOW + 1_000)))
+    library.read()
+    library.now = NOW + 1_001
+    library.read()
+    assert [minute for minute, _ in await library.found("penguins")] == [1]
+
+
+async def test_the_text_of_a_deleted_item_is_forgotten(library: Library) -> None:
+    kept = library.put(1, "penguins")
+    other = library.put(2, "penguins")
+    library.read()
+    for each in (kept, other):
+        tombstone = Tombstone(Instant(NOW), "withdrawn")
+        library.catalog.put(replace(each, state=State.DELETED, tombstone=tombstone, files=(), updated=Instant(NOW)))
+        library.read()
+        assert (library.index.find_text(kept.files[0].sha512) is None) == (each is other)
+    assert await library.found("penguins") == []
+
+
+async def test_a_file_that_is_not_there_stops_nothing(library: Library) -> None:
+    missing = File("a.txt", 3, "0" * 128, "text/plain")
+    library.catalog.put(item(1, files=(missing,)))
+    library.put(2, "penguins")
+    library.read()
+    assert [minute for minute, _ in await library.found("penguins")] == [2]
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "OR", "penguins OR", "·", "\0", "title:", "-penguins", "a" * 3_000, "body:penguins"]
+)
+async def test_any_text_can_be_sought(library: Library, text: str) -> None:
+    library.put(1, "penguins")
+    library.read()
+    await library.found(text)
+
+
+async def test_a_hostile_file_is_read_within_limits_and_the_item_is_found_all_the_same(library: Library) -> None:
+    body = b"%PDF-1.4\n1 0 obj\n" + b"[" * 100_000
+    file = File("a.pdf", len(body), sha512(body).hexdigest(), "application/pdf")
+    hostile = item(1, "Hostile", files=(file,))
+    library.content.create(str(hostile.rep), {"doc/a.pdf": Bytes(body)}, Change("Ana", "deposit", hostile.created))
+    library.catalog.put(hostile)
+    worker = FullTextWorker(library.catalog, library.catalog.changes, library.content, library.index, TextProcess())
+    while worker.step():
+        pass
+    assert library.catalog.search(SearchQuery(text="hostile")).total == 1
+    assert library.index.find_text(file.sha512) == ""

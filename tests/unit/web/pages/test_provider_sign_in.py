@@ -1,0 +1,311 @@
+"""Signing in by an OpenID Connect provider: a real one, and one that lies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.error import HTTPError
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, build_opener
+
+import oidc_provider_mock
+import pytest
+
+from ibi.model.account import Role
+from ibi.ports.accounts import IdentityProvider
+from ibi.transport.oidc_client import OidcProvider
+from tests.support.asgi_client import Answer
+from tests.support.lying_provider import LyingProvider, lying_provider
+from tests.support.page_reader import read_page
+from tests.support.people_site import PASSWORD, Browser, PeopleSite, signed_in
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the provider's own
+CALLBACK = "/sign-in/provider/callback"
+MAIL = {"email": "joao@lab.example", "email_verified": True}
+
+
+@contextmanager
+def open_site(provider: IdentityProvider, role: Role | None = None) -> Iterator[PeopleSite]:
+    site = PeopleSite(provider=provider, role=role)
+    site.clocks.advance(int(time.time()) - site.clocks.read().wall.seconds)
+    yield site
+    site.hasher.close()
+
+
+# --- a real provider --------------------------------------------------------------------------------------------------
+
+
+class _Stay(HTTPRedirectHandler):
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+def consent(url: str, subject: str) -> str:
+    """The way back of a browser whose user signs in at the provider as `subject`: path and query."""
+    try:
+        build_opener(_Stay).open(url, urlencode({"sub": subject}).encode())
+    except HTTPError as answer:
+        with answer:
+            assert answer.code == 302
+            target = urlsplit(answer.headers["location"])
+            return f"{target.path}?{target.query}"
+    raise AssertionError("the provider does not lead back")
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[str]:
+    users = [
+        oidc_provider_mock.User(sub="joao", claims={"name": "João Ávila", **MAIL}),
+        oidc_provider_mock.User(sub="homonym", claims={"name": "João Ávila"}),
+        oidc_provider_mock.User(
+            sub="mallory", claims={"name": "M", "email": "ada@lab.example", "email_verified": True}
+        ),
+    ]
+    with oidc_provider_mock.run_server_in_thread(user_claims=users, require_nonce=True) as server:
+        yield f"http://localhost:{server.server_port}"
+
+
+async def by_provider(browser: Browser, subject: str, to: str = "/") -> Answer:
+    there = await browser.get(f"/sign-in/provider?{urlencode({'to': to})}")
+    assert there.status == 303
+    return await browser.get(await asyncio.to_thread(consent, there.headers["location"], subject))
+
+
+async def test_a_person_signs_in_by_a_real_provider_and_gets_an_account(real: str) -> None:
+    with open_site(OidcProvider(real, "ibi", "secret", "Universidade"), Role.DEPOSITOR) as site:
+        assert "Sign in by Universidade" in read_page((await site.browser().get("/sign-in")).body).text
+        first, again, other = site.browser(), site.browser(), site.browser()
+        answer = await by_provider(first, "joao", "/search")
+        assert (answer.status, answer.headers["location"]) == (303, "/search")
+        assert first.errand is None
+        await by_provider(again, "joao")
+        await by_provider(other, "homonym")
+        assert [(one.name, one.role, one.mail) for one in site.people.list()] == [
+            ("ada", Role.LIBRARIAN, None),
+            ("João Ávila", Role.DEPOSITOR, "joao@lab.example"),
+            ("João Ávila 2", Role.DEPOSITOR, None),
+        ]
+        assert len(site.people.sessions_of("João Ávila")) == 2
+        assert any("link provider account person:João Ávila" in line for line in site.audit.said)
+
+
+async def test_without_a_role_for_new_people_the_provider_lets_in_those_who_linked_their_account(real: str) -> None:
+    with open_site(OidcProvider(real, "ibi", "secret")) as site:
+        refused = await by_provider(site.browser(), "joao")
+        assert refused.status == 403
+        assert "no account here that is linked" in read_page(refused.body).text
+        ada = await signed_in(site)
+        page = read_page((await ada.send("/account", act="link")).body)
+        (way,) = [link for link in page.links if link.startswith(real)]
+        linked = await ada.get(await asyncio.to_thread(consent, way, "joao"))
+        assert linked.headers["location"] == "/account?done=linked"
+        browser = site.browser()
+        assert (await by_provider(browser, "joao")).status == 303
+        assert "ada" in read_page((await browser.get("/account")).body).text
+        assert (await ada.send("/account", act="unlink")).status == 303
+        assert (await by_provider(site.browser(), "joao")).status == 403
+
+
+async def test_an_address_alone_never_signs_in_as_the_person_who_has_it(real: str) -> None:
+    with open_site(OidcProvider(real, "ibi", "secret"), Role.READER) as site:
+        site.admin.describe("ada", mail="ada@lab.example")
+        browser = site.browser()
+        assert (await by_provider(browser, "mallory")).status == 303
+        page = read_page((await browser.get("/account")).body).text
+        assert "ada" not in page
+        assert "ada@lab.example" not in page
+
+
+async def test_a_person_who_is_disabled_is_not_let_in_by_the_provider(real: str) -> None:
+    with open_site(OidcProvider(real, "ibi", "secret"), Role.READER) as site:
+        await by_provider(site.browser(), "joao")
+        site.admin.disable("João Ávila")
+        assert (await by_provider(site.browser(), "joao")).status == 403
+
+
+# --- one that lies ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def liar() -> Iterator[LyingProvider]:
+    with lying_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def site(liar: LyingProvider) -> Iterator[PeopleSite]:
+    with open_site(OidcProvider(liar.url, "ibi", "top secret"), Role.READER) as made:
+        yield made
+
+
+async def asked(browser: Browser, liar: LyingProvider) -> dict[str, str]:
+    """What the browser takes along to the provider, which remembers the nonce."""
+    there = await browser.get("/sign-in/provider")
+    sent = dict(parse_qsl(urlsplit(there.headers["location"]).query))
+    liar.nonce = sent["nonce"]
+    return sent
+
+
+async def come_back(browser: Browser, liar: LyingProvider, **changes: str | None) -> Answer:
+    sent = await asked(browser, liar)
+    said: dict[str, str | None] = {"code": "c", "state": sent["state"], **changes}
+    return await browser.get(f"{CALLBACK}?{urlencode({name: text for name, text in said.items() if text is not None})}")
+
+
+def is_refused(answer: Answer, site: PeopleSite) -> bool:
+    assert [one.name for one in site.people.list()] == ["ada"]
+    return answer.status == 403 and "did not work" in read_page(answer.body).text
+
+
+async def test_an_honest_answer_signs_in_with_a_proof_key_and_is_asked_for_in_full(
+    site: PeopleSite, liar: LyingProvider
+) -> None:
+    browser = site.browser()
+    sent = await asked(browser, liar)
+    assert (sent["response_type"], sent["code_challenge_method"], sent["client_id"]) == ("code", "S256", "ibi")
+    assert sent["redirect_uri"] == f"https://ibi.example{CALLBACK}"
+    assert len({sent["state"], sent["nonce"], sent["code_challenge"]}) == 3
+    assert (await browser.get(f"{CALLBACK}?code=c&state={sent['state']}")).status == 303
+    assert len(liar.asked[0]["code_verifier"]) >= 43
+    assert (await browser.get("/account")).status == 200
+
+
+@pytest.mark.parametrize("state", [None, "", "0" * 64, "é"])
+async def test_a_wrong_state_is_refused_before_the_provider_is_asked(
+    site: PeopleSite, liar: LyingProvider, state: str | None
+) -> None:
+    assert is_refused(await come_back(site.browser(), liar, state=state), site)
+    assert liar.asked == []
+
+
+async def test_the_state_of_another_browser_is_refused(site: PeopleSite, liar: LyingProvider) -> None:
+    victim, attacker = site.browser(), site.browser()
+    theirs = await asked(attacker, liar)
+    await asked(victim, liar)
+    for browser in (victim, site.browser()):
+        assert is_refused(await browser.get(f"{CALLBACK}?code=c&state={theirs['state']}"), site)
+    assert liar.asked == []
+
+
+async def test_of_two_states_neither_counts(site: PeopleSite, liar: LyingProvider) -> None:
+    browser = site.browser()
+    sent = await asked(browser, liar)
+    assert is_refused(await browser.get(f"{CALLBACK}?code=c&state=x&state={sent['state']}"), site)
+
+
+@pytest.mark.parametrize("nonce", [None, "", "0" * 64, 7])
+async def test_a_wrong_nonce_is_refused(site: PeopleSite, liar: LyingProvider, nonce: object) -> None:
+    liar.claims["nonce"] = nonce
+    assert is_refused(await come_back(site.browser(), liar), site)
+
+
+@pytest.mark.parametrize("issuer", [None, "", "https://evil.example", "HTTP://127.0.0.1"])
+async def test_a_token_of_a_wrong_issuer_is_refused(site: PeopleSite, liar: LyingProvider, issuer: object) -> None:
+    liar.claims["iss"] = issuer
+    assert is_refused(await come_back(site.browser(), liar), site)
+
+
+@pytest.mark.parametrize("claims", [{"aud": None}, {"aud": "another"}, {"aud": []}, {"aud": ["ibi", "b"], "azp": "b"}])
+async def test_a_token_for_a_wrong_audience_is_refused(
+    site: PeopleSite, liar: LyingProvider, claims: dict[str, object]
+) -> None:
+    liar.claims |= claims
+    assert is_refused(await come_back(site.browser(), liar), site)
+
+
+@pytest.mark.parametrize("signing", ["other", "none", "HS256"])
+async def test_a_token_that_is_signed_by_a_wrong_key_is_refused(
+    site: PeopleSite, liar: LyingProvider, signing: str
+) -> None:
+    liar.signing = signing
+    assert is_refused(await come_back(site.browser(), liar), site)
+
+
+@pytest.mark.parametrize(
+    "claims", [{"exp": 1}, {"exp": None}, {"iat": 2**40}, {"sub": None}, {"sub": ""}, {"sub": 7}, {"sub": "x" * 300}]
+)
+async def test_a_token_that_is_over_or_names_no_one_is_refused(
+    site: PeopleSite, liar: LyingProvider, claims: dict[str, object]
+) -> None:
+    liar.claims |= claims
+    assert is_refused(await come_back(site.browser(), liar), site)
+
+
+async def test_a_mix_up_of_providers_is_refused(site: PeopleSite, liar: LyingProvider) -> None:
+    """The browser comes back from another provider, whose code would go to ours (RFC 9207)."""
+    assert is_refused(await come_back(site.browser(), liar, iss="https://evil.example"), site)
+    assert liar.asked == []
+    assert (await come_back(site.browser(), liar, iss=liar.url)).status == 303
+
+
+async def test_a_provider_that_names_itself_has_to(liar: LyingProvider) -> None:
+    liar.about["authorization_response_iss_parameter_supported"] = True
+    with open_site(OidcProvider(liar.url, "ibi"), Role.READER) as site:
+        assert is_refused(await come_back(site.browser(), liar), site)
+        assert (await come_back(site.browser(), liar, iss=liar.url)).status == 303
+
+
+@pytest.mark.parametrize(
+    "about", [{"issuer": "https://evil.example"}, {"issuer": None}, {"authorization_endpoint": None}]
+)
+async def test_a_provider_that_says_it_is_another_is_not_gone_to(liar: LyingProvider, about: dict[str, object]) -> None:
+    liar.about |= about
+    with open_site(OidcProvider(liar.url, "ibi"), Role.READER) as site:
+        browser = site.browser()
+        assert is_refused(await browser.get("/sign-in/provider"), site)
+        assert browser.errand is None
+
+
+async def test_no_secret_goes_to_a_server_without_tls(liar: LyingProvider) -> None:
+    liar.about["token_endpoint"] = "http://evil.example/token"
+    with open_site(OidcProvider(liar.url, "ibi", "top secret"), Role.READER) as site:
+        assert is_refused(await come_back(site.browser(), liar), site)
+
+
+async def test_a_provider_that_is_away_leaves_the_password(site: PeopleSite) -> None:
+    with open_site(OidcProvider("http://127.0.0.1:9", "ibi")) as away:
+        answer = await away.browser().get("/sign-in/provider")
+        assert answer.status == 502
+        assert "does not answer" in read_page(answer.body).text
+
+
+async def test_a_refusal_of_the_provider_signs_in_no_person(site: PeopleSite, liar: LyingProvider) -> None:
+    assert is_refused(await come_back(site.browser(), liar, code=None, error="access_denied"), site)
+
+
+async def test_an_account_is_linked_only_by_a_form_of_ones_own_and_in_the_same_session(
+    site: PeopleSite, liar: LyingProvider
+) -> None:
+    """Otherwise another site could link an account of its own with that of the person who looks at it."""
+    ada = await signed_in(site)
+    forged = await ada.post("/account", {"act": "link", "csrf": "0" * 40})
+    assert (forged.status, ada.errand) == (403, None)
+    page = read_page((await ada.send("/account", act="link")).body)
+    (way,) = [link for link in page.links if link.startswith(liar.url)]
+    sent = {name: texts[0] for name, texts in parse_qs(urlsplit(way).query).items()}
+    liar.nonce = sent["nonce"]
+    mallory = site.browser()
+    mallory.errand = ada.errand
+    assert (await mallory.get(f"{CALLBACK}?code=c&state={sent['state']}")).status == 403
+    assert site.people.identities_of("ada") == ()
+    assert (await ada.get(f"{CALLBACK}?code=c&state={sent['state']}")).status == 303
+    assert site.people.identities_of("ada") == ((liar.url, "s-1"),)
+    site.admin.create("eva", "reader", PASSWORD)
+    eva = await signed_in(site, "eva")
+    way = read_page((await eva.send("/account", act="link")).body).one("a", class_="button provider").attrib["href"]
+    sent = dict(parse_qsl(urlsplit(way).query))
+    liar.nonce = sent["nonce"]
+    assert (await eva.get(f"{CALLBACK}?code=c&state={sent['state']}")).status == 409
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "x.y", "é.é", "." + "A" * 5000, "x.//8"])
+async def test_any_errand_that_is_not_ours_is_refused(site: PeopleSite, cookie: str) -> None:
+    browser = site.browser()
+    browser.errand = cookie
+    assert (await browser.get(f"{CALLBACK}?code=c&state=x")).status == 403
+
+
+def test_no_repr_tells_the_secret_of_the_client() -> None:
+    assert "top secret" not in repr(OidcProvider("https://id.example", "ibi", "top secret"))

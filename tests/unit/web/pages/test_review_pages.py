@@ -1,0 +1,230 @@
+"""Reviews as the browsers of librarians and depositors have them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ibi.model.account import Role, Scope
+from ibi.model.review import ReviewState
+from ibi.services.drafts.ledger import Depositor
+from ibi.web.pages import review_pages
+from tests.support.memory.people import MemoryPeople
+from tests.support.page_reader import Page, read_page
+from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
+from tests.support.signed_in_person import SignedInPerson
+
+SCRIPT = b"<html><script>alert(document.cookie)</script></html>"
+
+
+@dataclass
+class World:
+    app: RecordsApp
+    ada: SignedInPerson
+    """A librarian."""
+    dan: SignedInPerson
+    eve: SignedInPerson
+    """Two depositors."""
+
+    async def submit(self, title: str = "Uma tese", name: str = "dan") -> str:
+        """The id of a draft that waits."""
+        drafts, reviews = self.app.drafts, self.app.drafts.reviews
+        assert reviews is not None
+        headers = self.app.bearer(Scope.DEPOSIT, name)
+        begun = await self.app.ask("POST", RECORDS, {**SAID, "metadata": {"title": title}}, headers)
+        draft = str(begun.json()["id"])
+        # The draft of a person, as if it had been begun in a page.
+        record = drafts._files.read(draft)
+        assert record is not None
+        object.__setattr__(record, "owner", f"person:{name}")
+        drafts._files.write(record)
+        who = Depositor(f"person:{name}", name)
+        for path, content in (("a.txt", b"content"), ("mal\u00edcia/x.html", SCRIPT)):
+            upload = drafts.uploads.begin(who, draft, path, len(content))
+            upload.write(content)
+            upload.finish(None)
+        reviews.submit(who, draft, lambda _: None, check=lambda _: None)
+        return draft
+
+    def state(self, draft: str) -> ReviewState:
+        assert self.app.drafts.reviews is not None
+        found = self.app.drafts.reviews.store.find(draft)
+        assert found is not None
+        return found.state
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    people = MemoryPeople()
+    async with records_app(tmp_path, is_reviewed=True, people=people) as app:
+        yield World(
+            app,
+            SignedInPerson(app, people, "ada", Role.LIBRARIAN),
+            SignedInPerson(app, people, "dan", Role.DEPOSITOR),
+            SignedInPerson(app, people, "eve", Role.DEPOSITOR),
+        )
+
+
+async def page(person: SignedInPerson, path: str) -> Page:
+    answer = await person.get(path)
+    assert answer.status == 200, answer.body.decode()
+    return read_page(answer.body)
+
+
+def hidden(found: Page, name: str) -> str:
+    return str(found.one("input", name=name).attrib["value"])
+
+
+async def test_the_queue_shows_the_oldest_first_and_pages_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(review_pages, "SHOWN", 2)
+    drafts = [await world.submit(f"Obra {number} <b>") for number in range(3)]
+    first = await page(world.ada, "/review")
+    places = [f"/review/{draft}" for draft in drafts]
+    assert [link for link in first.links if link in places] == places[:2]
+    assert "Obra 0 <b>" in first.text
+    (following,) = [link for link in first.links if "after=" in link]
+    assert [link for link in (await page(world.ada, following)).links if link in places] == places[2:]
+    for place in ("/review?after=x", "/review?state=x", "/review?state=published"):
+        assert (await world.ada.get(place)).status == 200
+
+
+async def test_a_librarian_reads_comments_sends_back_and_publishes(world: World) -> None:
+    draft = await world.submit()
+    place = f"/review/{draft}"
+    found = await page(world.ada, place)
+    assert f"{place}/files/a.txt" in found.links
+    seal = hidden(found, "seal")
+    answer = await world.ada.post(place, {"act": "return", "text": "O ano falta.", "seal": seal})
+    assert (answer.status, answer.headers["location"]) == (303, place)
+    assert world.state(draft) is ReviewState.RETURNED
+    own = await page(world.dan, f"/account/drafts/{draft}/review")
+    assert "O ano falta." in own.text
+    reviews = world.app.drafts.reviews
+    assert reviews is not None
+    reviews.submit(Depositor("person:dan", "dan"), draft, lambda _: None, check=lambda _: None)
+    seal = hidden(await page(world.ada, place), "seal")
+    assert (await world.ada.post(place, {"act": "publish", "text": "Obrigada", "seal": seal})).status == 303
+    assert world.state(draft) is ReviewState.PUBLISHED
+    after = await page(world.ada, place)
+    assert any(link.startswith("/col/") for link in after.links)
+    assert "Obrigada" in after.text
+    assert "is published" in (await page(world.dan, f"/account/drafts/{draft}/review")).text
+
+
+async def test_what_was_not_seen_is_not_published(world: World) -> None:
+    draft = await world.submit()
+    place = f"/review/{draft}"
+    seal = hidden(await page(world.ada, place), "seal")
+    corrected = Depositor("person:ada", "ada", Scope.EDIT)
+    upload = world.app.drafts.uploads.begin(corrected, draft, "b.txt", 1)
+    upload.write(b"x")
+    upload.finish(None)
+    for act in ("publish", "return"):
+        answer = await world.ada.post(place, {"act": act, "text": "typed words", "seal": seal})
+        assert answer.status == 409
+        again = read_page(answer.body)
+        assert "Look at it again" in again.text
+        assert "typed words" in str(again.one("textarea").text)  # nothing typed is lost
+    assert world.state(draft) is ReviewState.SUBMITTED
+
+
+async def test_a_reason_is_asked_for_beside_the_field(world: World) -> None:
+    draft = await world.submit()
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    answer = await world.ada.post(f"/review/{draft}", {"act": "return", "text": " ", "seal": seal})
+    assert answer.status == 400
+    assert read_page(answer.body).one("textarea").attrib["aria-describedby"] == "text-problem"
+
+
+async def test_csrf_no_form_of_another_site_is_taken(world: World) -> None:
+    draft = await world.submit()
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    fields = {"act": "publish", "text": "", "seal": seal}
+    for answer in (
+        await world.ada.post(f"/review/{draft}", fields, csrf="0" * 64),
+        await world.ada.post(f"/review/{draft}", fields, csrf=world.dan.csrf),
+        await world.ada.post(f"/review/{draft}", fields, sec_fetch_site="cross-site"),
+        await world.dan.post(f"/account/drafts/{draft}/review", {"act": "withdraw"}, csrf=""),
+    ):
+        assert answer.status == 403
+    assert (await world.ada.get(f"/review/{draft}?act=publish&seal={seal}")).status == 200
+    assert world.state(draft) is ReviewState.SUBMITTED
+
+
+async def test_idor_another_depositors_draft_is_not_there(world: World) -> None:
+    draft = await world.submit()
+    own = f"/account/drafts/{draft}/review"
+    for answer in (
+        await world.eve.get(own),
+        await world.eve.post(own, {"act": "withdraw", "text": ""}),
+        await world.eve.post(own, {"act": "comment", "text": "x"}),
+        await world.eve.get(f"/review/{draft}/files/a.txt"),
+    ):
+        assert answer.status == 404
+    assert world.state(draft) is ReviewState.SUBMITTED
+
+
+async def test_forced_browsing_the_queue_is_for_librarians(world: World) -> None:
+    draft = await world.submit()
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    for answer in (
+        await world.dan.get("/review"),
+        await world.dan.get(f"/review/{draft}"),
+        await world.dan.post(f"/review/{draft}", {"act": "publish", "text": "", "seal": seal}),
+    ):
+        assert answer.status == 403
+    # The depositor's own page judges nothing, whatever it is sent.
+    own = f"/account/drafts/{draft}/review"
+    assert (await world.dan.post(own, {"act": "publish", "text": "", "seal": seal})).status == 404
+    stranger = SignedInPerson.__new__(SignedInPerson)
+    stranger.app, stranger.cookie, stranger.csrf = world.app, {}, ""
+    for path in ("/review", f"/review/{draft}", f"/review/{draft}/files/a.txt", own):
+        answer = await stranger.get(path)
+        assert (answer.status, answer.headers["location"].startswith("/sign-in")) == (303, True)
+    assert world.state(draft) is ReviewState.SUBMITTED
+
+
+async def test_a_depositor_withdraws_what_waits(world: World) -> None:
+    draft = await world.submit()
+    answer = await world.dan.post(f"/account/drafts/{draft}/review", {"act": "withdraw", "text": "Um erro meu"})
+    assert answer.status == 303
+    assert world.state(draft) is ReviewState.RETURNED
+    gone = await world.dan.post(f"/account/drafts/{draft}/review", {"act": "withdraw", "text": ""})
+    assert gone.status == 409
+
+
+async def test_the_page_of_a_draft_leads_its_depositor_to_what_was_said(world: World) -> None:
+    draft = await world.submit()
+    own = f"/account/drafts/{draft}/review"
+    assert own in (await page(world.dan, f"/deposit/{draft}")).links
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    await world.ada.post(f"/review/{draft}", {"act": "return", "text": "O ano falta.", "seal": seal})
+    assert own in (await page(world.dan, f"/deposit/{draft}")).links
+    assert "O ano falta." in (await page(world.dan, own)).text
+
+
+async def test_files_of_a_draft_do_nothing_in_the_librarians_browser(world: World) -> None:
+    draft = await world.submit()
+    html = await world.ada.get(f"/review/{draft}/files/mal%C3%ADcia/x.html?view")
+    assert html.body == SCRIPT
+    assert html.headers["content-disposition"].startswith("attachment")
+    assert html.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert html.headers["cache-control"] == "no-store"
+    text = await world.ada.get(f"/review/{draft}/files/a.txt?view")
+    assert "content-disposition" not in text.headers
+    assert "sandbox" in text.headers["content-security-policy"]
+    saved = await world.dan.get(f"/review/{draft}/files/a.txt")
+    assert saved.headers["content-disposition"].startswith("attachment")
+    assert (await world.ada.get(f"/review/{draft}/files/a.txt", sec_fetch_dest="script")).status == 404
+    for path in ("b.txt", "..%2f..%2fdraft.json", "%2e%2e/draft.json", "A.TXT", "/etc/passwd", "a.txt%00"):
+        assert (await world.ada.get(f"/review/{draft}/files/{path}")).status == 404
+
+
+async def test_pages_speak_three_languages(world: World) -> None:
+    draft = await world.submit()
+    for language, words in (("pt-BR", "Para quem depositou"), ("es", "Para quien lo depositó")):
+        answer = await world.ada.get(f"/review/{draft}", accept_language=language)
+        assert words in read_page(answer.body).text
