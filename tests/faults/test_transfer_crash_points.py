@@ -39,6 +39,7 @@ EVERY = [
     for step in steps
     for visit in ((1, 2) if step in CHANGE or step == "offer answered" else (1,))
     for losses in ((), *LOSSES)
+    if (side, step, visit) != ("b", "track kept", 2)  # a Copy that is brought gives nothing away: none is kept for it
 ]
 FEW = [Orders("a", "content kept"), Orders("b", "content kept", 2)]
 """The release is kept, and the take-over is, and neither is listed yet."""

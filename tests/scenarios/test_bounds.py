@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ibi.storage.machine import OWN_DESCRIPTORS
 from tests.support.ibi_command import IbiCommand
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -52,6 +53,7 @@ def test_many_connections_of_some_leave_room_for_others(tmp_path: Path) -> None:
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({DESCRIPTORS}, {DESCRIPTORS}))"
     command = IbiCommand(tmp_path, first=limited)
     with command.up("--log-level", "warning") as (server, url), ExitStack() as opened:
+        assert len([*Path(f"/proc/{server.pid}/fd").iterdir()]) < OWN_DESCRIPTORS
         for number in range(2 * DESCRIPTORS):
             with suppress(ConnectionError):
                 idle = opened.enter_context(connected(url, f"127.0.0.{number % 4 + 2}"))

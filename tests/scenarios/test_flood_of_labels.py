@@ -16,7 +16,7 @@ from ibi.resolver.authority import ArchiveRef, Homes
 from ibi.resolver.memory import MOST_LABELS, Memory
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.resolution_runner import Resolved
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from tests.support.home_world import belief_rows

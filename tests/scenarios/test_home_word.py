@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ibi.composition.archive_store import open_store
-from ibi.composition.minter import LocalMinter
+from ibi.composition.minter import LocalLabels, LocalMinter
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.label.generate import mount_suffix_of_repository_name
@@ -22,7 +22,6 @@ from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Transfers
-from ibi.services.minting.mint_queue import LocalLabels
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks

@@ -29,6 +29,30 @@ def test_somebody_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) 
     assert json.loads(listed.out)["disabled"] is not None
 
 
+def test_a_person_is_called_as_they_write_their_name(ibi: IbiCommand) -> None:
+    made = ibi("person", "create", "João Ávila", "--role", "depositor", "--mail", "joao@lab.example")
+    again = ibi("person", "create", "JOÃO ÁVILA", "--role", "admin")
+    changed = ibi("person", "change", "joão ávila", "--role", "librarian", "--shown", "João P. Ávila", "--json")
+    token = ibi("token", "create", "--scope", "edit", "--for", "João Ávila", "--json")
+    disabled, enabled = ibi("person", "disable", "joão ávila"), ibi("person", "enable", "João Ávila")
+
+    assert made.out == "João Ávila has an account, as depositor.\n"
+    assert "There is a person called" in again.err
+    found = json.loads(changed.out)
+    assert (found["name"], found["shown"], found["role"]) == ("João Ávila", "João P. Ávila", "librarian")
+    assert found["mail"] == "joao@lab.example"
+    assert json.loads(token.out)["account"] == "person:João Ávila"
+    assert (disabled.code, enabled.code) == (0, 0)
+    assert json.loads(ibi("person", "list", "--json").out)["disabled"] is None
+
+
+def test_an_invitation_is_a_link_to_hand_over(ibi: IbiCommand) -> None:
+    invited = ibi("person", "invite", "eva@lab.example", "--role", "depositor")
+
+    assert invited.out.startswith("http://127.0.0.1:8765/sign-in/invitation/")
+    assert "invite person" in ibi("audit").out
+
+
 def test_a_link_to_an_ipv6_address_can_be_followed(ibi: IbiCommand) -> None:
     ibi("person", "create", "ada", "--role", "librarian")
     (ibi.data / "ibi.toml").write_text('host = "::1"\n')
@@ -39,7 +63,9 @@ def test_a_link_to_an_ipv6_address_can_be_followed(ibi: IbiCommand) -> None:
     ("arguments", "complaint"),
     [
         (("person", "create", "-ada", "--role", "admin"), "No such option"),
-        (("person", "create", "a da", "--role", "admin"), "ibi: name: 'a da' will not do"),
+        (("person", "create", "a:da", "--role", "admin"), "ibi: name: 'a:da' will not do"),
+        (("person", "create", "ada", "--role", "admin", "--mail", "ada"), "ibi: mail: 'ada' is not an e-mail"),
+        (("person", "change", "nobody", "--role", "admin"), "There is no person called 'nobody'"),
         (("person", "create", "ada", "--role", "king"), "'king' is not one of"),
         (("person", "link", "nobody"), "There is no person called 'nobody'"),
         (("person", "password", "nobody", "--password-stdin"), "There is no person called"),

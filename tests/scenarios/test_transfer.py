@@ -6,9 +6,20 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
+from ibi.archive import life_cycle
+from ibi.composition.archive_store import open_store
+from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Bytes, Change, Keep
+from ibi.model.item import Item
+from ibi.services.items.item_repository import PendingItem
+from ibi.signing import SigningKey
 from tests.support.ibi_command import IbiCommand
 
 LIMIT = 60.0
@@ -77,3 +88,54 @@ def test_an_archive_is_merged_into_another_and_its_links_go_on(tmp_path: Path) -
             assert document(f"{here}/api/items/{kept}")["state"] == "Original"
             for command in (sender, receiver):
                 assert "2 chains checked, all sound." in run(command, "verify", "--provenance")
+
+
+def plant(data: Path, label: str, files: dict[str, bytes]) -> None:
+    """Have files of a stranger beside an item."""
+    with open_store(data) as store:
+        head = store.content.read(label).head
+        kept = {path: Keep(path) for path in head.files if not path.startswith("provenance/")}
+        store.content.update(label, {**kept, **{path: Bytes(body) for path, body in files.items()}}, head.change)
+
+
+def forged(item: Item) -> dict[str, bytes]:
+    evil, key = RepositoryName.parse("evil.example/ibi/2020/01.01.00.00"), SigningKey(b"e" * 32)
+    giver = RepositoryName.parse("lab.example/ibi/2020/01.01.00.00")
+    chain = sign_release(NO_CHAIN, item.labels, giver, evil, key.public, "0" * 128, Instant(1_800_000_000), key)
+    return {link_path(link.said.number): encode_link(link) for link in countersign(chain, key).links}
+
+
+def test_garbage_in_the_place_of_provenance_is_told_over_http_and_on_the_command_line(tmp_path: Path) -> None:
+    command = IbiCommand(tmp_path)
+    (tmp_path / "text.txt").write_text("text")
+    with command.up() as (_, url):
+        label = str(json.loads(run(command, "deposit", "text.txt", "--title", "Text", "--json"))["rep"])
+        told = document(f"{url}/api/items/{label}/provenance")
+        assert (told["chain"], "problem" in told) == ([], False)
+        assert run(command, "verify", "--provenance", label) == f"{label}  never moved\n1 chains checked, all sound.\n"
+        for garbage in (
+            b"",
+            b"\xff\x00",
+            b"{}",
+            b'{"schema": 99}',
+            b"[" * 9999,
+            b'{"schema": 1, "statement": "a.b.c"}',
+        ):
+            plant(command.data, label, {"provenance/1.json": garbage})
+            told = document(f"{url}/api/items/{label}/provenance")
+            assert (told["chain"], told["state"], "provenance" in str(told["problem"])) == ([], "Original", True)
+            done = command("verify", "--provenance")
+            assert (done.code, "1 chains checked, 1 wrong." in done.out, done.err) == (1, True, "")
+        with open_store(command.data) as store:
+            item = store.find(RepositoryName.parse(label))
+            name = RepositoryName.parse(f"{label.rpartition('/')[0]}/01.01.00.00")
+            copy = replace(life_cycle.copy(item, "evil.example"), labels=LabelForms(name))
+            change = Change("Ana", "copied", Instant(1))
+            store.add(PendingItem(str(name), lambda _: copy, {"text.txt": Bytes(b"text")}, change))
+        plant(command.data, label, {})
+        plant(command.data, str(name), forged(copy))
+        words = run(command, "verify", "--provenance")
+        assert "lab.example/ibi/2020/01.01.00.00 -> evil.example/ibi/2020/01.01.00.00" in words
+        assert "NOT PROVEN: whose keys signed links 1, 2 is not known here; the resolver knows" in words
+        assert words.endswith("1 chains checked, 1 not proven.\n")
+        assert json.loads(run(command, "verify", "--provenance", "--json"))["unproven"] == [1, 2]

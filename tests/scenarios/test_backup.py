@@ -1,0 +1,194 @@
+"""Backup and restore with real processes: a server that goes on depositing, folders and buckets, and what goes wrong.
+
+`SOAK_BACKUP_LOAD=200` keeps up so many deposits a second for as long as a backup takes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from ibi.label import parse
+from ibi.transport.api_clients import RecordsClient
+from ibi.transport.errors import ServerUnreachable
+from tests.scenarios.test_follow import get, run, until
+from tests.support.bucket import bucket
+from tests.support.ibi_command import IbiCommand, Outcome
+
+# No public name has it, so that nothing on the Internet is asked.
+IDENTITY = {"IBI_MINT_HOST": "archive.ibi-backup.invalid", "IBI_MINT_SANDBOX": "true"}
+RATE = int(os.environ.get("SOAK_BACKUP_LOAD", "0"))
+CALLERS = 8 if RATE else 4
+BATCH = 10
+"""Items of one request where a rate is to be kept up: a connection for each costs the sender more than the server."""
+
+
+class Depositors:
+    """Deposit over the API until they are stopped, or the server is gone, and keep what was acknowledged."""
+
+    def __init__(self, url: str, token: str, callers: int = CALLERS) -> None:
+        self.acknowledged: list[str] = []
+        self._url, self._token, self._lock, self._stopped = url, token, Lock(), Event()
+        self.begun = time.monotonic()
+        deposit = self._deposit_batches if RATE else self._deposit
+        self._threads = [Thread(target=deposit, args=(number,), daemon=True) for number in range(callers)]
+        for thread in self._threads:
+            thread.start()
+
+    def _deposit(self, number: int) -> None:
+        client, turn = RecordsClient(self._url, self._token), 0
+        while not self._stopped.is_set():
+            turn += 1
+            text = f"item {number} {turn}"
+            try:
+                made = client.deposit({"metadata": {"title": text}}, {"file.txt": text.encode()}, None)
+            except ServerUnreachable:
+                return
+            with self._lock:
+                self.acknowledged.append(str(made["rep"]))
+
+    def _deposit_batches(self, number: int) -> None:
+        """At the rate that was asked for, or as fast as the server takes them."""
+        where, turn = urlsplit(self._url), 0
+        with closing(HTTPConnection(str(where.hostname), where.port, timeout=60)) as connection:
+            while not self._stopped.is_set():
+                turn += 1
+                with suppress(OSError, HTTPException):
+                    made = self._send_batch(connection, number, turn)
+                    with self._lock:
+                        self.acknowledged += made
+                    due = turn * BATCH * len(self._threads) / RATE
+                    self._stopped.wait(max(0.0, due - (time.monotonic() - self.begun)))
+                    continue
+                return
+
+    def _send_batch(self, connection: HTTPConnection, number: int, turn: int) -> list[str]:
+        parts = []
+        for place in range(BATCH):
+            text = f"item {number} {turn} {place}"
+            said = json.dumps({"metadata": {"title": text}})
+            parts.append(f'--b\r\nContent-Disposition: form-data; name="item"\r\n\r\n{said}\r\n')
+            head = 'Content-Disposition: form-data; name="file"; filename="file.txt"'
+            parts.append(f"--b\r\n{head}\r\nContent-Type: text/plain\r\n\r\n{text}\r\n")
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "multipart/form-data; boundary=b"}
+        connection.request("POST", "/api/items/batch", "".join([*parts, "--b--\r\n"]), headers)
+        results = json.loads(connection.getresponse().read())["results"]
+        return [str(each["item"]["rep"]) for each in results if each["status"] == 201]
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(60)
+
+
+def ibi_in(folder: Path) -> IbiCommand:
+    folder.mkdir(exist_ok=True)
+    return IbiCommand(folder, log=folder / "server.log")
+
+
+def json_of(done: Outcome, code: int = 0) -> dict[str, Any]:
+    assert done.code == code, done
+    found: dict[str, Any] = json.loads(done.out.splitlines()[0])
+    return found
+
+
+def complaint(done: Outcome) -> str:
+    """The one line of a refusal."""
+    assert (done.code, done.out) == (1, ""), done
+    (line,) = done.err.splitlines()
+    return line
+
+
+def make_items(ibi: IbiCommand, count: int) -> list[str]:
+    assert ibi("archive", "init", **IDENTITY).code == 0
+    labels = []
+    for number in range(count):
+        (ibi.home / "file.txt").write_text(f"text {number}")
+        labels.append(json_of(ibi("deposit", "--title", f"T{number}", "--json", "file.txt", **IDENTITY))["rep"])
+    return labels
+
+
+def test_what_was_acknowledged_before_a_backup_under_load_is_put_back_and_resolves(tmp_path: Path) -> None:
+    ibi = ibi_in(tmp_path / "home")
+    with ibi.up(**IDENTITY) as (server, url):
+        token = run(ibi, "token", "create", "--scope", "deposit").strip()
+        load = Depositors(url, token)
+        until(lambda: len(load.acknowledged) >= (10 * RATE or 30))
+        before = list(load.acknowledged)
+        made = json_of(ibi("backup", "../backup", "--check", "--json"))
+        at_end = len(load.acknowledged)
+        rate = at_end / (time.monotonic() - load.begun)
+        until(lambda: len(load.acknowledged) >= at_end + 10)
+        minted = json_of(ibi("mint", "--json", IBI_SERVER=url, IBI_TOKEN=token))["rep"]
+        load.stop()
+        server.terminate()
+        server.wait(30)
+    if RATE:
+        print(
+            f"{rate:.0f} deposits a second beside a backup of {made['items']} items, {at_end - len(before)} meanwhile"
+        )
+    ibi.data.rename(tmp_path / "old")
+    done = json_of(ibi("restore", "../backup", "--old", "../old", "--json", **IDENTITY))
+    assert done["items"] == made["items"] >= len(before) + 1
+    assert json_of(ibi("verify", "--json"))["damaged"] == 0
+    kept = {json.loads(line)["rep"] for line in ibi("list", "--json").out.splitlines()}
+    assert set(before) <= kept
+    assert set(done["newer"]) == set(load.acknowledged) - kept
+    with ibi.up(**IDENTITY) as (_, url):
+        for label in before[: 50 if RATE else None]:
+            assert get(url, f"/{label}")[0] in (302, 303, 307)
+        first = json_of(ibi("mint", "--json", **IDENTITY))["rep"]
+    assert parse(first).instant > max(parse(label).instant for label in (*load.acknowledged, minted))
+
+
+def test_each_refusal_is_one_line_and_an_interrupted_restore_holds_every_command_up(tmp_path: Path) -> None:
+    ibi = ibi_in(tmp_path / "home")
+    (label,) = make_items(ibi, 1)
+    assert "2 items" in run(ibi, "backup", "../backup")
+    assert "is not empty" in complaint(ibi("restore", "../backup"))
+    assert "--version N" in complaint(ibi("restore", label, "--data", "new"))
+    assert "ibi: " in complaint(ibi("restore", "../backup", "--data", "new", "--issued-until", "tomorrow"))
+    file = min((tmp_path / "backup" / "items").rglob("*.tar"))
+    file.write_bytes(file.read_bytes().replace(b"text 0", b"tExt 0").replace(b"Archive", b"Arcjive"))
+    assert file.name in complaint(ibi("backup", "../backup", "--check-only"))
+    assert file.name in complaint(ibi("restore", "../backup", "--data", "new"))
+    assert "not restored to its end" in complaint(ibi("list", "--data", "new"))
+    assert "not restored to its end" in complaint(ibi("up", "--port", "0", "--data", "new"))
+    file.unlink()
+    assert json_of(ibi("backup", "../backup", "--json"))["new_versions"] == 1
+    assert f"ibi: {label}" not in run(ibi, "restore", "../backup", "--data", "new")
+    assert label in run(ibi, "list", "--data", "new")
+
+
+@pytest.mark.xdist_group("bucket")
+def test_a_bucket_keeps_a_backup_as_a_folder_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ibi = ibi_in(tmp_path / "home")
+    with bucket(monkeypatch) as place:
+        first, second = make_items(ibi, 2)
+        (ibi.home / "large.bin").write_bytes(os.urandom(20 << 20))  # sent in several parts
+        large = json_of(ibi("deposit", "--title", "Large", "--json", "large.bin", **IDENTITY))["rep"]
+        made = json_of(ibi("backup", place, "--check", "--json"))
+        assert (made["items"], made["new_versions"]) == (4, 4)
+        run(ibi, "delete", second, "--reason", "withdrawn", "--purge")
+        again = json_of(ibi("backup", place, "--json"))
+        assert (again["new_versions"], again["removed"] > 2) == (1, True)
+        ibi.data.rename(tmp_path / "old")
+        assert json_of(ibi("restore", place, "--json"))["items"] == 4
+        assert json_of(ibi("verify", "--json")) == {"items": 4, "damaged": 0}
+        assert {first, large} <= set(run(ibi, "list").split())
+        assert "s3://no-such-bucket/x could not be used" in complaint(ibi("backup", "s3://no-such-bucket/x"))
+        # What is damaged is noticed while it is sent.
+        file = next((ibi.data / "store" / large).rglob("large.bin"))
+        with file.open("r+b") as opened:
+            opened.seek(19 << 20)
+            opened.write(b"damage")
+        assert json_of(ibi("backup", f"{place}-other", "--json"), 1)["damaged"] == [large]
