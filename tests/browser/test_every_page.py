@@ -27,6 +27,8 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "item under embargo": lambda site: site.item("model output"),
     "web service": lambda site: site.item("explainer"),
     "tombstone": lambda site: site.item("withdrawn tables"),
+    "table of a file": lambda site: f"{site.url}/col/{site.labels['rainfall']}/preview/station%201/2023.csv",
+    "link of a deleted item": lambda site: site.link("withdrawn tables"),
     "file list": lambda site: site.link("rainfall", "?ibiurl.verblist=GetFileList"),
     "explain": lambda site: f"{site.url}/explain",
     "explained": lambda site: f"{site.url}/explain?q={site.labels['images']}!%3A",
@@ -36,6 +38,7 @@ PAGES: dict[str, Callable[[Site], str]] = {
     "no such translation": lambda site: site.link("guide in en", "+(fr)"),
     "malformed": lambda site: site.link("images", "?ibiurl.verblist=Steal"),
     "sign in": lambda site: f"{site.url}/sign-in",
+    "request of a copy": lambda site: f"{site.url}/request/copy?item={site.labels['model output']}",
 }
 WIDE, NARROW = 1280, 360
 
@@ -84,7 +87,7 @@ BROKEN_WORDS = """
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", ["trace", "item with folders", "file list"])
+@pytest.mark.parametrize("name", ["trace", "table of a file"])
 def test_no_word_of_a_table_is_broken_on_a_telephone(name: str, language: str, site: Site, opened: Opened) -> None:
     page = opened(language, NARROW)
     page.goto(PAGES[name](site))

@@ -31,11 +31,11 @@ def test_a_password_chosen_on_the_account_page_signs_in(site: Site, opened: Open
 
     page.goto(f"{site.url}/account")
     page.get_by_label("New password").fill("nove rios voadores")
-    page.get_by_role("button", name="Save").click()
+    page.locator("form", has=page.get_by_label("New password")).get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_contain_text("Your password is changed")
     other = opened()
     other.goto(f"{site.url}/sign-in?to=/search")
-    other.get_by_label("Name", exact=True).fill("ana")
+    other.get_by_label("Name or e-mail address").fill("ana")
     other.get_by_label("Password", exact=True).fill("nove rios voadores")
     other.get_by_role("main").get_by_role("button", name="Sign in").click()
     expect(other).to_have_url(f"{site.url}/search")
@@ -49,7 +49,7 @@ def test_from_the_home_page_to_an_item_and_its_persistent_link(site: Site, opene
     page.get_by_role("main").get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Monthly rainfall at three stations, 2023 to 2025").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Monthly rainfall")
-    expect(page.get_by_role("link", name="station 1/2023.csv")).to_be_visible()
+    expect(page.get_by_role("link", name="2023.csv", exact=True).first).to_be_visible()
     answer = page.goto(site.link("rainfall"))
     assert answer is not None
     assert answer.text().startswith("Monthly rain at three stations")
@@ -136,7 +136,7 @@ def test_a_language_chosen_on_a_page_stays(site: Site, opened: Opened) -> None:
     page = opened("en")
     page.goto(site.item("rainfall"))
 
-    page.get_by_role("contentinfo").get_by_role("link", name=re.compile("espa", re.IGNORECASE)).click()
+    page.get_by_role("banner").locator("a[hreflang=es]").click()
 
     expect(page).to_have_url(site.item("rainfall"))
     assert page.locator("html").get_attribute("lang") == "es"
@@ -152,7 +152,7 @@ def test_a_citation_is_copied(site: Site, opened: Opened) -> None:
     page.get_by_role("button", name=re.compile("^Copy")).nth(1).click()
 
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert "ÁVILA, Ana Beatriz" in copied
+    assert "Ávila, A. B." in copied
 
 
 def test_what_a_depositor_wrote_cannot_act_on_the_site(site: Site, opened: Opened) -> None:

@@ -1,0 +1,157 @@
+"""A deposit in a browser: without scripts, and with them what is typed is kept and folders go on where they stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import html5lib
+import pytest
+from playwright.sync_api import Page, Request, Route, expect
+
+from tests.browser.conftest import LANGUAGES, Opened, Site
+from tests.browser.test_every_page import AXE, NARROW, RUN
+
+FILES = int(os.environ.get("SOAK_FOLDER", "60"))
+"""Files of the folder that is sent; `make soak` takes five thousand."""
+DRAFT = re.compile(r"/deposit/draft-[a-z2-7]{16}")
+
+
+@pytest.fixture(scope="module")
+def enter(site: Site) -> Callable[[Page], None]:
+    """Signs a depositor in."""
+    site.command("person", "create", "lia", "--role", "depositor")
+
+    def sign_in(page: Page) -> None:
+        link = site.command("person", "link", "lia").out.strip()
+        page.goto(re.sub(r"^http://[^/]+", site.url, link))
+        page.get_by_role("main").get_by_role("button").click()
+
+    return sign_in
+
+
+def folder_of(place: Path, number: int) -> Path:
+    folder = place / "survey"
+    for each in range(number):
+        file = folder / f"day {each % 9}" / f"{each:05}.csv"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{each}\n" * (each % 50 + 1), encoding="ascii")
+    return folder
+
+
+def _is_upload(request: Request) -> bool:
+    return request.method == "POST" and request.url.endswith("/uploads")
+
+
+def test_an_item_is_deposited_without_scripts(
+    site: Site, opened: Opened, enter: Callable[[Page], None], tmp_path: Path
+) -> None:
+    page = opened(scripts=False)
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    (tmp_path / "table é.csv").write_text("a,b\n", encoding="utf-8")
+    page.get_by_label("Choose files").set_input_files(tmp_path / "table é.csv")
+    page.get_by_label("Title").fill("Rain in the valley")
+    page.get_by_label("Creators").fill("Ávila, João\nSilva, Ana 0000-0002-1825-0098")
+    page.get_by_label("Date").fill("2027-02-30")
+    page.get_by_role("button", name="Publish").click()
+
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.locator("#date-error")).to_contain_text("that month has no day 30")
+    expect(page.locator("#creators-error")).to_contain_text("last digit")
+    expect(page.get_by_label("Date")).to_have_value("2027-02-30")
+    expect(page.get_by_role("rowheader", name="table é.csv")).to_be_visible()
+    page.get_by_label("Date").fill("2027-02-28")
+    page.get_by_label("Creators").fill("Ávila, João\nSilva, Ana 0000-0002-1825-0097")
+    page.get_by_role("button", name="Save the draft").last.click()
+    expect(page.get_by_role("status").first).to_contain_text("The draft is saved")
+    label = page.locator("[data-label]").inner_text()
+    expect(page.locator(".cited").first).to_contain_text("ÁVILA, João; SILVA, Ana. Rain in the valley")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Rain in the valley")
+    assert label in page.content()
+    page.goto(f"{site.url}/account/items")
+    expect(page.get_by_role("link", name="Rain in the valley")).to_be_visible()
+
+
+def test_what_is_typed_is_kept_and_marked_while_it_is_typed(
+    site: Site, opened: Opened, enter: Callable[[Page], None]
+) -> None:
+    page = opened()
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    page.get_by_label("Title").fill("Typed")
+    expect(page).to_have_url(DRAFT)
+    expect(page.locator("[data-label]")).to_contain_text("http")
+    expect(page.get_by_role("heading", name="APA")).to_be_visible()
+    page.get_by_label("Date").fill("2027-13")
+    page.get_by_label("Summary").focus()
+    expect(page.locator("#date-error")).to_contain_text("there is no month 13")
+    page.get_by_label("Date").fill("2027-12")
+    page.get_by_label("Summary").focus()
+    expect(page.locator("#date-error")).to_have_count(0)
+    page.get_by_label("Summary").fill("Kept without a click")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.reload()
+    expect(page.get_by_label("Summary")).to_have_value("Kept without a click")
+
+
+def test_a_folder_is_stopped_and_goes_on_where_it_was(
+    site: Site, opened: Opened, enter: Callable[[Page], None], tmp_path: Path
+) -> None:
+    page = opened()
+    page.set_default_timeout(600_000 if FILES > 1000 else 20_000)
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    page.get_by_label("Title").fill("A survey")
+    expect(page).to_have_url(DRAFT)
+    folder = folder_of(tmp_path, FILES)
+    # Held up after some files, as by a slow line, so that there is something left to stop.
+    sent: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if _is_upload(route.request):
+            sent.append(route)
+        if len(sent) <= FILES // 3:
+            route.continue_()
+
+    page.route("**/uploads", hold)
+    page.get_by_label("Choose a folder").set_input_files(folder)
+    expect(page.locator("[data-progress]")).to_contain_text(f"{FILES // 3} of {FILES} files", timeout=600_000)
+    page.get_by_role("button", name="Stop sending").click()
+    expect(page.locator("[data-progress]")).to_contain_text("Stopped")
+    page.unroute_all(behavior="ignoreErrors")
+    address = page.url
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{site.url}/account/items")
+    page.get_by_role("link", name="A survey", exact=True).click()
+    expect(page).to_have_url(address)
+    posted: list[str] = []
+    page.on("request", lambda each: posted.append(each.url) if _is_upload(each) else None)
+    page.get_by_label("Choose a folder").set_input_files(folder)
+    expect(page.get_by_text(re.compile(f"^{FILES:,} files"))).to_be_visible(timeout=600_000)
+    assert len(posted) == FILES - FILES // 3
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("A survey", timeout=120_000)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_form_is_sound_in_each_language_and_on_a_telephone(
+    language: str, site: Site, opened: Opened, enter: Callable[[Page], None], picture: Callable[[Page, str], None]
+) -> None:
+    page = opened(language, NARROW, dark=language == "es")
+    enter(page)
+    for name, place in (("deposit", "/deposit"), ("own items", "/account/items")):
+        answer = page.goto(f"{site.url}{place}")
+        assert answer is not None
+        assert "unsafe-inline" not in answer.headers["content-security-policy"]
+        html5lib.HTMLParser(strict=True).parse(answer.text())
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+        page.evaluate(AXE)
+        assert page.evaluate(RUN) == []
+        picture(page, f"{name}-{language}-{NARROW}")
+        page.set_viewport_size({"width": 1200, "height": 900})
+        picture(page, f"{name}-{language}-1200")
+        page.set_viewport_size({"width": NARROW, "height": 900})
