@@ -28,8 +28,8 @@ from bench.catalogue import SIZES, Place, filled, label_at, own
 from bench.content import DISK, rate, three_files
 from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, Spent, ibi_up, nginx, running
+from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
@@ -42,8 +42,8 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.deposit_parts import unread_files
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.file_selection import unread_files
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
 from ibi.storage.archive_state import ArchiveRecordFile

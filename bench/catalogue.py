@@ -31,11 +31,11 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
+from ibi.storage.change_journal import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record, label_key
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.store_generation import GenerationFile
 
 __all__ = ["figures"]
 

@@ -123,7 +123,7 @@ def over_http(home: Path) -> Iterator[Figure]:
 def server(home: Path) -> Iterator[tuple[int, int, str]]:
     home.mkdir()
     variables = {"IBI_MINT_WAIT_BOUND": "0", "IBI_LOCK_DIR": str(home / "locks"), "IBI_LOG_LEVEL": "error"}
-    environment = {**os.environ, **variables}
+    environment = {**os.environ, "IBI_WORKERS": "1", **variables}
     ibi = [sys.executable, "-c", "from ibi.cli import main; main()"]
     process = subprocess.Popen(
         [*ibi, "up", "--port", "0"], cwd=home, env=environment, stdout=subprocess.PIPE, text=True

@@ -23,9 +23,12 @@ from bench import (
     feed,
     minting,
     misses,
+    network,
     pages,
     resolving,
     search,
+    upkeep,
+    workers,
 )
 from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
@@ -41,14 +44,17 @@ SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
     lambda: catalogue.figures(SIZES),
     lambda: archive.figures(SIZES),
     deposits.figures,
+    upkeep.figures,
     copies.figures,
     fan_out.figures,
     resolving.figures,
     misses.figures,
+    network.figures,
     lambda: search.figures(TITLES),
     feed.figures,
     pages.figures,
     bounds.figures,
+    workers.figures,
 )
 """What is measured of whole services, each beside its own reference."""
 

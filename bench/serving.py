@@ -28,14 +28,22 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Running:
-    """A server of one process."""
+    """A server: one process, or a supervisor and its workers."""
 
     pid: int
     port: int
 
+    def workers(self) -> list[int]:
+        """The processes that it has started."""
+        try:
+            return [int(each) for each in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+        except FileNotFoundError:
+            return []
+
     def cpu(self) -> float:
-        """Seconds of processors, of all its threads: the clock that clock_getcpuclockid(3) would name."""
-        return time.clock_gettime((~self.pid << 3) | 2)
+        """Seconds of processors, of all its processes and threads: the clocks that clock_getcpuclockid(3) would
+        name."""
+        return sum(time.clock_gettime((~pid << 3) | 2) for pid in (self.pid, *self.workers()))
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,8 @@ class Spent:
 @contextmanager
 def running(command: Sequence[str], place: Path, variables: Mapping[str, str] | None = None) -> Iterator[Running]:
     """A server that tells the port it has found in the first line that it prints."""
-    environment = {**os.environ, **(variables or {})}
+    # One process, unless workers are what is measured.
+    environment = {**os.environ, "IBI_WORKERS": "1", **(variables or {})}
     with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -72,11 +81,12 @@ def running(command: Sequence[str], place: Path, variables: Mapping[str, str] | 
 
 
 @contextmanager
-def ibi_up(data: Path, program: Sequence[str] = IBI) -> Iterator[Running]:
+def ibi_up(data: Path, program: Sequence[str] = IBI, workers: int = 1) -> Iterator[Running]:
     """The Archive of a data directory, begun by the server itself. It mints under another name than that of the items
     there, which no mint log has: a server that found its own would take the log for lost."""
     own = {"IBI_MINT_HOST": "bench.sid.inpe.br", "IBI_MINT_IP": "150.163.34.244"}
-    variables = {**own, "IBI_LOCK_DIR": str(data.parent / "locks"), "IBI_LOG_LEVEL": "error"}
+    place = {"IBI_LOCK_DIR": str(data.parent / "locks"), "IBI_LOG_LEVEL": "error"}
+    variables = {**own, **place, "IBI_WORKERS": str(workers)}
     with running((*program, "up", "--port", "0", "--data", str(data)), data.parent, variables) as server:
         yield server
 
@@ -149,6 +159,17 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def ask_health(self) -> None:
+        """One request over each connection, so that all are accepted."""
+        for connection in self._sockets:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += connection.recv(_BUFFER)
 
     def ask(self, targets: Sequence[bytes]) -> Spent:
         return self.send([b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target for target in targets])
