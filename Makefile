@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock sbom clean browser nginx rsync promtool tcl pictures
+.PHONY: help install dev up lint check test bench soak lock sbom dist clean browser nginx caddy rsync promtool tcl schemas pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,7 +40,7 @@ lint: dev ## Format, lint, types, layers
 check: lint ## lint and the unit tests, with what they cover: the fast part
 	$(BIN)/pytest -q -n $(JOBS) --cov --cov-report= tests/unit tests/architecture tests/docs
 
-test: lint browser promtool tcl ## Everything: lint and every test
+test: lint browser nginx caddy promtool tcl schemas ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
 
 pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
@@ -49,17 +49,23 @@ pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
 bench: dev nginx rsync ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
 
-soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, a million labels, 100,000 simulated networks, every lie, a harvest of 100,000 records
+soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, a million labels, 100,000 simulated networks, every lie, earlier versions on what this one wrote, a harvest of 100,000 records, a ZIP of 20 GB, a folder of 5,000 files sent by a browser
 	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
 	SOAK_KILLS=1000 $(BIN)/pytest -q tests/faults/test_mint_server_kills.py
 	SOAK_LABELS=1 $(BIN)/pytest -q tests/faults/test_mint_beside_server.py
 	SIMULATOR_SEEDS=100000 SOAK_TRANSFER=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
 	SOAK_LIES=full $(BIN)/pytest -q tests/scenarios/test_lying_archive.py
-	SOAK_TRANSFER_KILLS=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_transfer_crash_points.py
+	SOAK_TRANSFER_KILLS=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_transfer_crash_points.py tests/faults/test_transfer_servers.py
 	SOAK_FEED=1000 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_feed_replay.py
 	SOAK_FOLLOW=50 $(BIN)/pytest -q tests/faults/test_follow_kills.py
 	SOAK_COPIES=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_copy_crash_points.py
+	SOAK_UPGRADE=1 $(BIN)/pytest -q -n $(JOBS) tests/scenarios/test_upgrade.py
+	SOAK_BACKUP=20 $(BIN)/pytest -q tests/faults/test_backup_kills.py
+	SOAK_BACKUP_LOAD=200 $(BIN)/pytest -q -s tests/scenarios/test_backup.py -k under_load
+	SOAK_ZIP=1 $(BIN)/pytest -q tests/scenarios/test_zip_download.py
 	SOAK_HARVEST=1 $(BIN)/pytest -q tests/scenarios/test_harvest.py
+	SOAK_FOLDER=5000 $(BIN)/pytest -q tests/browser/test_deposit.py -k folder
+	SOAK_WORKER_KILLS=1000 $(BIN)/pytest -q tests/scenarios/test_workers.py -k killed_under_load
 
 # What no package index has. Where it cannot be installed, its tests are skipped and say so, and its reference is left out.
 INSTALL = [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
@@ -69,7 +75,11 @@ browser: ## Install a Chromium for the tests of the pages, where that is possibl
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { $(INSTALL) chromium fonts-dejavu-core >/dev/null 2>&1; } || echo 'no Chromium here, and none to be had: tests/browser will be skipped'
 
-nginx: ## Install nginx to compare with, where that is possible
+caddy: ## Install Caddy, in which a sample is tried, where that is possible
+	@command -v caddy >/dev/null || \
+	  { $(INSTALL) caddy >/dev/null 2>&1; } || echo 'no Caddy here, and none to be had: its tests will be skipped'
+
+nginx: ## Install nginx to compare with and to try a sample in, where that is possible
 	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || \
 	  { $(INSTALL) nginx-light >/dev/null 2>&1; } || echo 'no nginx here, and none to be had: nothing is compared with it'
 
@@ -85,6 +95,17 @@ tcl: ## Install Tcl, whose lists are compared with ours in a test, where that is
 	@command -v tclsh >/dev/null || \
 	  { $(INSTALL) tcl >/dev/null 2>&1; } || echo 'no Tcl here, and none to be had: its test will be skipped'
 
+# Two packages carry them; none is installed, and their hashes say which files these are.
+SCHEMAS := $(VENV)/schemas
+schemas: dev ## Fetch the schemas of OAI-PMH, by which its answers are judged in tests, where that is possible
+	@[ -e $(SCHEMAS)/OAI-PMH.xsd ] || { \
+	  $(BIN)/uvx --quiet pip download --quiet --no-deps --require-hashes --no-binary pyoai \
+	    --dest $(SCHEMAS) --requirement requirements/schemas.txt >/dev/null 2>&1 && \
+	  $(BIN)/python -m zipfile -e $(SCHEMAS)/eulxml-*.whl $(SCHEMAS)/eulxml && \
+	  cp $(SCHEMAS)/eulxml/eulxml/schema_data/oai_dc.xsd $(SCHEMAS)/ && \
+	  tar -xzf $(SCHEMAS)/pyoai-*.tar.gz -C $(SCHEMAS) --strip-components 4 --wildcards '*/OAI-PMH.xsd'; \
+	} || echo 'no schemas of OAI-PMH here, and none to be had: answers are judged by the rules in the tests alone'
+
 # Universal: one lock for all platforms, with names, versions, hashes and markers, and no address of a registry.
 # `make lock UPGRADE=` keeps the versions that still fit.
 UPGRADE ?= --upgrade
@@ -97,6 +118,9 @@ lock: $(VENV)/.uv ## Renew requirements/run.txt and requirements/dev.txt
 
 sbom: install ## Write dist/ibi.cdx.json: what an installation consists of, in CycloneDX
 	$(BIN)/python tools/sbom.py requirements/run.txt dist/ibi.cdx.json
+
+dist: sbom ## Build wheel and source distribution into dist/, twice and alike, and try them in an empty environment
+	$(BIN)/python -m tools.dist dist
 
 clean: ## Remove the environment and everything generated
 	rm -rf $(VENV) .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
