@@ -9,6 +9,7 @@ Subjects are known here by their hashes: workers are forked from one process, so
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -29,6 +30,8 @@ SLOTS_PER_WORKER: Final = 3
 """A worker that is replaced keeps its slot until its last request is answered, perhaps while the next is replaced."""
 _SECRET_BYTES: Final = 32
 _WORD: Final = (1 << 64) - 1
+_RETRY: Final = 0.0005
+"""Seconds until a lock is tried again that the kernel has refused."""
 
 
 def _words(number: int) -> memoryview:
@@ -37,7 +40,7 @@ def _words(number: int) -> memoryview:
 
 
 class ProcessLock:
-    """Held by one thread of one worker at a time, who may take it again. For moments: others wait without a bound."""
+    """Held by one thread of one worker at a time, which may take it again. For moments: others wait without a bound."""
 
     def __init__(self, descriptor: int, place: int) -> None:
         """`place` is the byte of the file by which the kernel knows the lock."""
@@ -46,8 +49,12 @@ class ProcessLock:
 
     def __enter__(self) -> None:
         self._threads.acquire()
-        if not self._depth:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX, 1, self._place)
+        try:
+            if not self._depth:
+                self._lock()
+        except BaseException:
+            self._threads.release()
+            raise
         self._depth += 1
 
     def __exit__(self, *_: object) -> None:
@@ -55,6 +62,20 @@ class ProcessLock:
         if not self._depth:
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, self._place)
         self._threads.release()
+
+    def _lock(self) -> None:
+        """The kernel knows processes and not threads: two workers, each with a thread that has one lock and another
+        thread that waits for the other's, look like a deadlock to it. None of these threads holds two, so it is none.
+        """
+        while True:
+            try:
+                fcntl.lockf(self._descriptor, fcntl.LOCK_EX, 1, self._place)
+            except OSError as error:
+                if error.errno != errno.EDEADLK:
+                    raise
+                time.sleep(_RETRY)
+            else:
+                return
 
 
 _BUCKETS: Final = 512

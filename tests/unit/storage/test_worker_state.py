@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from ibi.services.limits import FREE, Attempts
-from ibi.storage.worker_state import ALONE, WorkerShare, WorkerState
+from ibi.storage.worker_state import ALONE, SharedRows, WorkerShare, WorkerState
 
 NOW = 1_800_000_000
 
@@ -182,3 +182,34 @@ def test_bounds_are_divided_and_rounded_up(state: WorkerState) -> None:
     assert share.secret == state.secret
     assert ALONE.secret is None
     assert state.silence(0) < 60
+
+
+class TestLocks:
+    def test_threads_of_two_workers_that_want_two_locks_all_get_them(self, state: WorkerState) -> None:
+        """Each thread takes one lock at a time, but the kernel sees two processes that wait for each other."""
+        rounds = 3000
+
+        def add(rows: SharedRows) -> None:
+            for _ in range(rounds):
+                with rows.alone():
+                    rows.put("sum", ((rows.get("sum") or (0.0,))[0] + 1,))
+
+        def work() -> None:
+            failures: list[BaseException] = []
+
+            def add_or_tell(rows: SharedRows) -> None:
+                try:
+                    add(rows)
+                except OSError as error:
+                    failures.append(error)
+
+            threads = [Thread(target=add_or_tell, args=(rows,)) for rows in (state.sign_ins, state.refusals)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not failures
+
+        wait_for(in_child(work), in_child(work))
+
+        assert [(rows.get("sum") or (0.0,))[0] for rows in (state.sign_ins, state.refusals)] == [2 * rounds] * 2
