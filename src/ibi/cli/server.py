@@ -46,7 +46,8 @@ from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.web.app import create_app
 from ibi.web.fast.connection_bounds import ConnectionBound
 from ibi.web.fast.server import Server, url_of
-from ibi.web.fast.supervisor import ServiceManager, Supervisor, WorkerSeat
+from ibi.web.fast.service_manager import ServiceManager
+from ibi.web.fast.supervisor import Supervisor, WorkerSeat
 from ibi.web.http.logging import configure_logging
 from ibi.web.http.request import ServedHosts
 from ibi.web.pages.appearance import Appearance

@@ -21,13 +21,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 import structlog
 
 from ibi.storage.worker_state import WorkerState
 from ibi.web.fast.server import begin_listening
+from ibi.web.fast.service_manager import ServiceManager
 
 _SIGNALS: Final = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _MOMENT: Final = 0.02
@@ -41,6 +42,8 @@ _LONGEST_DELAY: Final = 30.0
 """Seconds until a worker is started in the place of one that could not start, at first and at most."""
 _CLOSED_FROM: Final = 1.0
 """Seconds of such a wait from which on clients do not wait as well, but are sent to other workers."""
+_HUNG_AFTER: Final = 60.0
+"""Seconds without a turn of its event loop after which a worker is killed and replaced: it answers nothing any more."""
 _END_WITHIN: Final = 4.0
 """Seconds that a worker has to end when its supervisor is gone."""
 _STOP_WITHIN: Final = 20.0
@@ -48,53 +51,6 @@ _STOP_WITHIN: Final = 20.0
 _PR_SET_PDEATHSIG: Final = 1
 _READY: Final = b"ready\n"
 _HAND_OVER: Final = b"h"
-
-
-class ServiceManager:
-    """Tells systemd, or another manager that sets NOTIFY_SOCKET, how the service stands (sd_notify(3))."""
-
-    def __init__(self, environment: dict[str, str] | None = None) -> None:
-        given = dict(os.environ) if environment is None else environment
-        self._path = given.get("NOTIFY_SOCKET", "")
-        self._pause = _watchdog_pause(given)
-        self._next = 0.0
-
-    @property
-    def is_present(self) -> bool:
-        """Whether there is one that wants to be told."""
-        return self._path[:1] in ("/", "@")
-
-    def tell_ready(self) -> None:
-        self._tell("READY=1")
-
-    def tell_reloading(self) -> None:
-        self._tell(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
-
-    def tell_stopping(self) -> None:
-        self._tell("STOPPING=1")
-
-    def tell_alive(self) -> None:
-        """As often as the manager wants to hear it; to be called every second."""
-        now = time.monotonic()
-        if self._pause and now >= self._next:
-            self._next = now + self._pause
-            self._tell("WATCHDOG=1")
-
-    def _tell(self, state: str) -> None:
-        if not self.is_present:
-            return
-        address = f"\0{self._path[1:]}" if self._path[0] == "@" else self._path
-        # A manager that does not listen is no reason not to serve.
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
-            to.settimeout(1.0)
-            to.sendto(state.encode("ascii"), address)
-
-
-def _watchdog_pause(given: dict[str, str]) -> float:
-    """Half of the seconds after which the manager takes this process for dead; 0 if it does not."""
-    microseconds, process = given.get("WATCHDOG_USEC", ""), given.get("WATCHDOG_PID", str(os.getpid()))
-    is_ours = process == str(os.getpid())
-    return int(microseconds) / 2e6 if is_ours and microseconds.isdigit() else 0.0
 
 
 class HandsOver(Protocol):
@@ -162,7 +118,6 @@ class _Worker:
     words: bytes = b""
     ready_at: float | None = None
     replaces: _Worker | None = None
-    is_leaving: bool = field(default=False)
 
 
 class _IsWorker(Exception):
@@ -231,8 +186,17 @@ class Supervisor:
                 continue
             self._start_due()
             self._replace_next()
-            if all(self._state.silence(each.slot) < 10 * _PAUSE for each in self._workers.values() if each.ready_at):
-                self._manager.tell_alive()
+            self._look_after_hung()
+
+    def _look_after_hung(self) -> None:
+        """End workers that hang, and tell the manager that the service is alive as long as none does."""
+        silences = {each.pid: self._state.silence(each.slot) for each in self._workers.values() if each.ready_at}
+        for pid, silence in silences.items():
+            if silence > _HUNG_AFTER:
+                self._log.error("a worker hangs and is ended", worker=pid, seconds=round(silence))
+                os.kill(pid, signal.SIGKILL)
+        if all(silence < 10 * _PAUSE for silence in silences.values()):
+            self._manager.tell_alive()
 
     def _wait(self) -> None:
         """Until a signal comes, or there is something to look at."""
@@ -267,6 +231,10 @@ class Supervisor:
             return
         if place.worker is not worker or self._is_stopping:
             return
+        successor = next((each for each in self._workers.values() if each.replaces is worker), None)
+        if successor is not None:  # it is on its way already
+            place.worker, successor.replaces = successor, None
+            return
         place.worker = None
         if not self._is_told and place is self._places[0]:
             self._exit_code, self._is_stopping = code if code > 0 else 1, True  # it has said why
@@ -274,7 +242,7 @@ class Supervisor:
             return
         is_sound = worker.ready_at is not None and now >= worker.ready_at + _SOUND_AFTER
         place.failures = 0 if is_sound else place.failures + 1
-        delay = 0.0 if place.failures < 2 else min(_LONGEST_DELAY, _FIRST_DELAY * (1 << min(place.failures - 2, 20)))
+        delay = _delay_after(place.failures)
         place.due = now + delay
         self._log.warning("a worker has died, and another takes its place", worker=worker.pid, code=code, after=delay)
         if delay >= _CLOSED_FROM and place is not self._places[0]:
@@ -299,13 +267,15 @@ class Supervisor:
         if not place.is_listening:
             begin_listening(place.listener)
             place.is_listening = True
-        orders, orders_of_us = os.pipe()
-        told, told_by_it = os.pipe()
-        self._state.occupy(slot)
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
-        pid = os.fork()
+        try:
+            pid, (orders, orders_of_us, told, told_by_it) = _fork_with_pipes()
+        except OSError as error:  # no process or descriptor is to be had: perhaps later
+            self._put_off(place, error)
+            return
+        self._state.occupy(slot)
         if pid == 0:
             for descriptor in (orders_of_us, told):
                 os.close(descriptor)
@@ -317,6 +287,16 @@ class Supervisor:
         self._workers[pid] = worker
         if replaces is None:
             place.worker = worker
+
+    def _put_off(self, place: _Place, error: OSError) -> None:
+        """The workers that there are go on, and the place is tried again. Without any, the server cannot start."""
+        if not self._workers and not self._is_told:
+            raise error
+        place.failures += 1
+        place.due = time.monotonic() + _delay_after(place.failures + 1)
+        self._log.error("no worker can be started", reason=str(error))
+        self._to_replace.clear()
+        self._end_reload()
 
     def _is_first(self, place: _Place) -> bool:
         return not self._is_told and place is self._places[0]
@@ -359,7 +339,6 @@ class Supervisor:
         if old is None:
             return
         worker.replaces, worker.place.worker = None, worker
-        old.is_leaving = True
         with suppress(OSError):  # it has just died
             os.write(old.orders, _HAND_OVER)
 
@@ -420,6 +399,24 @@ class Supervisor:
         if time.monotonic() > self._stop_by:
             for worker in self._workers.values():
                 os.kill(worker.pid, signal.SIGKILL)
+
+
+def _delay_after(failures: int) -> float:
+    """Seconds until the next worker is started, after so many failures in a row."""
+    return 0.0 if failures < 2 else min(_LONGEST_DELAY, _FIRST_DELAY * (1 << min(failures - 2, 20)))
+
+
+def _fork_with_pipes() -> tuple[int, tuple[int, int, int, int]]:
+    """The process, and both ends of a pipe to it and of one from it. Nothing stays open if there can be none."""
+    opened: list[int] = []
+    try:
+        opened += os.pipe()
+        opened += os.pipe()
+        return os.fork(), (opened[0], opened[1], opened[2], opened[3])
+    except OSError:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
 
 
 def _end_with_parent(parent: int) -> None:
