@@ -38,6 +38,8 @@ from ibi.storage.ocfl.store import OcflStore
 STAGING: Final = "restore-staging"
 _STORE: Final = "store"
 _LOCK: Final = "restore.lock"
+_BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal")
+"""Ends of the names of files in which SQLite keeps what it has not yet written to the database of that name."""
 _MOST_OBJECTS: Final = 256
 _MOST_BYTES: Final = 1 << 27
 """What waits for one sync of the disk."""
@@ -65,6 +67,7 @@ class RestoredFiles:
                 self._data.mkdir(mode=0o700)
                 sync_directory(self._data.parent)
             self._hold()
+            self._require_empty()  # again: another process may have finished while this one came for the lock
             if self._manifest() != key:
                 self._clear()
                 write_durably(self._data / RESTORE_MARK, json.dumps({"place": place, "manifest": key}).encode() + b"\n")
@@ -109,6 +112,8 @@ class RestoredFiles:
                 written.flush()
                 os.fchmod(written.fileno(), file.mode)
                 sync_file(written.fileno())
+            for ending in _BESIDE_DATABASES:  # of a run that was killed while it worked on the file
+                target.with_name(target.name + ending).unlink(missing_ok=True)
             partial.replace(target)
             sync_directory(target.parent)
 

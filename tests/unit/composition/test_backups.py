@@ -26,6 +26,7 @@ from ibi.services.backups.backing_up import BackupOfAnother, BackupReport
 from ibi.storage.errors import IdentityInUse
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.packing import unpack_item
+from ibi.storage.restored_directory import RestoredFiles
 from ibi.storage.sqlite.ticks import SqliteTicks
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.support.deposit_samples import CountedLabels, deposits, draft, dump, put, sources
@@ -302,6 +303,55 @@ def test_a_restored_directory_goes_on_with_a_newer_backup(place: Place) -> None:
     assert (done.report.items, done.report.there) == (2, 1)
     assert place.titles() == expected
     assert not (place.home / "new" / "from-the-old-one").exists()
+
+
+def test_a_database_is_put_back_without_what_a_killed_run_left_beside_it(place: Place) -> None:
+    place.mint()
+    place.back_up()
+
+    class Interrupted(Exception):
+        pass
+
+    def stop(step: str) -> None:
+        if step == "files settled":
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        place.restore(on_step=stop)
+    left = list((place.home / "new").rglob("*.sqlite"))
+    assert left
+    for path in left:
+        path.with_name(f"{path.name}-wal").write_bytes(b"what belongs to another state of it")
+        path.with_name(f"{path.name}-journal").write_bytes(b"what belongs to another state of it")
+
+    found: list[Path] = []
+
+    def look(step: str) -> None:
+        if step == "files settled":
+            found.extend(path for path in (place.home / "new").rglob("*") if path.name.endswith(("-wal", "-journal")))
+
+    place.restore(on_step=look)
+
+    assert found == []
+    assert len(place.titles()) == 3
+
+
+def test_a_restore_that_waited_for_the_lock_of_one_that_has_finished_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.back_up()
+    hold = RestoredFiles._hold
+
+    def hold_late(files: RestoredFiles) -> None:
+        monkeypatch.setattr(RestoredFiles, "_hold", hold)
+        place.restore()
+        hold(files)
+
+    monkeypatch.setattr(RestoredFiles, "_hold", hold_late)
+    with pytest.raises(BackupRefused, match="not empty"):
+        place.restore()
+
+    assert len(place.titles()) == 3
 
 
 def test_labels_go_on_after_all_that_this_machine_has_seen(place: Place) -> None:
