@@ -9,7 +9,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -128,9 +128,10 @@ def listening_port(process: int) -> int:
     """The port that a process listens on, before it says so."""
     inodes = set()
     for link in Path(f"/proc/{process}/fd").iterdir():
-        target = str(link.readlink())
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+        with suppress(FileNotFoundError):  # closed since
+            target = str(link.readlink())
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
     for line in Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
         if fields[3] == "0A" and fields[9] in inodes:

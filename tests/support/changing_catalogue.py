@@ -19,6 +19,8 @@ from ibi.model.change import Revision
 from tests.support.catalog_samples import item
 
 WHEN = Instant.parse("2024-05-06T07:08:09Z")
+LEAST = 20
+"""Changes, two of which are removals, however soon the input is closed."""
 
 
 def wait_for_end(ended: Event) -> None:
@@ -34,7 +36,7 @@ def main() -> None:
         print("filled", flush=True)
         Thread(target=wait_for_end, args=(ended,), daemon=True).start()
         changes = 0
-        while not ended.wait(1 / rate):
+        while not ended.wait(1 / rate) or changes < LEAST:
             changes += 1
             minute = chance.randrange(items)
             if changes % 10 == 0:
