@@ -22,10 +22,10 @@ from bench.serving import Client, ibi_up
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.sign_in import SecretHasher
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.accounts import SqlitePeople
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.usage import SqliteUsageLog
 
 __all__ = ["figures"]

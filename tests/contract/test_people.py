@@ -15,9 +15,9 @@ from ibi.instant import Instant
 from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
 from ibi.ports.accounts import People, SignInMeans
 from ibi.storage.errors import StoreClosed
-from ibi.storage.sqlite.accounts import PEOPLE_FILE, PEOPLE_MIGRATIONS, SqlitePeople
 from ibi.storage.sqlite.connection import PEOPLE, connect
 from ibi.storage.sqlite.guarded import keep_private
+from ibi.storage.sqlite.people import PEOPLE_FILE, PEOPLE_MIGRATIONS, SqlitePeople
 from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")

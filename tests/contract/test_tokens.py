@@ -21,9 +21,9 @@ from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.accounts import TOKEN_MIGRATIONS, TOKENS_FILE, SqliteTokens
 from ibi.storage.sqlite.connection import ACCOUNTS, connect
 from ibi.storage.sqlite.guarded import keep_private
+from ibi.storage.sqlite.tokens import TOKEN_MIGRATIONS, TOKENS_FILE, SqliteTokens
 from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -130,7 +130,7 @@ from pathlib import Path
 from ibi.accounts.sign_in import new_token
 from ibi.instant import Instant
 from ibi.model.account import Scope
-from ibi.storage.sqlite.accounts import SqliteTokens
+from ibi.storage.sqlite.tokens import SqliteTokens
 def drawn(number): return new_token(bytes([number]) * 42, Scope.DEPOSIT, Instant({NOW.seconds}))
 tokens = SqliteTokens(Path(sys.argv[1]))
 """

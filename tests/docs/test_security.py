@@ -11,7 +11,7 @@ from ibi.config import SETTINGS
 from ibi.messages import url_list
 from ibi.model.account import Scope
 from ibi.persistent_url import MAX_LENGTH
-from ibi.storage.sqlite.accounts import TOKENS_FILE, SqliteTokens
+from ibi.storage.sqlite.tokens import TOKENS_FILE, SqliteTokens
 from ibi.web.fast import connection, connection_bounds, protocol
 from ibi.web.http import body
 from tests.docs.tables import ROOT, code_spans, rows

@@ -17,8 +17,8 @@ from ibi import parse
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
-from ibi.storage.sqlite.accounts import SqliteTokens
 from ibi.storage.sqlite.ticks import SqliteTicks
+from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.transport.api_client import ApiClient
 from ibi.transport.errors import ServerRefused
 from tests.support.ibi_command import IbiCommand

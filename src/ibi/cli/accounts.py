@@ -32,7 +32,7 @@ def opened_admin(settings: Settings) -> Iterator[PersonAdmin]:
     from ibi.services.accounts.sign_in import SecretHasher
     from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.accounts import SqlitePeople
+    from ibi.storage.sqlite.people import SqlitePeople
 
     people, hasher, audit = SqlitePeople(settings.data), SecretHasher(), FileAuditLog(settings.data)
     try:
@@ -180,7 +180,7 @@ def remove_factor(name: str, **flags: str | None) -> None:
     """Ask NAME for no codes of a second factor any more, whose device is lost."""
     from contextlib import closing
 
-    from ibi.storage.sqlite.accounts import SqlitePeople
+    from ibi.storage.sqlite.people import SqlitePeople
 
     settings = settings_from(**flags)
     with opened_admin(settings) as admin, closing(SqlitePeople(settings.data)) as means:
@@ -274,7 +274,8 @@ def _token_admin(person: str | None = None, **flags: str | None) -> Iterator[Tok
     from ibi.services.accounts.account_admin import LocalTokenAdmin
     from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
+    from ibi.storage.sqlite.people import SqlitePeople
+    from ibi.storage.sqlite.tokens import SqliteTokens
 
     with ExitStack() as opened:
         tokens = opened.enter_context(closing(SqliteTokens(settings.data)))

@@ -107,7 +107,8 @@ def account_named(settings: Settings, text: str | None) -> str | None:
     if not text:
         return None
     from ibi.services.accounts.account_admin import find_account
-    from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
+    from ibi.storage.sqlite.people import SqlitePeople
+    from ibi.storage.sqlite.tokens import SqliteTokens
 
     with closing(SqlitePeople(settings.data)) as people, closing(SqliteTokens(settings.data)) as tokens:
         return find_account(text, people, tokens)

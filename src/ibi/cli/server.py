@@ -40,8 +40,9 @@ from ibi.storage.archive_state import ServedAddress
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.machine import MachineClocks, most_connections, raise_limit
 from ibi.storage.site_files import PageDirectory
-from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
+from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.ticks import SqliteTicks
+from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.web.app import create_app
 from ibi.web.fast.connection_bounds import ConnectionBound

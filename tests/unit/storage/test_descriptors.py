@@ -51,7 +51,7 @@ from ibi.model.content import Bytes, Change
 from ibi.storage.machine import are_exhausted, raise_limit
 from ibi.ports.errors import StorageError
 from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.accounts import SqliteTokens
+from ibi.storage.sqlite.tokens import SqliteTokens
 from pathlib import Path
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 128))

@@ -20,7 +20,6 @@ from ibi.model.registration import Registration
 from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.errors import TicksDamaged
-from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 from ibi.storage.sqlite.connection import (
     ACCOUNTS,
     KINDS,
@@ -32,7 +31,9 @@ from ibi.storage.sqlite.connection import (
     set_aside,
     was_begun,
 )
+from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from tests.support.damage import WAYS, remove_logs
 from tests.support.minting_samples import mint
