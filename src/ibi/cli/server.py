@@ -176,12 +176,18 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             clocks,
             hasher,
             attempts=Attempts(rows=share.sign_ins),
+            account_attempts=Attempts(rows=share.accounts),
             secret=share.secret,
             most_waiting=share.divide(MOST_WAITING),
             means=people,
         )
         recovery = AccountRecovery(
-            sign_in, public_url=public_url, mailer=_mailer(settings), audit=audit, rows=share.sign_ins
+            sign_in,
+            public_url=public_url,
+            mailer=_mailer(settings),
+            audit=audit,
+            rows=share.letters,
+            account_rows=share.accounts,
         )
         app = create_app(
             queue=None if minting is None else minting.queue,

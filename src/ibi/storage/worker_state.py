@@ -279,6 +279,9 @@ class WorkerState:
         self.sign_ins, self.keys_by_label, self.keys_by_network, self.early_keys, self.offers, self.refusals = (
             SharedRows(ProcessLock(self._locks, place)) for place in range(6)
         )
+        # Texts that strangers send make rows of letters; those of accounts are of accounts that exist, and no stranger
+        # can have them dropped by sending other texts.
+        self.letters, self.accounts = (SharedRows(ProcessLock(self._locks, place)) for place in (6, 7))
         self._wishes = [_words(_WISHES) for _ in range(self.slots)]
         self._keys = [_words(_KEYS) for _ in range(self.slots)]
         self._used, self._live, self._beats = _words(1), _words(self.slots), _words(self.slots)
@@ -343,6 +346,14 @@ class WorkerShare:
     @property
     def sign_ins(self) -> SharedRows | None:
         return None if self.state is None else self.state.sign_ins
+
+    @property
+    def letters(self) -> SharedRows | None:
+        return None if self.state is None else self.state.letters
+
+    @property
+    def accounts(self) -> SharedRows | None:
+        return None if self.state is None else self.state.accounts
 
     @property
     def refusals(self) -> SharedRows | None:

@@ -119,6 +119,14 @@ class TestRows:
         rows.drop(9_999)
         assert rows.get(9_999) is None
 
+    def test_letters_that_strangers_ask_for_drop_no_row_of_a_sign_in_or_an_account(self, state: WorkerState) -> None:
+        state.sign_ins.put(("name", "ada"), (5.0,))
+        state.accounts.put(("code", "ada"), (5.0,))
+        for number in range(10_000):
+            state.letters.put(("letter", f"x{number}"), (1.0,))
+        assert state.sign_ins.get(("name", "ada")) is not None
+        assert state.accounts.get(("code", "ada")) is not None
+
     def test_a_worker_that_is_killed_gives_the_lock_back(self, state: WorkerState) -> None:
         held = os.pipe()
 

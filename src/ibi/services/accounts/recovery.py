@@ -1,7 +1,9 @@
 """Ways into an account without its password: an invitation accepted, and a password forgotten and chosen anew.
 
 Who asks for a new password learns nothing about who has an account: the answer is the same, it is given before anything
-is looked up, and what is asked for is counted by account and by network, whether or not there is such an account.
+is looked up, and what is asked for is counted by what was typed and by network, whether or not there is such an
+account. Letters to one account are counted too, by whichever of its names they are asked for; a letter beyond them is
+left unwritten without a word.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from ibi.model.account import Actor, LinkUse, Person, Scope, person_account
 from ibi.ports.accounts import AuditLog
 from ibi.ports.mailer import Letter, Mailer
 from ibi.services.accounts.account_admin import PersonAdmin, note_audit
-from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses
+from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses, begin_all
 from ibi.services.limits import Attempts, LimitRows
+from ibi.services.promptness import beside
 
 LETTERS_OF_ACCOUNT: Final = 3
 """Letters to one account without a wait between them."""
@@ -37,7 +40,7 @@ _MOST_LETTERS: Final = 16
 
 class AccountRecovery:
     """Lets people into accounts that are theirs, for the pages. Links in letters lead to `public_url`. Several
-    processes have the `rows` of attempts in common."""
+    processes have the `rows` of attempts in common, and in `account_rows` those of accounts that exist."""
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class AccountRecovery:
         mailer: Mailer | None = None,
         audit: AuditLog | None = None,
         rows: LimitRows | None = None,
+        account_rows: LimitRows | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
@@ -55,7 +59,8 @@ class AccountRecovery:
         self.admin = admin or PersonAdmin(sign_in.people, sign_in.clocks, sign_in.hasher, audit=audit)
         self.public_url = public_url.rstrip("/")
         self._mailer, self._audit, self._monotonic = mailer, audit, monotonic
-        self._by_account = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=rows)
+        self._by_text = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=rows)
+        self._by_account = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=account_rows)
         self._by_network = Attempts(free=LETTERS_OF_NETWORK, longest_wait=_LONGEST_WAIT, rows=rows)
         self._log = log or structlog.get_logger("ibi.accounts")
         self._sending: set[asyncio.Task[None]] = set()
@@ -78,21 +83,15 @@ class AccountRecovery:
 
     def ask_for_password(self, text: str, device: Device, address: str, write: Callable[[str, str], Letter]) -> None:
         """Have a link sent to the person of that name or e-mail address, if there is one with an address. `write` makes
-        the letter from the address and the secret. `TooManyGuesses` if the account or the network has asked too
-        often."""
-        self._count((("letter", fold_name(text)[:100]), self._by_account))
-        self._count((("letters from", device.network), self._by_network))
+        the letter from the address and the secret. `TooManyGuesses` if it was asked for under this text, or from this
+        network, too often."""
+        counted = [
+            (self._by_text, ("letter", fold_name(text)[:100])),
+            (self._by_network, ("letters from", device.network)),
+        ]
+        begin_all(counted, self._monotonic)
         if self._mailer is not None and len(self._sending) < _MOST_LETTERS:
             self._begin(self._send_link(text, address, write))
-
-    def _count(self, counted: tuple[tuple[str, str], Attempts]) -> None:
-        subject, attempts = counted
-        with attempts.alone():
-            now = self._monotonic()
-            wait = attempts.wait(subject, now)
-            if wait > 0:
-                raise TooManyGuesses(retry_after=int(wait) + 1)
-            attempts.begin(subject, now)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -100,25 +99,30 @@ class AccountRecovery:
         task.add_done_callback(self._sending.discard)
 
     async def _send_link(self, text: str, address: str, write: Callable[[str, str], Letter]) -> None:
-        made = await asyncio.to_thread(self._make_link, text, address)
-        if made is None:
+        # In threads, also where the store is prompt: the loop is to be as busy for accounts that do not exist.
+        person = await beside(lambda: find_by_sign_in(text, self._people))
+        if person is None or person.disabled is not None or person.mail is None or not self._may_write_to(person):
             return
-        mail, secret = made
-        reason = await self.post(write(mail, secret))
+        secret = await beside(lambda: self._make_link(person, address))
+        reason = await self.post(write(person.mail, secret))
         if reason is not None:
             self._log.error("a letter was not sent", reason=reason)
 
-    def _make_link(self, text: str, address: str) -> tuple[str, str] | None:
-        person = find_by_sign_in(text, self._people)
-        if person is None or person.disabled is not None or person.mail is None:
-            return None
+    def _may_write_to(self, person: Person) -> bool:
+        try:
+            begin_all([(self._by_account, ("letters to", fold_name(person.name)))], self._monotonic)
+        except TooManyGuesses:
+            return False
+        return True
+
+    def _make_link(self, person: Person, address: str) -> str:
         now = self._clocks.read().wall
         secret, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, now, LinkUse.PASSWORD)
         self._people.add_link(link)
         # By a stranger, as far as is known: nothing was proved yet.
         who = Actor(None, Scope.READ, None, address)
         note_audit(self._audit, who, now, "ask for new password", person_account(person.name))
-        return person.mail, secret
+        return secret
 
     async def finish_letters(self) -> None:
         """Wait for the letters that are being sent."""

@@ -8,7 +8,7 @@ import hmac
 import secrets
 import time
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -183,6 +183,20 @@ class SignedIn:
 
 
 _NO_DEVICE: Final = Device()
+_MARKED: Final = "marked"
+_CODE: Final = "code"
+
+
+def begin_all(counted: Sequence[tuple[Attempts, tuple[str, str]]], monotonic: Callable[[], float]) -> None:
+    """Begin an attempt of each subject, or of none: `TooManyGuesses` if one of them has to wait. Otherwise a network
+    that is refused would make others wait, and write a row with every request. The attempts are in the same rows."""
+    with counted[0][0].alone():
+        now = monotonic()
+        wait = max(attempts.wait(subject, now) for attempts, subject in counted)
+        if wait > 0:
+            raise TooManyGuesses(retry_after=int(wait) + 1)
+        for attempts, subject in counted:
+            attempts.begin(subject, now)
 
 
 class SignIn:
@@ -196,15 +210,20 @@ class SignIn:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         attempts: Attempts | None = None,
+        account_attempts: Attempts | None = None,
         secret: bytes | None = None,
         most_waiting: int = MOST_WAITING,
         means: SignInMeans | None = None,
     ) -> None:
-        """Several processes that serve one place have `attempts` and the `secret` of marks in common. Without `means`
-        there are no second factors."""
+        """Several processes that serve one place have attempts and the `secret` of marks in common. `account_attempts`
+        are of people who have proved a part of who they are: whatever names strangers try, none of these is dropped
+        for them. Without `means` there are no second factors."""
         self.means = means
         self.people, self.clocks, self.hasher = people, clocks, hasher
-        self._attempts, self._monotonic, self._waiting = Attempts() if attempts is None else attempts, monotonic, 0
+        # Compared with None: attempts without a subject are falsy.
+        self._attempts = Attempts() if attempts is None else attempts
+        self._account_attempts = Attempts() if account_attempts is None else account_attempts
+        self._monotonic, self._waiting = monotonic, 0
         self._secret, self._most_waiting = secret or secrets.token_bytes(RANDOM_BYTES), most_waiting
 
     @property
@@ -233,8 +252,7 @@ class SignIn:
     async def _identify(self, name: str, password: str, network: str, mark: str | None) -> Person:
         with self._hashing_slot():  # slow look-ups are bounded with it
             person = await self.ask(lambda: find_by_sign_in(name, self.people))
-            # By the name of the person, however they were called: an address gives no second share of guesses.
-            return await self._compare(person, password, self._subjects(person.name if person else name, network, mark))
+            return await self._compare(person, password, self._subjects(name, person, network, mark))
 
     async def _compare(self, person: Person | None, password: str, subjects: _Subjects) -> Person:
         """The person, if that is their password; for none it takes as long. To be called with a slot for hashing."""
@@ -333,7 +351,7 @@ class SignIn:
     async def check_code(self, person: Person, code: str, then: Callable[[SecondFactor], SecondFactor | None]) -> None:
         """Use a code of a person's second factor, and keep what `then` makes of the factor. Guesses are slowed down, by
         the person alone: who can guess has their password, or their session."""
-        means, now, subjects = self.means, self._now, (("code", fold_name(person.name)),)
+        means, now, subjects = self.means, self._now, ((_CODE, fold_name(person.name)),)
         self._begin(subjects)
 
         def make(factor: SecondFactor | None) -> SecondFactor | None:
@@ -358,26 +376,27 @@ class SignIn:
         finally:
             self._waiting -= 1
 
-    def _subjects(self, name: str, network: str, mark: str | None) -> _Subjects:
-        """The subjects by which attempts are counted: the name tried and the network that tries. Those of a browser
-        with which the same person has signed in before are counted separately."""
-        name = fold_name(name)[:100]
-        if mark is not None and hmac.compare_digest(mark.encode(), self.mark(name).encode()):
-            return (("marked", name),)
-        return ("name", name), ("network", network)
+    def _subjects(self, text: str, person: Person | None, network: str, mark: str | None) -> _Subjects:
+        """The subjects by which attempts are counted: the name or address as it was tried, and the network that tries.
+        Those of a browser with which the same person has signed in before are counted separately.
+
+        Name and address of one person are counted apart: together, the wait of the one after guesses at the other
+        would tell strangers whose address it is."""
+        if mark is not None and person is not None:
+            name = fold_name(person.name)
+            if hmac.compare_digest(mark.encode(), self.mark(name).encode()):
+                return ((_MARKED, name),)
+        return ("name", fold_name(text)[:100]), ("network", network)
+
+    def _attempts_of(self, subjects: _Subjects) -> Attempts:
+        return self._account_attempts if subjects[0][0] in {_MARKED, _CODE} else self._attempts
 
     def _note_success(self, subjects: _Subjects) -> None:
         for subject in subjects:
-            self._attempts.note_success(subject)
+            self._attempts_of(subjects).note_success(subject)
 
     def _begin(self, subjects: _Subjects) -> None:
-        with self._attempts.alone():
-            now = self._monotonic()
-            wait = max(self._attempts.wait(subject, now) for subject in subjects)
-            if wait > 0:
-                raise TooManyGuesses(retry_after=int(wait) + 1)
-            for subject in subjects:
-                self._attempts.begin(subject, now)
+        begin_all([(self._attempts_of(subjects), subject) for subject in subjects], self._monotonic)
 
     def _open_session(self, person: Person, device: Device) -> SignedIn:
         """Open a session with a new secret, so that a cookie planted before the sign-in is worthless."""

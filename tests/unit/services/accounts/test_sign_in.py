@@ -10,13 +10,15 @@ from argon2 import PasswordHasher
 
 from ibi.accounts.errors import BadSignIn
 from ibi.instant import Instant
+from ibi.model.account import Person, Role
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.sign_in import MOST_WAITING, SecretHasher, SignedIn, SignIn, TooManyGuesses
-from ibi.services.limits import FREE
+from ibi.services.limits import FREE, Attempts, MemoryRows
 from tests.support.memory.people import MemoryPeople
 from tests.support.set_clocks import SetClocks
 from tests.support.slow_storage import SlowStorage
 
+NOW = Instant.parse("2026-11-15T12:00:00Z")
 PASSWORD, NEW, NETWORK = "um cavalo correto", "nove rios voadores", "192.0.2.0/24"
 
 
@@ -48,7 +50,7 @@ class Interrupted(SecretHasher):
 
 class Office:
     def __init__(self, *, is_slow: bool = False) -> None:
-        clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
+        clocks = SetClocks(NOW)
         self.people, self.hasher = MemoryPeople(), Interrupted()
         self.admin = PersonAdmin(self.people, clocks, self.hasher)
         self.storage = SlowStorage(0.0)
@@ -161,3 +163,40 @@ async def test_a_session_is_no_way_to_guess_the_password(office: Office) -> None
     outcomes = [await asyncio.gather(guess, return_exceptions=True) for guess in guesses]
 
     assert sum(isinstance(outcome, BadSignIn) for (outcome,) in outcomes) == FREE
+
+
+async def test_the_address_of_a_person_is_counted_as_one_that_belongs_to_no_person(office: Office) -> None:
+    """Guesses at a name tell no stranger whose address it is."""
+    office.admin.describe("ada", mail="ada@lab.example")
+    pairs = (("ada", "ada@lab.example"), ("ada", "x@lab.example"), ("x", "y@lab.example"))
+    answers = []
+    for number, pair in enumerate(pairs):
+        guesses = [
+            office.sign_in.with_password(name, "guess", f"10.{number}.{guess}.0")
+            for name in pair
+            for guess in range(FREE)
+        ]
+        outcomes = [await asyncio.gather(guess, return_exceptions=True) for guess in guesses]
+        answers.append([type(outcome) for (outcome,) in outcomes])
+        office.sign_in._attempts = Attempts()
+
+    assert answers == [[BadSignIn] * 2 * FREE] * 3
+
+
+async def test_names_that_strangers_try_make_no_code_and_no_mark_forgotten(office: Office) -> None:
+    rows = MemoryRows(2)
+    mark = office.sign_in.mark("ada")
+    office.sign_in._attempts = Attempts(rows=rows)
+    for _ in range(FREE):
+        with pytest.raises(BadSignIn):
+            await office.sign_in.with_password("ada", "guess", NETWORK, mark=mark)
+        with pytest.raises(BadSignIn):
+            await office.sign_in.check_code(Person("ada", Role.READER, NOW), "000000", lambda factor: factor)
+    for number in range(10):
+        with pytest.raises(BadSignIn):
+            await office.sign_in.with_password(f"x{number}", "guess", f"10.{number}.0.0")
+
+    with pytest.raises(TooManyGuesses):
+        await office.sign_in.with_password("ada", PASSWORD, NETWORK, mark=mark)
+    with pytest.raises(TooManyGuesses):
+        await office.sign_in.check_code(Person("ada", Role.READER, NOW), "000000", lambda factor: factor)

@@ -9,7 +9,9 @@ import pytest
 
 from ibi.accounts.sign_in import INVITATION_SECONDS, LINK_SECONDS
 from ibi.model.account import Role
+from ibi.ports.mailer import Letter
 from ibi.services.accounts.recovery import LETTERS_OF_ACCOUNT, LETTERS_OF_NETWORK
+from ibi.services.accounts.sign_in import Device, TooManyGuesses
 from ibi.transport.smtp import MailNotSent
 from tests.support.page_reader import read_page
 from tests.support.people_site import PASSWORD, URL, Browser, PeopleSite, PostBox, signed_in
@@ -300,6 +302,36 @@ async def test_letters_are_bounded_for_each_account_and_each_network(site: Peopl
     assert (await asked(site, "another"))[0] == 429
     site.seconds += 3601
     assert (await asked(site, "ada"))[0] == 200
+
+
+async def test_name_and_address_of_one_account_have_one_share_of_letters_and_answers_do_not_tell(
+    site: PeopleSite, box: PostBox
+) -> None:
+    site.admin.describe("ada", mail="ada@lab.example")
+    known = [await asked(site, name) for name in ("ada", "ada@lab.example") * LETTERS_OF_ACCOUNT]
+    unknown = [await asked(site, name) for name in ("x", "x@lab.example") * LETTERS_OF_ACCOUNT]
+
+    assert known == unknown
+    assert [letter.to for letter in box.letters] == ["ada@lab.example"] * LETTERS_OF_ACCOUNT
+
+
+async def test_a_network_that_is_refused_adds_nothing_to_what_accounts_wait(site: PeopleSite, box: PostBox) -> None:
+    site.admin.describe("ada", mail="ada@lab.example")
+    device, other = Device("192.0.2.0"), Device("198.51.100.0")
+
+    def ask(name: str, device: Device) -> None:
+        site.recovery.ask_for_password(name, device, "192.0.2.7", lambda mail, secret: Letter(mail, "", secret))
+
+    for number in range(LETTERS_OF_NETWORK):
+        ask(f"n{number}", device)
+    await site.recovery.finish_letters()
+    for _ in range(2 * LETTERS_OF_ACCOUNT):
+        with pytest.raises(TooManyGuesses):
+            ask("ada", device)
+    for _ in range(LETTERS_OF_ACCOUNT):
+        ask("ada", other)
+    await site.recovery.finish_letters()
+    assert len(box.letters) == LETTERS_OF_ACCOUNT
 
 
 async def test_a_link_for_a_password_is_over_after_an_hour_and_is_no_link_to_sign_in(
