@@ -35,6 +35,8 @@ class LyingProvider:
     nonce: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
     """The fields of each request for a token."""
+    looked_at: int = 0
+    """How often what it says of itself was asked for."""
 
     def metadata(self) -> dict[str, Any]:
         return {
@@ -70,6 +72,7 @@ def lying_provider() -> Iterator[LyingProvider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path.startswith("/.well-known/"):
+                provider.looked_at += 1
                 self._say(provider.metadata())
             elif self.path == "/jwks":
                 self._say({"keys": [KEY.as_dict(private=False)]})

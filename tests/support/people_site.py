@@ -149,7 +149,12 @@ class PeopleSite:
         )
         vouched = None
         if provider is not None:
-            vouched = ProviderSignIn(provider, sign_in, self.people, self.admin, public_url=URL, role=role)
+            vouched = ProviderSignIn(
+                *(provider, sign_in, self.people, self.admin),
+                public_url=URL,
+                role=role,
+                monotonic=lambda: self.seconds,
+            )
         pages = SignInPages(sign_in, sessions, self.recovery, provider=vouched)
         self.tokens = LocalTokenAdmin(MemoryTokens(), self.clocks, self.people, audit=self.audit)
         account = AccountPage(sign_in, sessions, self.recovery, self.tokens, integrity=integrity, provider=vouched)

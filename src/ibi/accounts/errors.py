@@ -152,6 +152,12 @@ class ProviderAway(IbiError):
     code = "provider-away"
 
 
+class ProviderBusy(IbiError):
+    """Too many people sign in by {name} at the moment: try again soon, or sign in by your password."""
+
+    code = "provider-busy"
+
+
 class ProviderRefused(IbiError):
     """Signing in by {name} did not work: {reason}."""
 

@@ -214,7 +214,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             people=people,
             audit=audit,
             recovery=recovery,
-            provider=provider_sign_in(settings, recovery, people),
+            provider=provider_sign_in(settings, recovery, people, share.sign_ins),
             hosts=_served_hosts(settings, public_url, listening[0]),
             bound=ConnectionBound(
                 share.divide(settings.connections_per_client),

@@ -8,6 +8,7 @@ from ibi.errors import IbiError
 from ibi.ports.accounts import SignInMeans
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery
+from ibi.services.limits import LimitRows
 
 
 class ProviderIncomplete(IbiError):
@@ -16,8 +17,11 @@ class ProviderIncomplete(IbiError):
     code = "provider-incomplete"
 
 
-def provider_sign_in(settings: Settings, recovery: AccountRecovery, means: SignInMeans) -> ProviderSignIn | None:
-    """Signing in by the provider; None if there is none. `ProviderIncomplete` if another setting is missing."""
+def provider_sign_in(
+    settings: Settings, recovery: AccountRecovery, means: SignInMeans, rows: LimitRows | None = None
+) -> ProviderSignIn | None:
+    """Signing in by the provider; None if there is none. `ProviderIncomplete` if another setting is missing.
+    Several processes have the `rows` of attempts in common."""
     oidc = settings.oidc
     if oidc.issuer is None:
         return None
@@ -33,4 +37,5 @@ def provider_sign_in(settings: Settings, recovery: AccountRecovery, means: SignI
         recovery.admin,
         public_url=recovery.public_url,
         role=None if oidc.role == "none" else role_named(oidc.role),
+        rows=rows,
     )

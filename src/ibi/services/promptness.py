@@ -8,7 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache
+from threading import Semaphore
 from typing import Any, Final, Protocol, TypeVar
+
+from ibi.errors import IbiError
 
 T = TypeVar("T")
 
@@ -56,6 +59,27 @@ class OneThread:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
         return await asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, call)
+
+
+class OwnThreads:
+    """A few threads for calls that wait for another server. While it hangs, those of the event loop go on with what
+    needs them, such as files."""
+
+    def __init__(self, name: str, threads: int, most: int, refusal: Callable[[], IbiError]) -> None:
+        """At most so many calls are made or wait at a time; another one raises the `refusal`."""
+        self._name, self._number, self._refusal = name, threads, refusal
+        self._room = Semaphore(most)
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def __call__(self, call: Callable[[], T]) -> T:
+        if not self._room.acquire(blocking=False):
+            raise self._refusal()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._number, thread_name_prefix=self._name)
+        made = self._pool.submit(copy_context().run, call)
+        # By the call itself, not by its caller, who may go away before it ends.
+        made.add_done_callback(lambda _: self._room.release())
+        return await asyncio.wrap_future(made)
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
@@ -24,6 +24,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from ibi.accounts.errors import ProviderAway, ProviderRefused
+from ibi.errors import IbiError
 from ibi.model.account import ProviderClaims
 from ibi.safe_text import printable, shorten
 
@@ -31,6 +32,8 @@ _TIMEOUT: Final = 10.0
 _MOST: Final = 1 << 20
 _KEPT: Final = 3600.0
 """Seconds for which what a provider says of itself is kept."""
+_FAILURE_KEPT: Final = 5.0
+"""Seconds for which it is not asked what it says of itself, after that could not be learned."""
 _AGAIN: Final = 60.0
 """Seconds after which its keys are asked for again, if a token names one that is not known."""
 _LEEWAY: Final = 60
@@ -52,10 +55,12 @@ class OidcProvider:
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
     name: str = "OpenID Connect"
+    monotonic: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def __post_init__(self) -> None:
         self._lock = Lock()
         self._metadata: tuple[float, dict[str, Any]] | None = None
+        self._failure: tuple[float, IbiError] | None = None
         self._keys: tuple[float, KeySet] | None = None
 
     @property
@@ -70,7 +75,7 @@ class OidcProvider:
     def authorization_url(self, redirect_uri: str, state: str, nonce: str, challenge: str) -> str:
         return str(
             prepare_grant_uri(
-                self._endpoint("authorization_endpoint"),
+                self._secure(self._endpoint("authorization_endpoint")),
                 self.client_id,
                 "code",
                 redirect_uri,
@@ -140,7 +145,7 @@ class OidcProvider:
             return jwt.decode(text, self._key_set(), algorithms=list(_ALGORITHMS))
         except (JoseError, ValueError):
             with self._lock:
-                is_fresh = self._keys is not None and time.monotonic() - self._keys[0] < _AGAIN
+                is_fresh = self._keys is not None and self.monotonic() - self._keys[0] < _AGAIN
             if is_fresh:
                 raise
             return jwt.decode(text, self._key_set(anew=True), algorithms=list(_ALGORITHMS))
@@ -148,26 +153,37 @@ class OidcProvider:
     def _key_set(self, *, anew: bool = False) -> KeySet:
         with self._lock:
             kept = self._keys
-        if kept is not None and not anew and time.monotonic() - kept[0] < _KEPT:
+        if kept is not None and not anew and self.monotonic() - kept[0] < _KEPT:
             return kept[1]
         found = self._fetch(self._endpoint("jwks_uri"))
         # No key that is shared: with one, a token signed by its reader would count.
         public = [key for key in found.get("keys", []) if isinstance(key, dict) and key.get("kty") != "oct"]
         keys = KeySet.import_key_set({"keys": public})
         with self._lock:
-            self._keys = time.monotonic(), keys
+            self._keys = self.monotonic(), keys
         return keys
 
     def _about(self) -> dict[str, Any]:
         with self._lock:
-            kept = self._metadata
-        if kept is not None and time.monotonic() - kept[0] < _KEPT:
+            kept, failure = self._metadata, self._failure
+        if kept is not None and self.monotonic() - kept[0] < _KEPT:
             return kept[1]
+        if failure is not None and self.monotonic() - failure[0] < _FAILURE_KEPT:
+            raise type(failure[1])(**failure[1].parameters)
+        try:
+            found = self._ask_about()
+        except IbiError as error:
+            with self._lock:
+                self._failure = self.monotonic(), error
+            raise
+        with self._lock:
+            self._metadata = self.monotonic(), found
+        return found
+
+    def _ask_about(self) -> dict[str, Any]:
         found = self._fetch(f"{self.address.rstrip('/')}/.well-known/openid-configuration")
         if str(found.get("issuer")).rstrip("/") != self.address.rstrip("/"):
             raise ProviderRefused(name=self.name, reason="it says that it is another one (oidc.issuer)")
-        with self._lock:
-            self._metadata = time.monotonic(), found
         return found
 
     def _endpoint(self, name: str) -> str:
@@ -176,13 +192,21 @@ class OidcProvider:
             raise ProviderRefused(name=self.name, reason=f"it names no {name}")
         return url
 
+    def _secure(self, url: str) -> str:
+        """The address, if neither a secret nor a password that is sent there can be read on the way."""
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise ProviderRefused(name=self.name, reason="it names an address that is none") from None
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+            raise ProviderRefused(name=self.name, reason="it is not asked but by https://")
+        return url
+
     def _fetch(
         self, url: str, fields: dict[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         """A JSON object, by GET or, with `fields`, by POST. Redirects are not followed: a secret goes to one server."""
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-            raise ProviderRefused(name=self.name, reason="it is not asked but by https://")
+        self._secure(url)
         body = None if fields is None else urlencode(fields).encode()
         request = Request(url, body, {"Accept": "application/json", **(headers or {})})  # noqa: S310 - see above
         try:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
-from threading import current_thread
+from threading import Event, current_thread
 
-from ibi.services.promptness import ask
+import pytest
+
+from ibi.errors import IbiError
+from ibi.services.promptness import OwnThreads, ask
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.slow_storage import SlowStorage
 
@@ -38,3 +42,20 @@ async def test_what_a_slow_store_raises_is_raised_to_the_caller() -> None:
     except ZeroDivisionError:
         return
     raise AssertionError("nothing was raised")
+
+
+async def test_calls_beyond_a_bound_are_refused_until_one_has_ended_whether_or_not_it_is_awaited() -> None:
+    threads, begun, let_go = OwnThreads("own", 1, 2, IbiError), Event(), Event()
+
+    def hang() -> bool:
+        begun.set()
+        return let_go.wait()
+
+    waiting = [asyncio.create_task(threads(hang)) for _ in range(2)]
+    await asyncio.to_thread(begun.wait)
+    waiting[0].cancel()
+    with pytest.raises(IbiError):
+        await threads(current_thread)
+    let_go.set()
+    assert await waiting[1]
+    assert (await threads(current_thread)).name.startswith("own")

@@ -7,23 +7,38 @@ e-mail address proves nothing about an account here.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import secrets
+import time
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Final
 
-from ibi.accounts.errors import IdentityTaken, InvalidPersonName, PersonExists, ProviderRefused, UnknownIdentity
+from ibi.accounts.errors import (
+    IdentityTaken,
+    InvalidPersonName,
+    PersonExists,
+    ProviderBusy,
+    ProviderRefused,
+    UnknownIdentity,
+)
 from ibi.accounts.names import MOST_NAME, check_mail, check_name
 from ibi.errors import IbiError
 from ibi.model.account import Actor, Person, ProviderClaims, Role, Scope
 from ibi.ports.accounts import IdentityProvider, SignInMeans
 from ibi.services.accounts.account_admin import PersonAdmin
-from ibi.services.accounts.sign_in import Device, SignedIn, SignIn
+from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, begin_all
+from ibi.services.limits import Attempts, LimitRows
+from ibi.services.promptness import OwnThreads, beside
 
 CALLBACK: Final = "/sign-in/provider/callback"
+RETURNS_OF_NETWORK: Final = 20
+"""Returns from the provider without success, of one network, before it has to wait: each is a request to the provider.
+"""
+CALLS_AT_ONCE: Final = 16
+"""Calls of the provider that are made or wait. It may hang, and then each takes seconds."""
+_THREADS: Final = 4
 _MOST_HOMONYMS: Final = 20
 
 
@@ -39,8 +54,13 @@ class ProviderSignIn:
         *,
         public_url: str,
         role: Role | None = None,
+        rows: LimitRows | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """People whom the provider knows and this server does not get an account with that `role`; without it, none."""
+        """People whom the provider knows and this server does not get an account with that `role`; without it, none.
+        Several processes have the `rows` of attempts in common."""
+        self._attempts, self._monotonic = Attempts(free=RETURNS_OF_NETWORK, rows=rows), monotonic
+        self._threads = OwnThreads("provider", _THREADS, CALLS_AT_ONCE, lambda: ProviderBusy(name=provider.name))
         self._provider, self._sign_in, self._means, self._admin, self._role = provider, sign_in, means, admin, role
         self._redirect = f"{public_url.rstrip('/')}{CALLBACK}"
 
@@ -52,36 +72,33 @@ class ProviderSignIn:
         """The secret for the browser's cookie, and where it goes."""
         secret = secrets.token_urlsafe(32)
         challenge = urlsafe_b64encode(sha256(_derive(secret, "proof").encode()).digest()).decode().rstrip("=")
-        url = await asyncio.to_thread(
-            self._provider.authorization_url,
-            self._redirect,
-            _derive(secret, "state"),
-            _derive(secret, "nonce"),
-            challenge,
+        state, nonce = _derive(secret, "state"), _derive(secret, "nonce")
+        return secret, await self._threads(
+            lambda: self._provider.authorization_url(self._redirect, state, nonce, challenge)
         )
-        return secret, url
 
     async def sign_in(self, secret: str, answer: Mapping[str, str], device: Device, address: str) -> SignedIn:
-        """Sign in the person who comes back with that answer. `UnknownIdentity` if they have no account here."""
-        claims = await self._redeem(secret, answer)
+        """Sign in the person who comes back with that answer. `UnknownIdentity` if they have no account here,
+        `TooManyGuesses` if too many of their network came back in vain."""
+        claims = await self._redeem(secret, answer, device.network)
         name = await self._sign_in.ask(lambda: self._means.find_identity(claims.issuer, claims.subject))
         person = None if name is None else await self._sign_in.ask(lambda: self._sign_in.people.find(name))
         if name is None:
-            person = await asyncio.to_thread(self._make_account, claims, address)
+            person = await beside(lambda: self._make_account(claims, address))
         if person is None or person.disabled is not None:
             raise UnknownIdentity(name=self.name)
         return await self._sign_in.admit(person, device)
 
     async def link(self, secret: str, answer: Mapping[str, str], signed: SignedIn, actor: Actor) -> None:
         """Let the account at the provider sign in as this person from now on. `IdentityTaken` if it is another's."""
-        claims, person = await self._redeem(secret, answer), signed.person
+        claims, person = await self._redeem(secret, answer, signed.session.network), signed.person
 
         def add() -> None:
             if not self._means.add_identity(claims.issuer, claims.subject, person.name):
                 raise IdentityTaken(name=self.name)
             self._admin.acting_as(actor).record("link provider account", person, claims.issuer)
 
-        await asyncio.to_thread(add)
+        await beside(add)
 
     async def unlink(self, signed: SignedIn, actor: Actor) -> None:
         """Let no account at the provider sign in as this person any more."""
@@ -91,30 +108,28 @@ class ProviderSignIn:
                 self._means.drop_identity(issuer, subject, signed.person.name)
             self._admin.acting_as(actor).record("unlink provider account", signed.person)
 
-        await asyncio.to_thread(drop)
+        await beside(drop)
 
     def is_linked(self, person: Person) -> bool:
         return bool(self._means.identities_of(person.name))
 
-    async def _redeem(self, secret: str, answer: Mapping[str, str]) -> ProviderClaims:
+    async def _redeem(self, secret: str, answer: Mapping[str, str], network: str) -> ProviderClaims:
+        """What the provider says of the person. Any client can make up a secret and an answer to it, so that the
+        requests which that costs the provider are counted."""
         state = _derive(secret, "state")
         if not secret or not hmac.compare_digest(state.encode(), answer.get("state", "").encode()):
             raise ProviderRefused(name=self.name, reason="the answer is not to what this browser asked")
-        issuer, names_itself = await asyncio.to_thread(lambda: (self._provider.issuer, self._provider.names_itself))
+        issuer, names_itself = await self._threads(lambda: (self._provider.issuer, self._provider.names_itself))
         said = answer.get("iss")
         if said != issuer and (said is not None or names_itself):
             raise ProviderRefused(name=self.name, reason="the answer is that of another provider")
         if "error" in answer or not answer.get("code"):
             raise ProviderRefused(name=self.name, reason="it did not sign you in")
-        now = self._sign_in.clocks.read().wall.seconds
-        return await asyncio.to_thread(
-            self._provider.redeem,
-            answer["code"],
-            self._redirect,
-            _derive(secret, "proof"),
-            _derive(secret, "nonce"),
-            now,
-        )
+        begin_all([(self._attempts, ("provider", network))], self._monotonic)
+        proof, nonce, now = _derive(secret, "proof"), _derive(secret, "nonce"), self._sign_in.clocks.read().wall.seconds
+        claims = await self._threads(lambda: self._provider.redeem(answer["code"], self._redirect, proof, nonce, now))
+        self._attempts.note_success(("provider", network))
+        return claims
 
     def _make_account(self, claims: ProviderClaims, address: str) -> Person | None:
         """An account of their own for people who have none, if that is wanted; None otherwise."""

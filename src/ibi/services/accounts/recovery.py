@@ -28,14 +28,23 @@ from ibi.ports.mailer import Letter, Mailer
 from ibi.services.accounts.account_admin import PersonAdmin, note_audit
 from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses, begin_all
 from ibi.services.limits import Attempts, LimitRows
-from ibi.services.promptness import beside
+from ibi.services.promptness import OwnThreads, beside
 
 LETTERS_OF_ACCOUNT: Final = 3
 """Letters to one account without a wait between them."""
 LETTERS_OF_NETWORK: Final = 20
 _LONGEST_WAIT: Final = 900.0
 _MOST_LETTERS: Final = 16
-"""Letters that are being sent at a time: a mail server may be slow."""
+"""Letters to people who ask for them that are being sent at a time: a mail server may be slow."""
+_MOST_POSTED: Final = 64
+"""Letters of all kinds that are being sent at a time."""
+_THREADS: Final = 4
+
+
+class MailBusy(IbiError):
+    """Too many letters are being sent at the moment: try again soon."""
+
+    code = "mail-busy"
 
 
 class AccountRecovery:
@@ -63,6 +72,7 @@ class AccountRecovery:
         self._by_account = Attempts(free=LETTERS_OF_ACCOUNT, longest_wait=_LONGEST_WAIT, rows=account_rows)
         self._by_network = Attempts(free=LETTERS_OF_NETWORK, longest_wait=_LONGEST_WAIT, rows=rows)
         self._log = log or structlog.get_logger("ibi.accounts")
+        self._threads = OwnThreads("letters", _THREADS, _MOST_POSTED, MailBusy)
         self._sending: set[asyncio.Task[None]] = set()
 
     @property
@@ -71,10 +81,11 @@ class AccountRecovery:
 
     async def post(self, letter: Letter) -> str | None:
         """Send a letter and wait for it; why it was not sent, None if it was."""
-        if self._mailer is None:
+        mailer = self._mailer
+        if mailer is None:
             return "no mail server is set"
         try:
-            await asyncio.to_thread(self._mailer.send, letter)
+            await self._threads(lambda: mailer.send(letter))
         except IbiError as error:
             return str(error)
         return None

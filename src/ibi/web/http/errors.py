@@ -276,6 +276,8 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "too-many-tokens": ErrorStatus(409),
     "code-needed": ErrorStatus(403),
     "provider-away": ErrorStatus(502),
+    "provider-busy": ErrorStatus(503),
+    "mail-busy": ErrorStatus(503),
     "provider-refused": ErrorStatus(403),
     "unknown-identity": ErrorStatus(403),
     "identity-taken": ErrorStatus(409),

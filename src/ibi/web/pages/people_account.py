@@ -18,6 +18,7 @@ from ibi.accounts.errors import (
     InvalidScope,
     InvalidTokenName,
     ProviderAway,
+    ProviderBusy,
     ProviderRefused,
     WeakPassword,
 )
@@ -73,7 +74,8 @@ SCOPES: Final = {
 }
 _REFUSED: Final = (
     *(BadSignIn, TooManyGuesses, WeakPassword, ForeignForm),
-    *(BeyondRole, InvalidScope, InvalidTokenName, InvalidPersonName, TooManyTokens, ProviderAway, ProviderRefused),
+    *(BeyondRole, InvalidScope, InvalidTokenName, InvalidPersonName, TooManyTokens),
+    *(ProviderAway, ProviderBusy, ProviderRefused),
 )
 """What the page is shown again with."""
 

@@ -19,6 +19,7 @@ from ibi.accounts.errors import (
     InvalidPersonName,
     PersonExists,
     ProviderAway,
+    ProviderBusy,
     ProviderRefused,
     UnknownIdentity,
     WeakPassword,
@@ -38,7 +39,10 @@ from ibi.web.pages.rendering import render
 
 _REFUSED: Final = (BadSignIn, TooManyGuesses, ForeignForm, WeakPassword, InvalidPersonName, PersonExists)
 """What a form is shown again with."""
-_NOT_BY_PROVIDER: Final = (BadSignIn, ProviderAway, ProviderRefused, UnknownIdentity, IdentityTaken)
+_NOT_BY_PROVIDER: Final = (
+    *(BadSignIn, TooManyGuesses, UnknownIdentity, IdentityTaken),
+    *(ProviderAway, ProviderBusy, ProviderRefused),
+)
 LINKING: Final = "link:"
 """What an errand to the provider begins with that is to link an account there; the id of the session follows."""
 _BROWSERS: Final = (

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Event
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
@@ -15,6 +16,7 @@ import pytest
 
 from ibi.model.account import Role
 from ibi.ports.accounts import IdentityProvider
+from ibi.services.accounts.provider_sign_in import CALLS_AT_ONCE, RETURNS_OF_NETWORK
 from ibi.transport.oidc_client import OidcProvider
 from tests.support.asgi_client import Answer
 from tests.support.lying_provider import LyingProvider, lying_provider
@@ -262,6 +264,64 @@ async def test_no_secret_goes_to_a_server_without_tls(liar: LyingProvider) -> No
     liar.about["token_endpoint"] = "http://evil.example/token"
     with open_site(OidcProvider(liar.url, "ibi", "top secret"), Role.READER) as site:
         assert is_refused(await come_back(site.browser(), liar), site)
+
+
+@pytest.mark.parametrize("url", ["http://evil.example/authorize", "javascript:alert(1)", "//evil.example", "https://["])
+async def test_no_browser_is_sent_to_a_page_without_tls(liar: LyingProvider, url: str) -> None:
+    liar.about["authorization_endpoint"] = url
+    with open_site(OidcProvider(liar.url, "ibi"), Role.READER) as site:
+        assert is_refused(await site.browser().get("/sign-in/provider"), site)
+
+
+async def test_a_provider_that_failed_is_asked_again_seconds_later(liar: LyingProvider) -> None:
+    seconds, liar.about["issuer"] = 0.0, "https://evil.example"
+    with open_site(OidcProvider(liar.url, "ibi", monotonic=lambda: seconds), Role.READER) as site:
+        for _ in range(3):
+            assert is_refused(await site.browser().get("/sign-in/provider"), site)
+        assert liar.looked_at == 1
+        del liar.about["issuer"]
+        seconds = 6.0
+        assert (await site.browser().get("/sign-in/provider")).status == 303
+
+
+async def test_a_network_whose_answers_are_made_up_is_slowed_down_and_a_right_one_does_not_count(
+    site: PeopleSite, liar: LyingProvider
+) -> None:
+    for _ in range(RETURNS_OF_NETWORK + 1):
+        assert (await come_back(site.browser(), liar)).status == 303
+    liar.signing, before = "other", len(liar.asked)
+    statuses = [(await come_back(site.browser(), liar)).status for _ in range(RETURNS_OF_NETWORK + 3)]
+    assert statuses == [403] * RETURNS_OF_NETWORK + [429] * 3
+    assert len(liar.asked) - before == RETURNS_OF_NETWORK
+    site.seconds += 3601
+    liar.signing = "RS256"
+    assert (await come_back(site.browser(), liar)).status == 303
+
+
+class Hanging(OidcProvider):
+    """Answers when it is let go."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.let_go = Event()
+
+    def authorization_url(self, *_: str) -> str:
+        self.let_go.wait()
+        return "https://id.example/authorize"
+
+
+async def test_a_provider_that_hangs_keeps_a_few_waiting_and_no_thread_that_serves_others() -> None:
+    provider = Hanging("https://id.example", "ibi")
+    with open_site(provider) as site:
+        asking = [asyncio.create_task(site.browser().get("/sign-in/provider")) for _ in range(CALLS_AT_ONCE + 1)]
+        try:
+            done, _ = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+            answer = (await done.pop()).status, asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
+        finally:
+            provider.let_go.set()
+        assert answer == (503, None)
+        statuses = [(await each).status for each in asking]
+        assert sorted(statuses) == [303] * CALLS_AT_ONCE + [503]
 
 
 async def test_a_provider_that_is_away_leaves_the_password(site: PeopleSite) -> None:
