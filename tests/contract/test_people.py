@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from ibi.accounts.errors import MailTaken, PersonExists, UnknownPerson
+from ibi.accounts.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
 from ibi.instant import Instant
 from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
 from ibi.ports.accounts import People, SignInMeans
@@ -94,7 +95,7 @@ def test_of_changes_at_once_none_is_lost(people: People) -> None:
 def test_a_link_that_is_looked_at_stays(people: People) -> None:
     people.add(ADA)
     link = SignInLink(b"3" * 32, "Ada", LATER)
-    people.add_link(link)
+    people.add_link(link, ADA)
 
     assert people.find_link(link.digest) == link
     assert people.find_link(b"4" * 32) is None
@@ -105,7 +106,7 @@ def test_a_link_that_is_looked_at_stays(people: People) -> None:
 def test_a_session_is_there_until_it_is_ended(people: People) -> None:
     people.add(ADA)
     session = Session(b"1" * 32, "Ada", NOW, LATER)
-    people.open_session(session)
+    people.open_session(session, ADA)
 
     assert people.find_session(session.digest) == session
     people.end_session(session.digest)
@@ -115,7 +116,7 @@ def test_a_session_is_there_until_it_is_ended(people: People) -> None:
 def test_a_link_is_taken_once(people: People) -> None:
     people.add(ADA)
     link = SignInLink(b"2" * 32, "Ada", LATER)
-    people.add_link(link)
+    people.add_link(link, ADA)
 
     assert people.take_link(link.digest) == link
     assert people.take_link(link.digest) is None
@@ -123,7 +124,7 @@ def test_a_link_is_taken_once(people: People) -> None:
 
 def test_of_many_who_open_a_link_at_once_one_gets_it(people: People) -> None:
     people.add(ADA)
-    people.add_link(SignInLink(b"3" * 32, "Ada", LATER))
+    people.add_link(SignInLink(b"3" * 32, "Ada", LATER), ADA)
 
     with ThreadPoolExecutor(8) as threads:
         taken = [*threads.map(lambda _: people.take_link(b"3" * 32), range(32))]
@@ -131,14 +132,20 @@ def test_of_many_who_open_a_link_at_once_one_gets_it(people: People) -> None:
     assert len([each for each in taken if each is not None]) == 1
 
 
-def test_all_sessions_and_links_of_somebody_end_together_and_nobody_elses(people: People) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda now: replace(now, password_hash="another"), lambda now: replace(now, disabled=LATER)]
+)
+def test_a_new_password_and_disabling_end_all_sessions_and_links_of_a_person_and_of_no_other(
+    people: People, make: Callable[[Person], Person]
+) -> None:
     people.add(ADA)
     people.add(replace(ADA, name="Bob"))
     for number, name in enumerate(["Ada", "Bob"]):
-        people.open_session(Session(bytes([number]) * 32, name, NOW, LATER))
-        people.add_link(SignInLink(bytes([number]) * 32, name, LATER))
+        person = replace(ADA, name=name)
+        assert people.open_session(Session(bytes([number]) * 32, name, NOW, LATER), person)
+        assert people.add_link(SignInLink(bytes([number]) * 32, name, LATER), person)
 
-    people.end_sessions_of("ADA")
+    people.change("ADA", make)
 
     assert people.find_session(bytes(32)) is None
     assert people.take_link(bytes(32)) is None
@@ -146,11 +153,55 @@ def test_all_sessions_and_links_of_somebody_end_together_and_nobody_elses(people
     assert people.take_link(b"\1" * 32) is not None
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda now: replace(now, password_hash="another"),
+        lambda now: replace(now, password_hash=None),
+        lambda now: replace(now, disabled=LATER),
+        lambda now: replace(now, mail="new@lab.example"),
+    ],
+)
+def test_a_person_who_was_changed_since_they_were_known_gets_neither_session_nor_link(
+    people: People, make: Callable[[Person], Person]
+) -> None:
+    people.add(ADA)
+    people.change("ada", make)
+
+    assert not people.open_session(Session(b"1" * 32, "Ada", NOW, LATER), ADA)
+    assert not people.add_link(SignInLink(b"1" * 32, "Ada", LATER), ADA)
+    assert people.sessions_of("Ada") == ()
+    assert people.find_link(b"1" * 32) is None
+
+
+def test_what_does_not_bear_on_signing_in_ends_nothing(people: People) -> None:
+    people.add(ADA)
+    assert people.add_link(SignInLink(b"1" * 32, "Ada", LATER, LinkUse.PASSWORD), ADA)
+    people.change("ada", lambda now: replace(now, role=Role.ADMIN, shown="Ada L."))
+
+    assert people.open_session(Session(b"1" * 32, "Ada", NOW, LATER), ADA)
+    assert people.find_link(b"1" * 32) is not None
+
+
+def test_another_address_ends_links_to_choose_a_password_and_no_others(people: People) -> None:
+    people.add(ADA)
+    session = Session(b"1" * 32, "Ada", NOW, LATER)
+    people.open_session(session, ADA)
+    for use in LinkUse:
+        people.add_link(SignInLink(use.value[:1].encode() * 31 + use.value[1:2].encode(), "Ada", LATER, use), ADA)
+
+    people.change("ada", lambda now: replace(now, mail="new@lab.example"))
+
+    left = [people.find_link(use.value[:1].encode() * 31 + use.value[1:2].encode()) for use in LinkUse]
+    assert [None if link is None else link.use for link in left] == [LinkUse.SIGN_IN, None, LinkUse.SECOND_FACTOR]
+    assert people.find_session(session.digest) == session
+
+
 def test_a_sweep_takes_what_is_over(people: People) -> None:
     people.add(ADA)
-    people.open_session(Session(b"o" * 32, "Ada", NOW, NOW))
-    people.open_session(Session(b"g" * 32, "Ada", NOW, LATER))
-    people.add_link(SignInLink(b"o" * 32, "Ada", NOW))
+    people.open_session(Session(b"o" * 32, "Ada", NOW, NOW), ADA)
+    people.open_session(Session(b"g" * 32, "Ada", NOW, LATER), ADA)
+    people.add_link(SignInLink(b"o" * 32, "Ada", NOW), ADA)
 
     people.sweep(NOW)
 
@@ -221,7 +272,7 @@ def test_the_sessions_of_a_person_are_listed_the_latest_first(people: People) ->
     first = Session(b"1" * 32, "Ada", NOW, LATER, "192.0.2.0/24", "Firefox, Linux")
     second = Session(b"2" * 32, "Ada", LATER, LATER)
     for each in (first, second, Session(b"3" * 32, JOAO.name, NOW, LATER)):
-        people.open_session(each)
+        people.open_session(each, ADA if each.person == "Ada" else JOAO)
 
     assert people.sessions_of("Ada") == (second, first)
     assert first.id != second.id
@@ -230,7 +281,7 @@ def test_the_sessions_of_a_person_are_listed_the_latest_first(people: People) ->
 def test_a_link_keeps_what_it_is_for(people: People) -> None:
     people.add(ADA)
     link = SignInLink(b"5" * 32, "Ada", LATER, LinkUse.PASSWORD)
-    people.add_link(link)
+    people.add_link(link, ADA)
 
     assert people.find_link(link.digest) == people.take_link(link.digest) == link
 
@@ -266,6 +317,40 @@ def test_of_many_who_accept_an_invitation_at_once_one_gets_the_account(people: P
     assert len(people.list()) == 1
 
 
+@pytest.mark.parametrize(
+    "make", [lambda now: replace(now, role=Role.LIBRARIAN), lambda now: replace(now, disabled=LATER)]
+)
+def test_invitations_end_with_the_rights_of_the_person_who_sent_them(
+    people: People, make: Callable[[Person], Person]
+) -> None:
+    people.add(replace(ADA, role=Role.ADMIN))
+    others = [
+        replace(EVA, digest=bytes([number]) * 32, mail=f"{number}@lab.example", invited_by=account)
+        for number, account in enumerate([None, "person:Bob"])
+    ]
+    for each in (EVA, *others):
+        people.invite(each)
+    people.change("ada", lambda now: replace(now, shown="Ada L."))
+    assert people.find_invitation(EVA.digest) == EVA
+
+    people.change("ada", make)
+
+    assert people.find_invitation(EVA.digest) is None
+    assert not people.accept(EVA.digest, Person("eva", Role.DEPOSITOR, NOW))
+    assert {each.digest for each in people.invitations()} == {each.digest for each in others}
+
+
+def test_a_name_is_not_the_address_of_another_person_who_is_invited(people: People) -> None:
+    people.invite(EVA)
+
+    with pytest.raises(PersonExists):
+        people.add(Person("eva@LAB.example", Role.READER, NOW))
+    people.add(Person("Bob", Role.READER, NOW))
+    assert people.accept(EVA.digest, Person("eva@lab.example", Role.READER, NOW, mail="eva@lab.example"))
+    people.invite(replace(EVA, mail="old@lab.example"))
+    people.add(Person("old@lab.example", Role.READER, LATER))
+
+
 def test_an_invitation_that_could_not_be_accepted_stays(people: People) -> None:
     people.add(ADA)
     people.invite(EVA)
@@ -296,6 +381,49 @@ def test_an_account_at_a_provider_belongs_to_one_person(means: SignInMeans) -> N
     assert means.find_identity("https://id.example", "s-1") == "Ada"
     means.drop_identity("https://id.example", "s-1", "Ada")
     assert means.identities_of("Ada") == ()
+
+
+def test_the_last_administrator_who_can_sign_in_stays_if_one_is_to_be_kept(means: SignInMeans) -> None:
+    people = cast("People", means)
+    root, link_only = Person("root", Role.ADMIN, NOW, "hash"), Person("links", Role.ADMIN, NOW)
+    people.add(root)
+    people.add(link_only)
+    people.add(Person("gone", Role.ADMIN, NOW, "hash", disabled=NOW))
+    changes: list[Callable[[Person], Person]] = [
+        lambda now: replace(now, role=Role.READER),
+        lambda now: replace(now, disabled=LATER),
+    ]
+    for make in changes:
+        with pytest.raises(LastAdmin):
+            people.change("root", make, keep_admin=True)
+    assert people.find("root") == root
+    people.change("links", changes[0], keep_admin=True)
+    people.change("links", lambda _: link_only)
+    means.add_identity("https://id.example", "s-1", "links")
+    assert people.change("root", changes[0], keep_admin=True).role is Role.READER
+    with pytest.raises(LastAdmin):
+        people.change("links", changes[1], keep_admin=True)
+    assert people.change("links", changes[1]).disabled == LATER
+
+
+def test_of_two_administrators_who_disable_each_other_at_once_one_stays(tmp_path: Path) -> None:
+    """Each in a process of its own, as far as the database knows."""
+    stores = [SqlitePeople(tmp_path), SqlitePeople(tmp_path)]
+    for name in ("root", "toor"):
+        stores[0].add(Person(name, Role.ADMIN, NOW, "hash"))
+
+    def disable(store: SqlitePeople, name: str) -> bool:
+        try:
+            store.change(name, lambda now: replace(now, disabled=LATER), keep_admin=True)
+        except LastAdmin:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as threads:
+        done = [*threads.map(disable, stores, ("root", "toor"))]
+    assert sorted(done) == [False, True]
+    for store in stores:
+        store.close()
 
 
 def test_a_second_factor_comes_back_as_it_was_left(means: SignInMeans) -> None:
@@ -333,7 +461,7 @@ def test_people_of_the_first_format_keep_their_names_sessions_and_links(tmp_path
     assert people.find_session(b"1" * 32) == Session(b"1" * 32, "Ada", Instant(4), Instant(5))
     assert people.find_link(b"2" * 32) == SignInLink(b"2" * 32, "Ada", Instant(6))
     people.add(JOAO)
-    people.end_sessions_of("ada")
+    people.change("ada", lambda now: replace(now, password_hash="another"))
     assert people.find_session(b"1" * 32) is None
     assert stat.S_IMODE((tmp_path / f"{PEOPLE_FILE}.format-1").stat().st_mode) == 0o600
     people.close()

@@ -20,7 +20,7 @@ class DepositingPerson:
         person = Person(name, role, Instant(0))
         people.add(person)
         text, session = new_session(name.encode().ljust(32, b"."), person, app.clocks.read().wall)
-        people.open_session(session)
+        people.open_session(session, person)
         self.cookie, self.csrf = {"cookie": f"{SESSION_COOKIE}={text}"}, csrf_of(text)
 
     async def get(self, path: str, **headers: str) -> Answer:

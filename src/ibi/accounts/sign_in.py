@@ -99,12 +99,18 @@ def use_link(text: str, people: People, now: Instant, use: LinkUse = LinkUse.SIG
     link = people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None
     if link is None or link.use is not use:
         raise BadSignIn()
-    return _whose(people.take_link(link.digest), people, now)
+    # Read before the link is taken: if they get another password in between, the link is gone, and if they get it
+    # later, the person as known here opens no session.
+    person = people.find(link.person)
+    return _checked(person, people.take_link(link.digest), now)
 
 
 def _whose(link: SignInLink | None, people: People, now: Instant) -> Person:
-    person = None if link is None or link.expires <= now else people.find(link.person)
-    if person is None or person.disabled is not None:
+    return _checked(None if link is None else people.find(link.person), link, now)
+
+
+def _checked(person: Person | None, link: SignInLink | None, now: Instant) -> Person:
+    if link is None or link.expires <= now or person is None or person.disabled is not None:
         raise BadSignIn()
     return person
 

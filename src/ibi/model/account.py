@@ -52,6 +52,20 @@ class Person:
     def full_name(self) -> str:
         return self.shown or self.name
 
+    @property
+    def administers(self) -> bool:
+        return self.role is Role.ADMIN and self.disabled is None
+
+    def is_let_in_as(self, known: Person) -> bool:
+        """Whether nothing has changed since they were `known` that ends sessions or links: password, address, and
+        whether they are disabled."""
+        now, then = ((each.password_hash, each.mail, each.disabled) for each in (self, known))
+        return now == then
+
+    def ends_sessions_of(self, before: Person) -> bool:
+        """Whether they have another password now, or are disabled."""
+        return self.password_hash != before.password_hash or (self.disabled is not None and before.disabled is None)
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

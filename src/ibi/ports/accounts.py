@@ -29,13 +29,19 @@ class People(Protocol):
 
     def add(self, person: Person) -> None:
         """Keep a new person, durably. `ibi.accounts.errors.PersonExists` if the name is taken, in any spelling
-        (`ibi.accounts.names.fold_name`), also as an e-mail address; `MailTaken` if the address is."""
+        (`ibi.accounts.names.fold_name`), also as an e-mail address, that of another person who is invited included;
+        `MailTaken` if the address is."""
 
-    def change(self, name: str, make: Callable[[Person], Person]) -> Person:
+    def change(self, name: str, make: Callable[[Person], Person], *, keep_admin: bool = False) -> Person:
         """Replace a person by what `make` makes of them; no other change comes in between.
 
-        Their name and the date of the account stay. `ibi.accounts.errors.UnknownPerson` if the name is unknown,
-        `MailTaken` if another person has the address; what `make` raises changes nothing.
+        Their name and the date of the account stay. With the change, and not after it, there end: all sessions and
+        links of a person who gets another password or is disabled; links to choose a password of one whose address
+        changes; invitations by one who is no administrator any more, or disabled.
+
+        `ibi.accounts.errors.UnknownPerson` if the name is unknown, `MailTaken` if another person has the address; with
+        `keep_admin`, `LastAdmin` if it leaves no administrator with a password or an account at a provider. These, and
+        what `make` raises, change nothing.
         """
 
     def find(self, name: str) -> Person | None:
@@ -47,7 +53,9 @@ class People(Protocol):
     def list(self) -> tuple[Person, ...]:
         """All people, by name."""
 
-    def open_session(self, session: Session) -> None: ...
+    def open_session(self, session: Session, person: Person) -> bool:
+        """Keep a session of a person, if they are still let in as they were known when they proved who they are
+        (`Person.is_let_in_as`); whether it is kept."""
 
     def find_session(self, digest: bytes) -> Session | None:
         """The session with this digest, over or not. Quick: it is asked at every page of a person who is signed in."""
@@ -57,10 +65,8 @@ class People(Protocol):
 
     def end_session(self, digest: bytes) -> None: ...
 
-    def end_sessions_of(self, name: str) -> None:
-        """End every session of a person, and every link that is still good: after a change of password, say."""
-
-    def add_link(self, link: SignInLink) -> None: ...
+    def add_link(self, link: SignInLink, person: Person) -> bool:
+        """Keep a link for a person, on the same condition as a session; whether it is kept."""
 
     def find_link(self, digest: bytes) -> SignInLink | None:
         """The link with this digest, over or not; it stays."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
-from ibi.accounts.errors import MailTaken, PersonExists, UnknownPerson
+from ibi.accounts.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
 from ibi.accounts.names import fold_name
+from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.account import Invitation, Person, SecondFactor, Session, SignInLink
+from ibi.model.account import Invitation, LinkUse, Person, SecondFactor, Session, SignInLink, person_account
 
 __all__ = ["MemoryPeople"]
 
@@ -34,7 +35,9 @@ class MemoryPeople:
 
     def _add(self, person: Person) -> None:
         folded = fold_name(person.name)
-        if folded in self._people or any(folded == fold_name(each.mail or "") for each in self._people.values()):
+        taken = {fold_name(each.mail or "") for each in self._people.values()}
+        taken |= {fold_name(each.mail) for each in self._invitations.values() if each.expires > person.created}
+        if folded in self._people or folded in taken - {fold_name(person.mail or "")}:
             raise PersonExists(name=person.name)
         self._refuse_taken_mail(person)
         self._people[folded] = person
@@ -45,15 +48,36 @@ class MemoryPeople:
             if folded and each.name != person.name and folded in {fold_name(each.name), fold_name(each.mail or "")}:
                 raise MailTaken(mail=person.mail)
 
-    def change(self, name: str, make: Callable[[Person], Person]) -> Person:
+    def change(self, name: str, make: Callable[[Person], Person], *, keep_admin: bool = False) -> Person:
         with self._lock:
             before = self._people.get(fold_name(name))
             if before is None:
                 raise UnknownPerson(name=name)
             after = replace(make(before), name=before.name)
             self._refuse_taken_mail(after)
+            if keep_admin and before.administers and not after.administers:
+                self._refuse_last_admin(before)
+            self._end_what_depends(before, after)
             self._people[fold_name(name)] = after
         return after
+
+    def _refuse_last_admin(self, person: Person) -> None:
+        others = (each for each in self._people.values() if each.administers and each.name != person.name)
+        if not any(each.password_hash or each.name in self._identities.values() for each in others):
+            raise LastAdmin(name=person.name)
+
+    def _end_what_depends(self, before: Person, after: Person) -> None:
+        name, all_end = before.name, after.ends_sessions_of(before)
+        for digest, session in list(self._sessions.items()):
+            if all_end and session.person == name:
+                del self._sessions[digest]
+        for digest, link in list(self._links.items()):
+            is_over = all_end or (link.use is LinkUse.PASSWORD and after.mail != before.mail)
+            if link.person == name and is_over:
+                del self._links[digest]
+        if before.administers and not after.administers:
+            theirs = person_account(name)
+            self._invitations = {key: each for key, each in self._invitations.items() if each.invited_by != theirs}
 
     def find(self, name: str) -> Person | None:
         return self._people.get(fold_name(name))
@@ -66,8 +90,16 @@ class MemoryPeople:
         with self._lock:
             return tuple(sorted(self._people.values(), key=lambda person: fold_name(person.name)))
 
-    def open_session(self, session: Session) -> None:
-        self._sessions[session.digest] = session
+    def open_session(self, session: Session, person: Person) -> bool:
+        with self._lock:
+            if not self._is_let_in(person):
+                return False
+            self._sessions[session.digest] = session
+            return True
+
+    def _is_let_in(self, person: Person) -> bool:
+        found = self._people.get(fold_name(person.name))
+        return found is not None and found.is_let_in_as(person)
 
     def find_session(self, digest: bytes) -> Session | None:
         return self._sessions.get(digest)
@@ -80,14 +112,12 @@ class MemoryPeople:
     def end_session(self, digest: bytes) -> None:
         self._sessions.pop(digest, None)
 
-    def end_sessions_of(self, name: str) -> None:
+    def add_link(self, link: SignInLink, person: Person) -> bool:
         with self._lock:
-            name = fold_name(name)
-            self._sessions = {key: each for key, each in self._sessions.items() if fold_name(each.person) != name}
-            self._links = {key: each for key, each in self._links.items() if fold_name(each.person) != name}
-
-    def add_link(self, link: SignInLink) -> None:
-        self._links[link.digest] = link
+            if not self._is_let_in(person):
+                return False
+            self._links[link.digest] = link
+            return True
 
     def find_link(self, digest: bytes) -> SignInLink | None:
         return self._links.get(digest)
@@ -110,10 +140,14 @@ class MemoryPeople:
 
     def accept(self, digest: bytes, person: Person) -> bool:
         with self._lock:
-            if digest not in self._invitations:
+            invitation = self._invitations.pop(digest, None)
+            if invitation is None:
                 return False
-            self._add(person)
-            del self._invitations[digest]
+            try:
+                self._add(person)
+            except IbiError:
+                self._invitations[digest] = invitation
+                raise
             return True
 
     def withdraw(self, digest: bytes) -> bool:

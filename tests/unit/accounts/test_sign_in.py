@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +44,7 @@ def after(seconds: int) -> Instant:
 def test_a_cookie_is_good_until_its_session_ends() -> None:
     people = somebody()
     text, session = new_session(bytes(32), ADA, NOW)
-    people.open_session(session)
+    people.open_session(session, ADA)
 
     assert find_signed_in(text, people, after(SESSION_SECONDS - 1)) == (ADA, session)
     assert find_signed_in(text, people, after(SESSION_SECONDS)) is None
@@ -58,17 +60,18 @@ def test_what_is_kept_does_not_tell_the_cookie() -> None:
 @given(st.text(max_size=80))
 def test_no_other_text_is_a_cookie(text: str) -> None:
     people = somebody()
-    people.open_session(new_session(bytes(32), ADA, NOW)[1])
+    people.open_session(new_session(bytes(32), ADA, NOW)[1], ADA)
 
     assert text == new_session(bytes(32), ADA, NOW)[0] or find_signed_in(text, people, NOW) is None
 
 
 def test_whoever_is_disabled_is_signed_in_by_nothing() -> None:
     people = somebody(disabled=NOW)
+    ada = replace(ADA, disabled=NOW)
     text, session = new_session(bytes(32), ADA, NOW)
     secret, link = new_link(bytes(32), ADA, NOW)
-    people.open_session(session)
-    people.add_link(link)
+    assert people.open_session(session, ada)
+    assert people.add_link(link, ada)
 
     assert find_signed_in(text, people, NOW) is None
     with pytest.raises(BadSignIn):
@@ -78,7 +81,7 @@ def test_whoever_is_disabled_is_signed_in_by_nothing() -> None:
 def test_a_link_signs_in_once_and_for_an_hour() -> None:
     people = somebody()
     secret, link = new_link(bytes(32), ADA, NOW)
-    people.add_link(link)
+    people.add_link(link, ADA)
 
     assert use_link(secret, people, after(LINK_SECONDS - 1)) == ADA
     with pytest.raises(BadSignIn):
@@ -88,7 +91,7 @@ def test_a_link_signs_in_once_and_for_an_hour() -> None:
 def test_a_link_that_is_too_old_is_gone_after_one_try() -> None:
     people = somebody()
     secret, link = new_link(bytes(32), ADA, NOW)
-    people.add_link(link)
+    people.add_link(link, ADA)
 
     with pytest.raises(BadSignIn):
         use_link(secret, people, after(LINK_SECONDS))
@@ -100,7 +103,7 @@ def test_a_link_that_is_too_old_is_gone_after_one_try() -> None:
 def test_a_secret_for_another_use_signs_in_by_no_link_and_stays(use: LinkUse) -> None:
     people = somebody()
     secret, link = new_link(bytes(32), ADA, NOW, use)
-    people.add_link(link)
+    people.add_link(link, ADA)
 
     with pytest.raises(BadSignIn):
         use_link(secret, people, NOW)

@@ -68,7 +68,7 @@ class RoleWorld:
         text, session = new_session(
             next(self._numbers).to_bytes(RANDOM_BYTES, "big"), person, self.app.clocks.read().wall
         )
-        self.people.open_session(session)
+        self.people.open_session(session, person)
         return text, {"cookie": f"{SESSION_COOKIE}={text}", "accept": "text/html"}
 
     async def post(self, role: Role, path: str, **fields: str) -> Answer:
@@ -228,7 +228,8 @@ async def test_a_revoked_token_a_disabled_person_and_an_ended_session_are_refuse
 
         _, headers = world.session(Role.DEPOSITOR)
         assert (await ask(world.app.app, "GET", "/account", headers)).status == 200
-        world.people.end_sessions_of(NAMES[Role.DEPOSITOR])
+        for session in world.people.sessions_of(NAMES[Role.DEPOSITOR]):
+            world.people.end_session(session.digest)
         assert (await ask(world.app.app, "GET", "/account", headers)).status == 303
 
 

@@ -77,7 +77,7 @@ class SlowServer:
         ada = Person("ada", Role.READER, NOW)
         people.add(ada)
         self.session, opened = new_session(secrets.token_bytes(RANDOM_BYTES), ada, NOW)
-        people.open_session(opened)
+        people.open_session(opened, ada)
         asked = slow(catalog)
         self.searching = Searching(slow(MemorySearch(catalog)), asked.recent_version)
         site = ArchiveSite(

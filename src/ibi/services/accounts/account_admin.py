@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
 from ibi.accounts.errors import (
     BadInvitation,
-    LastAdmin,
     MailTaken,
     PersonExists,
     UnknownAccount,
@@ -215,7 +215,8 @@ class PersonAdmin:
         """Create a link that signs in once, within the hour, and return its secret."""
         person = self._require_person(name)
         text, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, self._now)
-        self._people.add_link(link)
+        while not self._people.add_link(link, person):
+            person = self._require_person(name)  # they were changed since
         self.record("make sign-in link", person)
         return text
 
@@ -230,7 +231,6 @@ class PersonAdmin:
         person = self._require_person(name)
         hashed = self._hasher.hash_now(check_password(password, person.name))
         changed = self._people.change(person.name, lambda now: replace(now, password_hash=hashed))
-        self._people.end_sessions_of(person.name)
         self.record("set password", changed)
         return changed
 
@@ -254,21 +254,33 @@ class PersonAdmin:
     def set_role(self, name: str, role: str) -> Person:
         """What they may do from their next request on; tokens of theirs never allow more."""
         wanted, person = role_named(role), self._require_person(name)
-        if wanted is not Role.ADMIN:
-            self._refuse_last_admin(person)
-        changed = self._people.change(person.name, lambda now: replace(now, role=wanted))
+        changed, withdrawn = self._change_standing(person, lambda now: replace(now, role=wanted))
         if changed.role is not person.role:
             self.record("change role", changed, f"from {person.role} to {changed.role}")
+        self._record_withdrawn(withdrawn)
         return changed
 
     def disable(self, name: str) -> Person:
-        person = self._require_person(name)
-        self._refuse_last_admin(person)
-        when = Instant(self._now.seconds)
-        changed = self._people.change(person.name, lambda now: replace(now, disabled=now.disabled or when))
-        self._people.end_sessions_of(person.name)
+        person, when = self._require_person(name), Instant(self._now.seconds)
+        changed, withdrawn = self._change_standing(person, lambda now: replace(now, disabled=now.disabled or when))
         self.record("disable person", changed)
+        self._record_withdrawn(withdrawn)
         return changed
+
+    def _change_standing(
+        self, person: Person, make: Callable[[Person], Person]
+    ) -> tuple[Person, tuple[Invitation, ...]]:
+        """The person as changed, and which of their invitations that made void. A person who is signed in must not lock
+        the last administrator out; a command can always make another."""
+        account = person_account(person.name)
+        sent = [one for one in self._people.invitations() if one.invited_by == account]
+        changed = self._people.change(person.name, make, keep_admin=self._actor != COMMAND)
+        left = {one.digest for one in self._people.invitations()} if sent else set()
+        return changed, tuple(one for one in sent if not changed.administers and one.digest not in left)
+
+    def _record_withdrawn(self, withdrawn: Iterable[Invitation]) -> None:
+        for one in withdrawn:
+            note_audit(self._audit, self._actor, self._now, "withdraw invitation", f"mail:{one.mail}")
 
     def enable(self, name: str) -> Person:
         """Let a person in again who was disabled, with the password, the tokens and the role they had."""
@@ -284,14 +296,6 @@ class PersonAdmin:
         means.change_factor(person.name, lambda _: None)
         self.record("remove second factor", person)
         return person
-
-    def _refuse_last_admin(self, person: Person) -> None:
-        """A person who is signed in must not lock the last administrator out; a command can always make another."""
-        if self._actor == COMMAND or person.role is not Role.ADMIN or person.disabled is not None:
-            return
-        others = (one for one in self._people.list() if one.role is Role.ADMIN and one.name != person.name)
-        if not any(one.disabled is None for one in others):
-            raise LastAdmin(name=person.name)
 
     # --- invitations --------------------------------------------------------------------------------------------------
 
@@ -322,7 +326,7 @@ class PersonAdmin:
         found = next((one for one in self._people.invitations() if one.id == identity), None)
         if found is None or not self._people.withdraw(found.digest):
             raise UnknownInvitation()
-        note_audit(self._audit, self._actor, self._now, "withdraw invitation", f"mail:{found.mail}")
+        self._record_withdrawn([found])
         return found
 
     def find_invitation(self, secret: str) -> Invitation:

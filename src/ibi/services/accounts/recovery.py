@@ -115,6 +115,8 @@ class AccountRecovery:
         if person is None or person.disabled is not None or person.mail is None or not self._may_write_to(person):
             return
         secret = await beside(lambda: self._make_link(person, address))
+        if secret is None:
+            return
         reason = await self.post(write(person.mail, secret))
         if reason is not None:
             self._log.error("a letter was not sent", reason=reason)
@@ -126,10 +128,12 @@ class AccountRecovery:
             return False
         return True
 
-    def _make_link(self, person: Person, address: str) -> str:
+    def _make_link(self, person: Person, address: str) -> str | None:
+        """The secret of a new link; None if the person was changed meanwhile, and may have another address."""
         now = self._clocks.read().wall
         secret, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, now, LinkUse.PASSWORD)
-        self._people.add_link(link)
+        if not self._people.add_link(link, person):
+            return None
         # By a stranger, as far as is known: nothing was proved yet.
         who = Actor(None, Scope.READ, None, address)
         note_audit(self._audit, who, now, "ask for new password", person_account(person.name))
@@ -146,21 +150,19 @@ class AccountRecovery:
 
     async def choose_password(self, secret: str, new: str, device: Device, address: str) -> SignedIn:
         """Choose a new password by a link, once. All sessions end; the caller gets a new one."""
-        person = await self.of_link(secret)
-        check_password(new, person.name)
+        check_password(new, (await self.of_link(secret)).name)
         hashed = await self.sign_in.hash(new)
         now = self._clocks.read().wall
 
-        def change(found: Person) -> Person:
-            if found.disabled is not None:
-                raise BadSignIn()
-            return replace(found, password_hash=hashed)
-
         def choose() -> Person:
             owner = use_link(secret, self._people, now, LinkUse.PASSWORD)
-            changed = self._people.change(owner.name, change)
-            self._people.end_sessions_of(owner.name)
-            return changed
+
+            def change(found: Person) -> Person:
+                if not found.is_let_in_as(owner):
+                    raise BadSignIn()
+                return replace(found, password_hash=hashed)
+
+            return self._people.change(owner.name, change)
 
         changed = await self.sign_in.ask(choose)
         account = person_account(changed.name)

@@ -311,7 +311,6 @@ class SignIn:
 
         def changed() -> SignedIn:
             changed = self.people.change(person.name, change)
-            self.people.end_sessions_of(person.name)
             return self._open_session(changed, Device(signed.session.network, signed.session.browser))
 
         return await self.ask(changed)
@@ -336,7 +335,8 @@ class SignIn:
             secrets.token_bytes(RANDOM_BYTES), person, now, LinkUse.SECOND_FACTOR, seconds=CODE_SECONDS
         )
         await self.ask(lambda: self.people.sweep(now))
-        await self.ask(lambda: self.people.add_link(link))
+        if not await self.ask(lambda: self.people.add_link(link, person)):
+            raise BadSignIn()
         raise CodeNeeded(secret)
 
     async def with_code(self, secret: str, code: str, device: Device) -> SignedIn:
@@ -399,13 +399,15 @@ class SignIn:
         begin_all([(self._attempts_of(subjects), subject) for subject in subjects], self._monotonic)
 
     def _open_session(self, person: Person, device: Device) -> SignedIn:
-        """Open a session with a new secret, so that a cookie planted before the sign-in is worthless."""
+        """Open a session with a new secret, so that a cookie planted before the sign-in is worthless. `BadSignIn` if
+        the person was changed since they proved who they are: an old password must not sign in any more."""
         now = self._now
         self.people.sweep(now)
         text, session = new_session(
             secrets.token_bytes(RANDOM_BYTES), person, now, network=device.network, browser=device.browser
         )
-        self.people.open_session(session)
+        if not self.people.open_session(session, person):
+            raise BadSignIn()
         return SignedIn(text, person, session)
 
     @property

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ibi.accounts.errors import MailTaken, PersonExists, UnknownPerson
+from ibi.accounts.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
 from ibi.accounts.names import fold_name
 from ibi.instant import Instant
-from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
+from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink, person_account
 from ibi.storage.sqlite.connection import PEOPLE, Connection
 from ibi.storage.sqlite.guarded import PrivateStore
 
@@ -106,6 +106,7 @@ _ROLES = {role.value: role for role in Role}
 _USES = {use.value: use for use in LinkUse}
 _PERSON_COLUMNS = "name, role, created, password_hash, disabled, shown, mail"
 _PERSON = f"SELECT {_PERSON_COLUMNS} FROM people"  # noqa: S608
+_LET_IN = "EXISTS (SELECT 1 FROM people WHERE name = ? AND password_hash IS ? AND mail IS ? AND disabled IS ?)"
 _SESSION = "SELECT digest, person, created, expires, network, browser FROM sessions"
 _LINK = "SELECT digest, person, expires, use FROM links WHERE digest = ?"
 _INVITED = "SELECT digest, mail, role, created, expires, invited_by, shown FROM invitations"
@@ -125,13 +126,17 @@ class SqlitePeople(PrivateStore):
         with self._change() as connection:
             _add_person(connection, person)
 
-    def change(self, name: str, make: Callable[[Person], Person]) -> Person:
+    def change(self, name: str, make: Callable[[Person], Person], *, keep_admin: bool = False) -> Person:
         with self._change() as connection:
             row = connection.execute(f"{_PERSON} WHERE folded = ?", (fold_name(name),)).fetchone()
             if row is None:
                 raise UnknownPerson(name=name)
-            person = make(_person(row))
+            before = _person(row)
+            person = make(before)
             _refuse_taken_mail(connection, person)
+            if keep_admin and before.administers and not person.administers:
+                _refuse_last_admin(connection, before)
+            _end_what_depends(connection, before, person)
             connection.execute(
                 "UPDATE people SET role = ?, password_hash = ?, disabled = ?, shown = ?, mail = ?, folded_mail = ?"
                 " WHERE name = ?",
@@ -154,13 +159,15 @@ class SqlitePeople(PrivateStore):
         with self._open() as connection:
             return tuple(map(_person, connection.execute(f"{_PERSON} ORDER BY folded").fetchall()))
 
-    def open_session(self, session: Session) -> None:
+    def open_session(self, session: Session, person: Person) -> bool:
         times = session.created.seconds, session.expires.seconds
         with self._open() as connection:
-            connection.execute(
-                "INSERT INTO sessions (digest, person, created, expires, network, browser) VALUES (?, ?, ?, ?, ?, ?)",
-                (session.digest, session.person, *times, session.network, session.browser),
+            added = connection.execute(
+                "INSERT INTO sessions (digest, person, created, expires, network, browser)"
+                f" SELECT ?, ?, ?, ?, ?, ? WHERE {_LET_IN}",
+                (session.digest, session.person, *times, session.network, session.browser, *_let_in(person)),
             )
+            return bool(added.rowcount)
 
     def find_session(self, digest: bytes) -> Session | None:
         with self._open() as connection:
@@ -176,18 +183,13 @@ class SqlitePeople(PrivateStore):
         with self._open() as connection:
             connection.execute("DELETE FROM sessions WHERE digest = ?", (digest,))
 
-    def end_sessions_of(self, name: str) -> None:
-        named = "(SELECT name FROM people WHERE folded = ?)"
-        with self._change() as connection:
-            for table in ("sessions", "links"):
-                connection.execute(f"DELETE FROM {table} WHERE person IN {named}", (fold_name(name),))  # noqa: S608
-
-    def add_link(self, link: SignInLink) -> None:
+    def add_link(self, link: SignInLink, person: Person) -> bool:
         with self._open() as connection:
-            connection.execute(
-                "INSERT INTO links (digest, person, expires, use) VALUES (?, ?, ?, ?)",
-                (link.digest, link.person, link.expires.seconds, link.use.value),
+            added = connection.execute(
+                f"INSERT INTO links (digest, person, expires, use) SELECT ?, ?, ?, ? WHERE {_LET_IN}",
+                (link.digest, link.person, link.expires.seconds, link.use.value, *_let_in(person)),
             )
+            return bool(added.rowcount)
 
     def find_link(self, digest: bytes) -> SignInLink | None:
         with self._open() as connection:
@@ -286,7 +288,7 @@ class SqlitePeople(PrivateStore):
 def _add_person(connection: Connection, person: Person) -> None:
     folded = fold_name(person.name)
     taken = connection.execute("SELECT 1 FROM people WHERE ? IN (folded, folded_mail)", (folded,)).fetchone()
-    if taken is not None:
+    if taken is not None or _is_invited(connection, folded, person):
         raise PersonExists(name=person.name)
     _refuse_taken_mail(connection, person)
     connection.execute(
@@ -294,6 +296,41 @@ def _add_person(connection: Connection, person: Person) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (person.name, folded, person.created.seconds, *_changing(person)),
     )
+
+
+def _is_invited(connection: Connection, folded: str, person: Person) -> bool:
+    """Whether the name is the address of another person, who could not make their account then."""
+    if person.mail is not None and fold_name(person.mail) == folded:
+        return False
+    waiting = "SELECT 1 FROM invitations WHERE folded_mail = ? AND expires > ?"
+    return connection.execute(waiting, (folded, person.created.seconds)).fetchone() is not None
+
+
+def _refuse_last_admin(connection: Connection, person: Person) -> None:
+    other = connection.execute(
+        "SELECT 1 FROM people WHERE role = 'admin' AND disabled IS NULL AND name <> ?"
+        " AND (password_hash IS NOT NULL OR name IN (SELECT person FROM identities))",
+        (person.name,),
+    ).fetchone()
+    if other is None:
+        raise LastAdmin(name=person.name)
+
+
+def _end_what_depends(connection: Connection, before: Person, after: Person) -> None:
+    """End what a person had by a password, an address or a role that are others now."""
+    name = before.name
+    if after.ends_sessions_of(before):
+        connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
+        connection.execute("DELETE FROM links WHERE person = ?", (name,))
+    if after.mail != before.mail:
+        connection.execute("DELETE FROM links WHERE person = ? AND use = ?", (name, LinkUse.PASSWORD.value))
+    if before.administers and not after.administers:
+        connection.execute("DELETE FROM invitations WHERE invited_by = ?", (person_account(name),))
+
+
+def _let_in(person: Person) -> tuple[object, ...]:
+    disabled = None if person.disabled is None else person.disabled.seconds
+    return person.name, person.password_hash, person.mail, disabled
 
 
 def _refuse_taken_mail(connection: Connection, person: Person) -> None:

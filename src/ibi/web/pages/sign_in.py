@@ -17,6 +17,7 @@ from ibi.accounts.errors import (
     CodeNeeded,
     IdentityTaken,
     InvalidPersonName,
+    MailTaken,
     PersonExists,
     ProviderAway,
     ProviderBusy,
@@ -37,7 +38,7 @@ from ibi.web.pages.people_admin import ROLES, password_letter
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Sessions, local_target, page_language, read_form, see_other
 from ibi.web.pages.rendering import render
 
-_REFUSED: Final = (BadSignIn, TooManyGuesses, ForeignForm, WeakPassword, InvalidPersonName, PersonExists)
+_REFUSED: Final = (BadSignIn, TooManyGuesses, ForeignForm, WeakPassword, InvalidPersonName, PersonExists, MailTaken)
 """What a form is shown again with."""
 _NOT_BY_PROVIDER: Final = (
     *(BadSignIn, TooManyGuesses, UnknownIdentity, IdentityTaken),

@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 
 from ibi.accounts.errors import BadSignIn
 from ibi.instant import Instant
-from ibi.model.account import Person, Role
+from ibi.model.account import Person, Role, SecondFactor, SignInLink
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.sign_in import MOST_WAITING, SecretHasher, SignedIn, SignIn, TooManyGuesses
 from ibi.services.limits import FREE, Attempts, MemoryRows
@@ -79,6 +79,47 @@ async def test_a_password_that_is_changed_meanwhile_signs_in_no_more(office: Off
 
     with pytest.raises(BadSignIn):
         await office.ada()
+
+
+@pytest.mark.parametrize("meanwhile", ["password", "disabled"])
+@pytest.mark.parametrize("way", ["password", "link", "code"])
+async def test_what_signs_in_no_more_opens_no_session_at_the_last_moment_either(
+    office: Office, monkeypatch: pytest.MonkeyPatch, way: str, meanwhile: str
+) -> None:
+    """Another process ends all sessions between the proof and the new session, which would outlive them."""
+    secret = office.admin.link("ada")
+    factor = SecondFactor(b"s" * 20, confirmed=NOW, recovery=frozenset())
+    if way == "code":
+        office.people.change_factor("ada", lambda _: factor)
+        office.sign_in.means = office.people
+
+    def interrupt(_: Instant) -> None:
+        if meanwhile == "password":
+            office.admin.set_password("ada", NEW)
+        else:
+            office.admin.disable("ada")
+
+    monkeypatch.setattr(office.people, "sweep", interrupt)
+    with pytest.raises(BadSignIn):
+        await (office.sign_in.with_link(secret) if way == "link" else office.ada())
+    assert office.people.sessions_of("ada") == ()
+    assert office.people._links == {}
+
+
+async def test_a_link_that_is_taken_while_the_password_changes_signs_in_no_more(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, take = office.admin.link("ada"), office.people.take_link
+
+    def interrupted(digest: bytes) -> SignInLink | None:
+        taken = take(digest)
+        office.admin.set_password("ada", NEW)
+        return taken
+
+    monkeypatch.setattr(office.people, "take_link", interrupted)
+    with pytest.raises(BadSignIn):
+        await office.sign_in.with_link(secret)
+    assert office.people.sessions_of("ada") == ()
 
 
 async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> None:

@@ -36,7 +36,7 @@ class Visitor:
             person = Person("lia", role, Instant(0))
             self._people.add(person)
             text, session = new_session(bytes(32), person, app.clocks.read().wall)
-            self._people.open_session(session)
+            self._people.open_session(session, person)
             self._cookie, self.csrf = {"cookie": f"{SESSION_COOKIE}={text}"}, csrf_of(text)
         self._sessions = Sessions(SignIn(self._people, app.clocks, SecretHasher()), "http://arq.lab.br")
 

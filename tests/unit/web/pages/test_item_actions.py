@@ -56,7 +56,7 @@ class Desk:
             person = Person(name, role, Instant(0))
             people.add(person)
             text, session = new_session(bytes(32), person, app.clocks.read().wall)
-            people.open_session(session)
+            people.open_session(session, person)
             self._cookie, self.csrf = {"cookie": f"{SESSION_COOKIE}={text}"}, csrf_of(text)
         self._sessions = Sessions(SignIn(people, app.clocks, SecretHasher()), "http://arq.lab.br")
         (self._route,) = ItemActionPages(app.site).routes()

@@ -253,6 +253,51 @@ async def test_a_link_made_on_the_page_signs_in(site: PeopleSite) -> None:
     assert "person:root make sign-in link person:ada" in site.audit.said
 
 
+@pytest.mark.parametrize("fields", [{"act": "disable"}, {"act": "role", "role": "librarian"}])
+async def test_an_invitation_by_a_person_who_administers_no_more_makes_no_account(
+    site: PeopleSite, box: PostBox, fields: dict[str, str]
+) -> None:
+    site.admin.create("chief", "admin", PASSWORD)
+    path, chief = await invited(site, box, role="admin"), await signed_in(site, "chief")
+
+    assert (await chief.send("/admin/people", name="root", **fields)).status == 303
+    answer = await site.browser().post(path, {"name": "Mallory", "new": NEW})
+
+    assert answer.status == 403
+    assert site.people.find("Mallory") is None
+    assert "person:chief withdraw invitation mail:joao@lab.example" in site.audit.said
+
+
+async def test_an_invitation_whose_address_was_taken_meanwhile_says_so(site: PeopleSite, box: PostBox) -> None:
+    path = await invited(site, box)
+    site.admin.describe("ada", mail="joao@lab.example")
+
+    answer = await site.browser().post(path, {"name": "João", "new": NEW})
+
+    assert answer.status == 409
+    assert "Another person here has the e-mail address of this invitation" in read_page(answer.body).text
+
+
+async def test_the_name_of_an_account_is_not_the_address_of_another_invitation(site: PeopleSite, box: PostBox) -> None:
+    await invited(site, box, "eva@lab.example")
+    path = await invited(site, box)
+
+    answer = await site.browser().post(path, {"name": "eva@lab.example", "new": NEW})
+
+    assert answer.status == 409
+    assert "Another person here is called so" in read_page(answer.body).text
+
+
+async def test_an_administrator_who_has_only_links_to_sign_in_does_not_count_as_another(site: PeopleSite) -> None:
+    site.admin.create("links", "admin")
+    root = await signed_in(site, "root")
+
+    refused = await root.send("/admin/people", act="disable", name="root")
+
+    assert refused.status == 409
+    assert "only administrator who can sign in" in read_page(refused.body).text
+
+
 # --- forgotten passwords ----------------------------------------------------------------------------------------------
 
 
@@ -344,6 +389,17 @@ async def test_a_link_for_a_password_is_over_after_an_hour_and_is_no_link_to_sig
     assert (await site.browser().post(path.replace("/password", ""), {})).status == 403
     assert (await site.browser().post(f"/sign-in/password/{site.admin.link('ada')}", {"new": NEW})).status == 403
     site.clocks.advance(LINK_SECONDS)
+    assert (await site.browser().post(path, {"new": NEW})).status == 403
+
+
+async def test_a_letter_to_an_old_address_leads_nowhere(site: PeopleSite, box: PostBox) -> None:
+    site.admin.describe("ada", mail="ada@lab.example")
+    await asked(site, "ada")
+    path = path_in(box.letters[0].text)
+    root = await signed_in(site, "root")
+    await root.send("/admin/people", act="describe", name="ada", mail="new@lab.example")
+
+    assert (await site.browser().get(path)).status == 403
     assert (await site.browser().post(path, {"new": NEW})).status == 403
 
 
