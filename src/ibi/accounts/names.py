@@ -34,6 +34,16 @@ def check_name(text: str) -> str:
     return found
 
 
+def nearest_name(text: str, most: int = MOST_NAME) -> str | None:
+    """A name of at most so many characters, made of a text in which other signs may stand: `Ávila João` of
+    `Ávila, João`. None if no name is in it."""
+    spelled = "".join(each if _may_stand(each) else " " for each in normalize("NFC", text.replace("@", " at ")))
+    words = " ".join(spelled.split())
+    begins = next((place for place, each in enumerate(words) if _is_letter(each)), len(words))
+    found = words[begins:][:most].rstrip()
+    return found if _is_name(found) else None
+
+
 def check_shown(text: str) -> str:
     """What pages call a person, in NFC; empty for their name."""
     found = " ".join(normalize("NFC", text).split())
@@ -78,8 +88,11 @@ def _is_name(text: str) -> bool:
         return False
     # An at sign makes a name of an e-mail address; in what people are called it stands nowhere else.
     plain = text.replace("@", "", 1)
-    is_spelled = all(_is_letter(each) or category(each)[0] == "M" or each in _SIGNS for each in plain)
-    return is_spelled and not _has_too_many_marks(text) and len(_scripts(text)) <= 1
+    return all(map(_may_stand, plain)) and not _has_too_many_marks(text) and len(_scripts(text)) <= 1
+
+
+def _may_stand(character: str) -> bool:
+    return _is_letter(character) or category(character)[0] == "M" or character in _SIGNS
 
 
 def _is_letter(character: str) -> bool:

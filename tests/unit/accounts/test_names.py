@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.accounts.errors import InvalidMail, InvalidPersonName, InvalidRole, WeakPassword
-from ibi.accounts.names import check_mail, check_name, check_password, check_shown, fold_name, role_named
+from ibi.accounts.names import check_mail, check_name, check_password, check_shown, fold_name, nearest_name, role_named
 from ibi.model.account import Role
 
 
@@ -72,6 +72,22 @@ def test_a_name_is_folded_once_and_for_all(text: str) -> None:
 def test_any_text_is_a_name_or_is_refused(text: str) -> None:
     with contextlib.suppress(InvalidPersonName):
         assert fold_name(check_name(text)) == fold_name(text)
+
+
+@given(st.text(max_size=200))
+def test_the_nearest_name_of_any_text_is_a_name_or_none(text: str) -> None:
+    found = nearest_name(text, 40)
+    assert found is None or (check_name(found) == found and len(found) <= 40)
+
+
+@given(st.text(max_size=20))
+def test_the_nearest_name_of_a_name_is_the_same(text: str) -> None:
+    try:
+        name = check_name(text)
+    except InvalidPersonName:
+        return
+    if "@" not in name:
+        assert nearest_name(name) == name
 
 
 def test_what_pages_call_a_person_is_one_line_or_nothing() -> None:

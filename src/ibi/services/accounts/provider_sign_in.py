@@ -18,12 +18,13 @@ from typing import Final
 from ibi.accounts.errors import (
     IdentityTaken,
     InvalidPersonName,
+    MailTaken,
     PersonExists,
     ProviderBusy,
     ProviderRefused,
     UnknownIdentity,
 )
-from ibi.accounts.names import MOST_NAME, check_mail, check_name
+from ibi.accounts.names import MOST_NAME, check_mail, check_shown, nearest_name
 from ibi.errors import IbiError
 from ibi.model.account import Actor, Person, ProviderClaims, Role, Scope
 from ibi.ports.accounts import IdentityProvider, SignInMeans
@@ -40,6 +41,7 @@ CALLS_AT_ONCE: Final = 16
 """Calls of the provider that are made or wait. It may hang, and then each takes seconds."""
 _THREADS: Final = 4
 _MOST_HOMONYMS: Final = 20
+_RANDOM_BYTES: Final = 5
 
 
 class ProviderSignIn:
@@ -140,8 +142,11 @@ class ProviderSignIn:
         mail = self._free_mail(claims.mail)
         for name in _names(claims.name):
             try:
-                person = admin.create(name, self._role.value, mail=mail)
+                person = admin.create(name, self._role.value, mail=mail, shown=_shown(claims.name, name))
             except PersonExists:
+                continue
+            except MailTaken:  # just now
+                mail = None
                 continue
             if not self._means.add_identity(claims.issuer, claims.subject, person.name):
                 admin.disable(person.name)  # another request of the same browser was quicker
@@ -166,10 +171,17 @@ def _derive(secret: str, use: str) -> str:
 
 
 def _names(said: str) -> list[str]:
-    """Names to try for a new person, the first as the provider says it."""
-    kept = " ".join(said.split())[: MOST_NAME - 3]
+    """Names to try for a new person, the first as near as can be to what the provider says. The last is taken by no
+    other person: it ends in a random number."""
+    unique = secrets.token_hex(_RANDOM_BYTES)
+    name = nearest_name(said, MOST_NAME - len(unique) - 1) or "person"
+    return [name, *(f"{name} {number}" for number in range(2, _MOST_HOMONYMS)), f"{name} {unique}"]
+
+
+def _shown(said: str, name: str) -> str:
+    """What pages call a new person: as the provider spells it, if that may be shown and is not their name."""
     try:
-        name = check_name(kept.replace("@", " at "))
+        shown = check_shown(said)
     except InvalidPersonName:
-        name = "person"
-    return [name, *(f"{name} {number}" for number in range(2, _MOST_HOMONYMS))]
+        return ""
+    return "" if shown == name else shown

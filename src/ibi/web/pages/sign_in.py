@@ -152,8 +152,11 @@ class SignInPages:
 
     async def leave(self, request: Request) -> Response:
         signed = self._sessions.current(request.scope)
+        fields = {} if signed is None else await read_form(request.scope, request.receive)
+        # Also without a session: browsers send no cookie along with a form of another site, and the answer would have
+        # them forget it.
+        self._sessions.check_form(request.scope, fields, signed)
         if signed is not None:
-            self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
             await self._sign_in.sign_out(signed)
         return self._sessions.end(see_other("/"))
 
@@ -259,9 +262,12 @@ class SignInPages:
         return [Route("/sign-in/provider", self.go_to_provider), Route(CALLBACK, self.come_back)]
 
     async def go_to_provider(self, request: Request) -> Response:
-        """Send the browser to the provider. A link, since browsers follow no form from here to another site."""
+        """Send the browser to the provider. A link, since browsers follow no form from here to another site; from
+        another site it leads to the page that has the link, or that site could sign a reader in unasked."""
         assert self._provider is not None
         to = local_target(request.query_params.get("to", "/"))
+        if set(values(request.scope["headers"], b"sec-fetch-site")) - {"same-origin", "none"}:
+            return self._form(request, to=to)
         try:
             secret, url = await self._provider.begin()
         except _NOT_BY_PROVIDER as error:

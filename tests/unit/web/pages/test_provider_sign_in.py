@@ -266,6 +266,52 @@ async def test_no_secret_goes_to_a_server_without_tls(liar: LyingProvider) -> No
         assert is_refused(await come_back(site.browser(), liar), site)
 
 
+@pytest.mark.parametrize(
+    ("said", "name", "shown"),
+    [
+        ("Ávila, João", "Ávila João", "Ávila, João"),
+        ("José (Pepe) García", "José Pepe García", "José (Pepe) García"),
+        ("  Ada   Lovelace ", "Ada Lovelace", ""),
+        ("joao@lab.example", "joao at lab.example", "joao@lab.example"),
+        ("«王小明»", "王小明", "«王小明»"),
+        ("- Eva -", "Eva -", "- Eva -"),
+        ("Eva \u202e", "Eva", ""),
+        ("Аda", "person", "Аda"),
+        ("🦊", "person", "🦊"),
+        (None, "person", ""),
+        ("", "person", ""),
+        ("x" * 90, "x" * 53, "x" * 90),
+    ],
+)
+async def test_a_new_person_is_called_as_near_as_can_be_to_what_the_provider_says(
+    site: PeopleSite, liar: LyingProvider, said: str | None, name: str, shown: str
+) -> None:
+    liar.claims["name"] = said
+    assert (await come_back(site.browser(), liar)).status == 303
+    (person,) = [one for one in site.people.list() if one.name != "ada"]
+    assert (person.name, person.shown) == (name, shown)
+
+
+async def test_any_number_of_people_may_have_one_name_at_the_provider(site: PeopleSite, liar: LyingProvider) -> None:
+    liar.claims["name"] = "x" * 60
+    for number in range(23):
+        liar.claims["sub"] = f"s-{number}"
+        assert (await come_back(site.browser(), liar)).status == 303
+    assert len(site.people.list()) == 24
+
+
+@pytest.mark.parametrize("place", ["cross-site", "same-site"])
+async def test_a_link_of_another_site_leads_to_the_page_to_sign_in_and_not_to_the_provider(
+    site: PeopleSite, place: str
+) -> None:
+    browser = site.browser()
+    answer = await browser.get("/sign-in/provider?to=/search", **{"sec-fetch-site": place})
+    assert (answer.status, browser.errand) == (200, None)
+    assert "/sign-in/provider?to=/search" in read_page(answer.body).links
+    for own in ("same-origin", "none"):
+        assert (await browser.get("/sign-in/provider", **{"sec-fetch-site": own})).status == 303
+
+
 @pytest.mark.parametrize("url", ["http://evil.example/authorize", "javascript:alert(1)", "//evil.example", "https://["])
 async def test_no_browser_is_sent_to_a_page_without_tls(liar: LyingProvider, url: str) -> None:
     liar.about["authorization_endpoint"] = url
