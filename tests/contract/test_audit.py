@@ -320,7 +320,47 @@ def test_a_break_that_could_not_be_written_is_written_later(
     head(tmp_path).unlink()
     with monkeypatch.context() as full:
         full.setattr(os, "pwrite", lambda *_: 0)
+        log.append([entry(3)])
+    log.append([entry(4)])
+    assert acts(tmp_path) == ["publish", "log-broken", "publish", "publish"]
+
+
+def test_lines_that_a_full_disk_refuses_come_before_the_next_ones(
+    log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append([entry(1)])
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: 0)
+        log.append([entry(2), entry(3)])
+        log.append([entry(4)])
+        assert read(tmp_path) == [entry(1)]
+    log.append([entry(5)])
+    assert read(tmp_path) == [entry(number) for number in range(1, 6)]
+
+
+def test_lines_that_a_full_disk_refused_are_written_at_the_end_or_named(
+    log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.append([entry(1)])
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: 0)
+        log.append([entry(2)])
+    log.close()
+    assert read(tmp_path) == [entry(1), entry(2)]
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: 0)
+        log.append([entry(3)])
+        log.close()
+    assert "1 lines are lost (publish lab.br/arq/2026/3)" in caplog.text
+    assert read(tmp_path) == [entry(1), entry(2)]
+
+
+def test_lines_that_are_kept_in_memory_are_bounded(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append([entry(0)])
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: 0)
+        log.append([entry(number) for number in range(1, 10_001)])
         with pytest.raises(StorageError):
-            log.append([entry(3)])
-    log.append([entry(3)])
-    assert acts(tmp_path) == ["publish", "log-broken", "publish"]
+            log.append([entry(10_001)])
+    log.append([entry(10_002)])
+    assert [each.subject for each in log.entries()][-2:] == [entry(10_000).subject, entry(10_002).subject]

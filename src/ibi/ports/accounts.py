@@ -183,7 +183,9 @@ class AuditLog(Protocol):
 
     def append(self, entries: Sequence[AuditEntry]) -> None:
         """Add lines, in this order and side by side. They survive the death of this process at once, and that of the
-        machine moments later: callers do not wait for the disk. A `StorageError` if nothing was added.
+        machine moments later: callers do not wait for the disk. What they tell of was done, so that lines which the
+        disk refuses are kept in memory and added with the next ones, or by `close`; a `StorageError` if there are too
+        many of these.
 
         If the log is not as it was left (lines at its end are missing or others), a line of the act
         `ibi.model.account.LOG_BROKEN` that says so comes before them."""

@@ -10,6 +10,9 @@ the end are missing. Before a line is added, the end of the log is compared with
 or read last. What does not agree is written down as a line of its own, so that the next lines do not cover it up; the
 change itself is not refused. A log that goes further than `head` is sound: a process was killed between the two writes.
 
+Lines that the disk refuses are kept in memory, and written before the next ones: what they tell of has been done, and
+who did it must not be told that it failed.
+
 That a log was begun is noted in `databases`, as of the databases: one that is removed whole is told from one that never
 was.
 """
@@ -36,6 +39,7 @@ from ibi.model.account import (
     encode_entry,
     verify_chain,
 )
+from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.sqlite.connection import note_begun, was_begun
@@ -46,6 +50,10 @@ _HEAD: Final = "head"
 _CHUNK: Final = 1 << 12
 _PAUSE: Final = 0.2
 """Seconds at most from a line to the sync that has the disk keep it."""
+_MOST_KEPT: Final = 10_000
+"""Lines that are kept in memory while the disk refuses them."""
+_MOST_TOLD: Final = 20
+"""Lines that are named when they are lost."""
 _MOST_HEAD: Final = 256
 """Bytes that are read of `head`: more than it ever has."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -65,18 +73,32 @@ class FileAuditLog:
         self._opened: tuple[tuple[int, int], ...] = ()
         self._is_noted = False
         self._end, self._position, self._said = 0, AuditPosition(), b""
+        self._kept: list[AuditEntry] = []
         self._written, self._closing = Event(), Event()
         self._syncing: Thread | None = None
 
     def append(self, entries: Sequence[AuditEntry]) -> None:
         if not entries:
             return
-        with self._lock, refusals(DiskRefused, self._path):
+        with self._lock:
+            pending = [*self._kept, *entries]
+            try:
+                self._append(pending)
+            except StorageError as error:
+                if len(pending) > _MOST_KEPT:
+                    raise
+                if not self._kept:
+                    self._tell(f"cannot be written; lines are kept in memory until it can: {_reason(error)}")
+                self._kept = pending
+
+    def _append(self, entries: Sequence[AuditEntry]) -> None:
+        with refusals(DiskRefused, self._path):
             size = self._lock_file()
             try:
                 self._add(entries, size)
             finally:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        self._kept = []
         self._written.set()
 
     def entries(self) -> Iterator[AuditEntry]:
@@ -104,6 +126,8 @@ class FileAuditLog:
 
     def close(self) -> None:
         with self._lock:
+            if self._kept:
+                self._append_last()
             self._closing.set()
             self._written.set()
             syncing, self._syncing = self._syncing, None
@@ -114,6 +138,14 @@ class FileAuditLog:
                 with suppress(OSError):
                     sync_file(self._descriptor)
             self._close_files()
+
+    def _append_last(self) -> None:
+        try:
+            self._append(self._kept)
+        except StorageError as error:
+            lost = "; ".join(f"{entry.act} {entry.subject}" for entry in self._kept[:_MOST_TOLD])
+            self._tell(f"could not be written, and {len(self._kept)} lines are lost ({lost}): {_reason(error)}")
+            self._kept = []
 
     def _close_files(self) -> None:
         for descriptor in (self._descriptor, self._head):
@@ -168,7 +200,7 @@ class FileAuditLog:
         if not (end or said or self._position.number or was_begun(self._directory)):
             self._begin()
         elif reason := self._find_break(end, position, _decode_head(said), is_readable=is_readable):
-            self._tell(reason)
+            self._tell(f"is broken: {reason}")
             entries = [AuditEntry(entries[0].at, LOG_BROKEN, "audit", address="log", detail=reason), *entries]
         if not self._is_noted:
             note_begun(self._directory)
@@ -185,7 +217,7 @@ class FileAuditLog:
     def _tell(self, reason: str) -> None:
         import logging
 
-        logging.getLogger("ibi.audit").error("the audit log %s is broken: %s", self._path, reason)
+        logging.getLogger("ibi.audit").error("the audit log %s %s", self._path, reason)
 
     def _find_break(self, end: int, found: AuditPosition, head: AuditPosition | None, *, is_readable: bool) -> str:
         """What of the log is not as it was left; empty if nothing."""
@@ -283,6 +315,11 @@ class FileAuditLog:
                 sync_file(self._descriptor)  # another one, if the file was replaced
             if self._closing.is_set():
                 return
+
+
+def _reason(error: StorageError) -> object:
+    """Why, without the words for a request that was refused: none was."""
+    return error.parameters.get("reason", error.code)
 
 
 def _encode_head(position: AuditPosition) -> bytes:

@@ -118,7 +118,6 @@ class ItemRepository(ItemReader):
         self._journal = journal
         self._unfinished: set[str] = set()
         self._audit = audit
-        self._unwritten: list[AuditEntry] = []
         self._add_together = (batching or _one_by_one)(self._add_lists)
 
     def find(self, label: Label) -> Item:
@@ -175,16 +174,9 @@ class ItemRepository(ItemReader):
             self._journal.end(names)
 
     def note(self, *entries: AuditEntry) -> None:
-        """Write into the audit log what was changed. If the disk refuses, that is done with the next change: the change
-        itself was made, and is not to be repeated."""
-        if self._audit is None:
-            return
-        pending = [*self._unwritten, *entries]
-        self._unwritten = []
-        try:
-            self._audit.append(pending)
-        except StorageError:
-            self._unwritten = [*pending, *self._unwritten]
+        """Write into the audit log what was changed."""
+        if self._audit is not None:
+            self._audit.append(entries)
 
     def add(self, new: PendingItem) -> Item:
         """Keep and list an item that is not known yet, together with those that other threads add: so little is read

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ibi.composition.archive_store import open_store
 from ibi.instant import Instant
-from ibi.model.account import Actor, AuditEntry, Role, Scope
-from ibi.ports.errors import StorageError
+from ibi.model.account import Actor, Role, Scope
 from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin
 from ibi.services.accounts.sign_in import SecretHasher
 from ibi.services.items.deposits import Deposits
@@ -100,24 +101,24 @@ def test_changes_of_tokens_and_people_are_told_without_a_secret(tmp_path: Path) 
     assert all(json.loads(line) for line in written.splitlines())
 
 
-class _FullOnce:
-    """An audit log whose disk is full for a while."""
+def test_changes_are_made_and_told_though_the_log_cannot_be_written_just_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new token above all: its text is shown once, and it would be valid though no person had it."""
+    log, people, clocks = FileAuditLog(tmp_path), MemoryPeople(), SetClocks(Instant(1_700_000_000))
+    tokens = LocalTokenAdmin(MemoryTokens(), clocks, people, audit=log)
+    with open_store(tmp_path) as store, monkeypatch.context() as full:
+        full.setattr(FileAuditLog, "_add", _refuse)
+        made = tokens.create_token("deposit", "laptop", None)
+        item = put(Deposits(store, CountedLabels(), SetClocks()))
+        full.undo()
+        tokens.revoke_token(str(made["id"]))
+    log.close()
+    assert str(made["token"]).startswith("ibi_")
+    subject = f"token:{made['id']}"
+    assert {act for act, said, _ in acts(tmp_path) if said == subject} == {"create token", "revoke token"}
+    assert ("publish", str(item.rep), None) in acts(tmp_path)
 
-    def __init__(self) -> None:
-        self.is_full, self.lines = True, list[AuditEntry]()
 
-    def append(self, entries: tuple[AuditEntry, ...]) -> None:
-        if self.is_full:
-            raise StorageError
-        self.lines += entries
-
-
-def test_lines_that_a_full_disk_refuses_come_with_the_next_change(tmp_path: Path) -> None:
-    log = _FullOnce()
-    with open_store(tmp_path) as store:
-        store._audit = log  # type: ignore[assignment]
-        made = Deposits(store, CountedLabels(), SetClocks())
-        first = put(made)
-        log.is_full = False
-        second = put(made)
-    assert [entry.subject for entry in log.lines] == [str(first.rep), str(second.rep)]
+def _refuse(*_: object) -> None:
+    raise OSError(28, "No space left on device")
