@@ -35,6 +35,7 @@ def drawn(number: int, scope: Scope = Scope.DEPOSIT, **others: object) -> tuple[
     return text, replace(token, **others)  # type: ignore[arg-type]
 
 
+TOKEN = drawn(7)[1]
 ADAPTERS: dict[str, Callable[[Path], Tokens]] = {"memory": lambda _: MemoryTokens(), "sqlite": SqliteTokens}
 
 
@@ -77,6 +78,34 @@ def test_the_list_is_in_the_order_of_creation_then_of_ids(tokens: Tokens) -> Non
     for token in made:
         tokens.add(token)
     assert tokens.list() == tuple(sorted(made, key=lambda token: (token.created, token.id)))
+
+
+def test_the_tokens_of_a_person_are_listed_and_looked_at_before_another_is_added(tokens: Tokens) -> None:
+    ana = [replace(TOKEN, id=letter * 16, person="ana") for letter in "ba"]
+    for token in (*ana, TOKEN, replace(TOKEN, id="c" * 16, person="bia")):
+        tokens.add(token)
+    seen: list[tuple[Token, ...]] = []
+
+    def refuse(others: tuple[Token, ...]) -> None:
+        seen.append(others)
+        raise TokenExists(id="x")
+
+    with pytest.raises(TokenExists):
+        tokens.add(replace(TOKEN, id="d" * 16, person="ana"), refuse)
+    assert seen == [tokens.list_of("ana")] == [tuple(reversed(ana))]
+    assert tokens.find("d" * 16) is None
+    assert tokens.list_of("eva") == ()
+
+
+def test_of_tokens_that_are_added_at_once_each_sees_those_before_it(tokens: Tokens) -> None:
+    def add(number: int) -> int:
+        seen: list[int] = []
+        token = replace(TOKEN, id=f"{number:016}", person="ana")
+        tokens.add(token, lambda others: seen.append(len(others)))
+        return seen[0]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sorted(threads.map(add, range(32))) == [*range(32)]
 
 
 def test_a_revoked_token_stays_on_record_with_its_first_date(tokens: Tokens) -> None:

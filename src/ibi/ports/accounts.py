@@ -152,14 +152,18 @@ class Tokens(Protocol):
     prompt: bool
     """Whether `find` takes tens of microseconds, so that an event loop may make it."""
 
-    def add(self, token: Token) -> None:
-        """Keep a new token, durably. `ibi.accounts.errors.TokenExists` if its id is taken: the first one stays."""
+    def add(self, token: Token, check: Callable[[tuple[Token, ...]], None] | None = None) -> None:
+        """Keep a new token, durably. `ibi.accounts.errors.TokenExists` if its id is taken: the first one stays. `check`
+        gets the tokens that its person has, and none is added until it is done; what it raises adds nothing."""
 
     def find(self, identity: str) -> Token | None:
         """The token with this id, valid or not; None if there is none. Quick: it is asked at every request."""
 
     def list(self) -> tuple[Token, ...]:
         """Every token, revoked ones too, by date of creation and then by id."""
+
+    def list_of(self, person: str) -> tuple[Token, ...]:
+        """Those of one person, in the same order."""
 
     def revoke(self, identity: str, at: Instant) -> Token | None:
         """Revoke the token with this id, durably: the token as it is then, None if there is none.

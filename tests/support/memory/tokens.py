@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
@@ -21,8 +22,10 @@ class MemoryTokens:
         self._tokens: dict[str, Token] = {}
         self._lock = Lock()
 
-    def add(self, token: Token) -> None:
+    def add(self, token: Token, check: Callable[[tuple[Token, ...]], None] | None = None) -> None:
         with self._lock:
+            if check is not None:
+                check(self._list_of(token.person))
             if token.id in self._tokens:
                 raise TokenExists(id=token.id)
             self._tokens[token.id] = token
@@ -33,6 +36,14 @@ class MemoryTokens:
     def list(self) -> tuple[Token, ...]:
         with self._lock:
             return tuple(sorted(self._tokens.values(), key=lambda token: (token.created, token.id)))
+
+    def list_of(self, person: str) -> tuple[Token, ...]:
+        with self._lock:
+            return self._list_of(person)
+
+    def _list_of(self, person: str | None) -> tuple[Token, ...]:
+        theirs = (token for token in self._tokens.values() if person is not None and token.person == person)
+        return tuple(sorted(theirs, key=lambda token: (token.created, token.id)))
 
     def revoke(self, identity: str, at: Instant) -> Token | None:
         with self._lock:

@@ -48,12 +48,21 @@ from ibi.services.accounts.sign_in import SecretHasher
 
 MOST_TOKENS: Final = 50
 """Valid tokens that a person may make for themselves."""
+MOST_TOKENS_A_DAY: Final = 100
+"""Tokens that a person may make for themselves in a day, revoked ones too: each stays on record for good."""
+_DAY: Final = 86_400
 
 
 class TooManyTokens(IbiError):
     """You have {most} tokens that are valid: revoke one first."""
 
     code = "too-many-tokens"
+
+
+class TooManyTokensMade(IbiError):
+    """You have made {most} tokens within a day: use those that you have, or come back tomorrow."""
+
+    code = "too-many-tokens-made"
 
 
 class TokenAdmin(Protocol):
@@ -88,11 +97,25 @@ class LocalTokenAdmin:
         return LocalTokenAdmin(self._tokens, self._clocks, self._people, audit=self._audit, actor=actor)
 
     def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
+        return self._create(scope, name, expires, person)
+
+    def create_own_token(self, scope: str, name: str, expires: str | None, person: str) -> dict[str, object]:
+        """The same by a person for themselves, who may have and make so many."""
+        return self._create(scope, name, expires, person, self._refuse_too_many)
+
+    def _create(
+        self,
+        scope: str,
+        name: str,
+        expires: str | None,
+        person: str | None,
+        check: Callable[[tuple[Token, ...]], None] | None = None,
+    ) -> dict[str, object]:
         until = None if expires is None else Instant.parse(expires)
         now, chance = self._clocks.read().wall, secrets.token_bytes(TOKEN_BYTES)
         owner = None if person is None else self._require_person(person)
         text, token = new_token(chance, scope_named(scope), now, name=name, expires=until, person=owner)
-        self._tokens.add(token)
+        self._tokens.add(token, check)
         detail = f"scope {token.scope}, account {token.account}"
         note_audit(self._audit, self._actor, now, "create token", f"token:{token.id}", detail)
         return {"token": text, **_fields(token)}
@@ -108,13 +131,14 @@ class LocalTokenAdmin:
 
     def tokens_of(self, person: str) -> list[Token]:
         """The tokens that were made for a person, revoked ones too, the latest first."""
-        return [token for token in reversed(self._tokens.list()) if token.person == person]
+        return list(reversed(self._tokens.list_of(person)))
 
-    def refuse_too_many(self, person: str) -> None:
-        """Bound the valid tokens that a person makes for themselves."""
+    def _refuse_too_many(self, tokens: tuple[Token, ...]) -> None:
         now = self._clocks.read().wall
-        if sum(token.is_valid_at(now) for token in self.tokens_of(person)) >= MOST_TOKENS:
+        if sum(token.is_valid_at(now) for token in tokens) >= MOST_TOKENS:
             raise TooManyTokens(most=MOST_TOKENS)
+        if sum(token.created.seconds > now.seconds - _DAY for token in tokens) >= MOST_TOKENS_A_DAY:
+            raise TooManyTokensMade(most=MOST_TOKENS_A_DAY)
 
     def revoke_token_of(self, person: str, identity: str) -> dict[str, object]:
         """Revoke a token of that person; `UnknownToken` for those of others, whose ids it does not tell."""
@@ -123,9 +147,10 @@ class LocalTokenAdmin:
         return self.revoke_token(identity)
 
     def revoke_token(self, identity: str) -> dict[str, object]:
-        now = self._clocks.read().wall
+        now, before = self._clocks.read().wall, self._tokens.find(identity)
         revoked = revoke(self._tokens, identity, now)
-        note_audit(self._audit, self._actor, now, "revoke token", f"token:{revoked.id}")
+        if before is None or before.revoked is None:
+            note_audit(self._audit, self._actor, now, "revoke token", f"token:{revoked.id}")
         return _fields(revoked)
 
 

@@ -106,9 +106,11 @@ class ProviderSignIn:
         """Let no account at the provider sign in as this person any more."""
 
         def drop() -> None:
-            for issuer, subject in self._means.identities_of(signed.person.name):
+            linked = self._means.identities_of(signed.person.name)
+            for issuer, subject in linked:
                 self._means.drop_identity(issuer, subject, signed.person.name)
-            self._admin.acting_as(actor).record("unlink provider account", signed.person)
+            if linked:
+                self._admin.acting_as(actor).record("unlink provider account", signed.person)
 
         await beside(drop)
 

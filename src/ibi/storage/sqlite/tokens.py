@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ibi.accounts.errors import TokenExists
 from ibi.instant import Instant
 from ibi.model.account import Scope, Token
-from ibi.storage.sqlite.connection import ACCOUNTS
+from ibi.storage.sqlite.connection import ACCOUNTS, Connection
 from ibi.storage.sqlite.guarded import PrivateStore
 
 TOKENS_FILE = ACCOUNTS.file_name
@@ -46,6 +47,7 @@ TOKEN_MIGRATIONS = (
 _COLUMNS = "id, scope, digest, created, name, expires, revoked, person"
 _FIND = f"SELECT {_COLUMNS} FROM tokens WHERE id = ?"  # noqa: S608
 _LIST = f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id"  # noqa: S608
+_LIST_OF = f"SELECT {_COLUMNS} FROM tokens WHERE person = ? ORDER BY created, id"  # noqa: S608
 _ADD = f"INSERT INTO tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"  # noqa: S608
 _REVOKE = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
 _SCOPES = {scope.value: scope for scope in Scope}
@@ -62,8 +64,10 @@ class SqliteTokens(PrivateStore):
         """`directory` is the data directory, made if it is missing."""
         super().__init__(directory, ACCOUNTS, TOKEN_MIGRATIONS)
 
-    def add(self, token: Token) -> None:
-        with self._open() as connection:
+    def add(self, token: Token, check: Callable[[tuple[Token, ...]], None] | None = None) -> None:
+        with self._change() as connection:
+            if check is not None:
+                check(_list_of(connection, token.person))
             added = connection.execute(_ADD, _row(token)).rowcount
         if not added:
             raise TokenExists(id=token.id)
@@ -79,10 +83,18 @@ class SqliteTokens(PrivateStore):
             rows = connection.execute(_LIST).fetchall()
         return tuple(map(_token, rows))
 
+    def list_of(self, person: str) -> tuple[Token, ...]:
+        with self._open() as connection:
+            return _list_of(connection, person)
+
     def revoke(self, identity: str, at: Instant) -> Token | None:
         with self._open() as connection:
             connection.execute(_REVOKE, (at.seconds, identity))
         return self.find(identity)
+
+
+def _list_of(connection: Connection, person: str | None) -> tuple[Token, ...]:
+    return tuple(map(_token, connection.execute(_LIST_OF, (person,)).fetchall()))
 
 
 def _row(token: Token) -> tuple[object, ...]:

@@ -274,6 +274,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "unknown-invitation": ErrorStatus(404, "invitation"),
     "last-admin": ErrorStatus(409, "name"),
     "too-many-tokens": ErrorStatus(409),
+    "too-many-tokens-made": ErrorStatus(429),
     "code-needed": ErrorStatus(403),
     "provider-away": ErrorStatus(502),
     "provider-busy": ErrorStatus(503),

@@ -30,7 +30,7 @@ from ibi.instant import Instant
 from ibi.model.account import ROLE_SCOPES, Role, Scope, SecondFactor
 from ibi.model.visibility import IpNetwork
 from ibi.ports.errors import StorageError
-from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin, TooManyTokens
+from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin, TooManyTokens, TooManyTokensMade
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.second_factors import SecondFactors
@@ -74,7 +74,7 @@ SCOPES: Final = {
 }
 _REFUSED: Final = (
     *(BadSignIn, TooManyGuesses, WeakPassword, ForeignForm),
-    *(BeyondRole, InvalidScope, InvalidTokenName, InvalidPersonName, TooManyTokens),
+    *(BeyondRole, InvalidScope, InvalidTokenName, InvalidPersonName, TooManyTokens, TooManyTokensMade),
     *(ProviderAway, ProviderBusy, ProviderRefused),
 )
 """What the page is shown again with."""
@@ -179,11 +179,8 @@ class AccountPage:
         until = Instant(self._sign_in.clocks.read().wall.seconds + int(days) * _DAY) if days else None
         tokens, person = self._tokens.acting_as(visitor.actor), visitor.signed.person.name
 
-        def create() -> dict[str, object]:
-            tokens.refuse_too_many(person)
-            return tokens.create_token(fields.get("scope", ""), name, None if until is None else str(until), person)
-
-        made = await asyncio.to_thread(create)
+        expires = None if until is None else str(until)
+        made = await asyncio.to_thread(tokens.create_own_token, fields.get("scope", ""), name, expires, person)
         # Not after a redirect: the text is shown in this answer alone.
         return await self._show(request, visitor, made=made)
 

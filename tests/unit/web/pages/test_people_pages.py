@@ -10,6 +10,7 @@ import pytest
 from ibi.accounts.sign_in import INVITATION_SECONDS, LINK_SECONDS
 from ibi.model.account import Role
 from ibi.ports.mailer import Letter
+from ibi.services.accounts.account_admin import MOST_TOKENS, MOST_TOKENS_A_DAY
 from ibi.services.accounts.recovery import LETTERS_OF_ACCOUNT, LETTERS_OF_NETWORK
 from ibi.services.accounts.sign_in import Device, TooManyGuesses
 from ibi.transport.smtp import MailNotSent
@@ -420,7 +421,34 @@ async def test_a_token_of_ones_own_is_shown_once_and_revoked(site: PeopleSite) -
     assert token.expires.seconds == site.clocks.read().wall.seconds + 30 * 86_400
     assert (await ada.send("/account", act="revoke", token=token.id)).status == 303
     assert site.tokens.tokens_of("ada")[0].revoked is not None
+    assert (await ada.send("/account", act="revoke", token=token.id)).status == 303
     assert [line.split(" ")[1:3] for line in site.audit.said[-2:]] == [["create", "token"], ["revoke", "token"]]
+
+
+async def test_tokens_of_ones_own_are_bounded_at_a_time_and_in_a_day(site: PeopleSite) -> None:
+    ada = await signed_in(site)
+    csrf = await ada.csrf()
+
+    async def make() -> tuple[int, str]:
+        answer = await ada.post("/account", {"act": "token", "scope": "read", "csrf": csrf})
+        return answer.status, read_page(answer.body).text
+
+    for _ in range(MOST_TOKENS):
+        assert (await make())[0] == 200
+    status, text = await make()
+    assert (status, "revoke one first" in text) == (409, True)
+    for token in site.tokens.tokens_of("ada"):
+        site.tokens.revoke_token(token.id)
+    for _ in range(MOST_TOKENS_A_DAY - MOST_TOKENS):
+        assert (await make())[0] == 200
+    for token in site.tokens.tokens_of("ada"):
+        site.tokens.revoke_token(token.id)
+    status, text = await make()
+    assert (status, "too many tokens today" in text) == (429, True)
+    site.clocks.advance(86_400)
+    ada = await signed_in(site)
+    csrf = await ada.csrf()
+    assert (await make())[0] == 200
 
 
 @pytest.mark.parametrize(
