@@ -19,8 +19,8 @@ _SHOWN: Final = 200
 """Characters of a value."""
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+def _shorten(text: str, most: int = _SHOWN) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -261,6 +261,10 @@ _TYPES: Final = {
 _SIZES: Final = {"b": 1, "c": 1, "h": 2, "i": 4, "f": 4, "d": 8, "B": 1, "H": 2, "I": 4, "q": 8, "Q": 8}
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
 _MOST_VALUES: Final = 20
+_MOST_OF_VARIABLE: Final = 20
+"""Dimensions that are named with a variable. Each takes four bytes of the file, however long its name is."""
+_NAMED: Final = 60
+"""Characters of such a name."""
 
 Attribute = tuple[str, str]
 """A name and its value as text."""
@@ -270,7 +274,9 @@ Attribute = tuple[str, str]
 class NetcdfVariable:
     name: str
     kind: str
+    rank: int
     dimensions: tuple[str, ...]
+    """The names of the first."""
     attributes: tuple[Attribute, ...]
 
 
@@ -373,7 +379,8 @@ def _netcdf(header: _Header, version: int) -> NetcdfSummary:
         header.skip_offset()
         if kind not in _TYPES or any(place >= len(dimensions) for place in places):
             raise _Unreadable
-        variables.append(NetcdfVariable(name, _TYPES[kind][0], tuple(dimensions[place][0] for place in places), own))
+        named = tuple(_shorten(dimensions[place][0], _NAMED) for place in places[:_MOST_OF_VARIABLE])
+        variables.append(NetcdfVariable(name, _TYPES[kind][0], rank, named, own))
     said = {1: "classic", 2: "64-bit offset", 5: "64-bit data"}[version]
     return NetcdfSummary(
         said, tuple(dimensions[:_MOST_LISTED]), attributes[:_MOST_LISTED], tuple(variables[:_MOST_LISTED])

@@ -178,6 +178,14 @@ class TestNetcdf:
         for length in range(len(NETCDF)):
             assert read_netcdf(NETCDF[:length]) is None
 
+    def test_dimensions_of_a_variable_are_bounded(self) -> None:
+        listed = struct.pack(">III", 0, 10, 1) + name("d" * 200) + struct.pack(">IQ", 3, 0)
+        variable = name("v") + struct.pack(">I", 5_000) + bytes(4 * 5_000) + struct.pack(">QIII", 0, 5, 12, 200)
+        found = read_netcdf(b"CDF\x01" + listed + struct.pack(">II", 11, 1) + variable)
+        assert found is not None
+        assert found.variables[0].rank == 5_000
+        assert found.variables[0].dimensions == ("d" * 60 + "…",) * 20
+
     @pytest.mark.parametrize("number", [0xFFFFFFFF, 0x10000000])
     def test_absurd_numbers_end_at_once(self, number: int) -> None:
         assert read_netcdf(b"CDF\x01" + struct.pack(">III", 0, 10, number) + bytes(100_000)) is None

@@ -73,7 +73,8 @@ _CHARSET: Final = re.compile(r"charset=\"?(iso-8859-\d{1,2}|windows-125\d)\b", r
 class Preview:
     """How a file is previewed: `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf or hdf5.
 
-    A text comes with its first letters, `found` is what was read of the others.
+    A text comes with its first letters, `found` is what was read of the others: None of Markdown that is too long as a
+    page.
     """
 
     kind: str
@@ -172,6 +173,10 @@ def _visible(text: str) -> str:
 
 _LEVELS: Final = 2
 """By how much headings are lower than in the file: it stands below a heading of the page."""
+_LONGEST_LINK: Final = 2_000
+"""Characters of an address; a link to a longer one leads nowhere."""
+_MOST_DRAWN: Final = 1_000_000
+"""Characters of all elements of a preview."""
 
 
 def _make_markdown() -> MarkdownIt:
@@ -183,27 +188,33 @@ def _make_markdown() -> MarkdownIt:
 _MARKDOWN_READER: Final = _make_markdown()
 
 
-def markdown(text: str, base: str) -> Markup:
+def markdown(text: str, base: str) -> Markup | None:
     """Markdown as elements that neither run nor load anything: HTML in it is shown as text, a picture as its words.
-    Links lead to the Web, from `base` on, or nowhere."""
-    tokens = _MARKDOWN_READER.parse(text)
+    Links lead to the Web, from `base` on, or nowhere. None if it becomes longer than a preview may be: a short text
+    can name a long address once and lead to it a thousand times."""
+    tokens, left = _MARKDOWN_READER.parse(text), _MOST_DRAWN
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + _LEVELS)}"
         token.attrs.pop("style", None)  # of the columns of a table
         for child in token.children or ():
             if child.type == "link_open":
-                _make_harmless(child, base)
+                left -= _make_harmless(child, base)
+                if left < 0:
+                    return None
     drawn = _MARKDOWN_READER.renderer.render(tokens, _MARKDOWN_READER.options, {})
-    return Markup(drawn)  # noqa: S704 - made of tokens, whose texts are escaped
+    return None if len(drawn) > _MOST_DRAWN else Markup(drawn)  # noqa: S704 - made of tokens, whose texts are escaped
 
 
-def _make_harmless(link: Token, base: str) -> None:
+def _make_harmless(link: Token, base: str) -> int:
+    """Let a link lead to the Web or nowhere, and return how long its address is."""
+    href = str(link.attrs.get("href", ""))
     try:
-        url = urljoin(base, str(link.attrs.get("href", "")))
+        url = urljoin(base, href) if len(href) <= _LONGEST_LINK else ""
     except ValueError:
         url = ""
     link.attrs = {"href": url, "rel": "nofollow ugc noopener"} if url.startswith(("http://", "https://")) else {}
+    return len(url)
 
 
 # --- files that describe themselves -----------------------------------------------------------------------------------

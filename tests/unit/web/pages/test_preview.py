@@ -72,9 +72,28 @@ async def test_markdown_neither_runs_nor_loads_anything(text: str) -> None:
 
 def test_links_in_markdown_begin_where_the_file_is() -> None:
     shown = markdown("# T\n\n[d](../data.csv) [m](mailto:a@b.example.com)", f"{BASE}/col/{REP}/doc/docs/a.md")
+    assert shown is not None
     assert f'href="{BASE}/col/{REP}/doc/data.csv"' in shown
     assert "mailto" not in shown
     assert "<h3>T</h3>" in shown
+
+
+def test_a_link_in_markdown_to_a_very_long_address_leads_nowhere() -> None:
+    shown = markdown(f"[near](a) [far]({'x' * 2_001})", BASE)
+    assert shown is not None
+    assert "near" in shown
+    assert "far" in shown
+    assert shown.count("href") == 1
+
+
+@pytest.mark.parametrize("longest", [32_000, 1_900])
+async def test_markdown_that_repeats_a_long_address_is_not_shown_beyond_a_bound(longest: int) -> None:
+    text = f"[a]: /{'x' * longest}\n\n" + "[a] " * 8_000
+    app = archive_app(kept(REP, files={"a.md": ("text/markdown", text.encode())}))
+    answer = await app.get(f"/col/{REP}/preview/a.md")
+    assert len(answer.body) < 1_100_000
+    page = read_page(answer.body)
+    assert ("too long to be shown here" in page.text) is (longest == 1_900)
 
 
 async def test_csv_is_a_table() -> None:
