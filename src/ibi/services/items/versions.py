@@ -8,7 +8,7 @@ a version is as closed as the item is now, and as it was itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ibi.archive import life_cycle
 from ibi.archive.errors import UnknownVersion, VersionNotRestorable
@@ -108,27 +108,44 @@ class ItemVersion:
         return now.visibility if self.item is None else now.visibility.and_also(self.item.visibility)
 
 
+_MOST_READ: Final = 2 << 20
+"""Bytes of records that are read for one list."""
+
+
+class _ReadItem(NamedTuple):
+    item: Item | None
+    size: int
+    """Of its record."""
+
+
 class Versions:
     """The versions of the items of one Archive. Calls block, from any thread."""
 
-    def __init__(self, content: Content, integrity: Integrity | None = None) -> None:
-        self._content, self._integrity = content, integrity
+    def __init__(self, content: Content, integrity: Integrity | None = None, most_read: int = _MOST_READ) -> None:
+        """A list ends after so many bytes of records."""
+        self._content, self._integrity, self._most_read = content, integrity, most_read
 
     def list(self, item: Item, *, before: int | None = None, most: int) -> tuple[ItemVersion, ...]:
-        """The versions of an item, newest first: at most so many, of those before the one of that number."""
+        """The versions of an item, newest first: at most so many, of those before the one of that number, and fewer of
+        an item with long records, but not none."""
         kept = self._content.read(name_of(item))
         last = len(kept.versions) if before is None else min(max(before - 1, 0), len(kept.versions))
-        numbers = range(max(last - most, 0) + 1, last + 1)
-        items = {number: self._item(kept, number) for number in range(max(numbers.start - 1, 1), numbers.stop)}
-        return tuple(self._version(kept, number, items.get(number - 1), items[number]) for number in reversed(numbers))
+        found: list[ItemVersion] = []
+        newer, left = self._item(kept, last), self._most_read
+        for number in range(last, max(last - most, 0), -1):
+            older = self._item(kept, number - 1)
+            found.append(self._version(kept, number, older.item, newer.item))
+            newer, left = older, left - newer.size
+            if left < newer.size:  # the next step would read at least about as much
+                break
+        return tuple(found)
 
     def find(self, item: Item, number: int) -> ItemVersion:
         """`UnknownVersion` if there is none of that number; `ContentDamaged` if it cannot be read."""
         kept = self._content.read(name_of(item))
         _check_number(item, number, kept)
-        found = self._read(kept, number)
-        before = None if number == 1 else self._item(kept, number - 1)
-        return self._version(kept, number, before, found)
+        found, before = self._read(kept, number), self._item(kept, number - 1)
+        return self._version(kept, number, before.item, found.item)
 
     def open_file(self, item: Item, number: int, path: str) -> VerifiedFile:
         """A file of a version, verified as it is read; `FileMissing` if the version has none of that path."""
@@ -149,17 +166,18 @@ class Versions:
             changes = changes.without_files()
         return ItemVersion(number, kept.versions[number - 1].change, item, changes, number == len(kept.versions))
 
-    def _item(self, kept: KeptObject, number: int) -> Item | None:
+    def _item(self, kept: KeptObject, number: int) -> _ReadItem:
         try:
-            return self._read(kept, number)
+            return self._read(kept, number) if number else _ReadItem(None, 0)
         except ContentDamaged:
-            return None  # noted; the others can be listed all the same
+            return _ReadItem(None, 0)  # noted; the others can be listed all the same
 
-    def _read(self, kept: KeptObject, number: int) -> Item | None:
+    def _read(self, kept: KeptObject, number: int) -> _ReadItem:
         if ITEM not in kept.versions[number - 1].files:
-            return None
+            return _ReadItem(None, 0)
         try:
-            return decode_item(self._record(kept.name, ITEM, number), self._record(kept.name, LOCAL, number))
+            record, local = self._record(kept.name, ITEM, number), self._record(kept.name, LOCAL, number)
+            return _ReadItem(decode_item(record, local), len(record) + len(local))
         except (FileMissing, InvalidDocument) as error:
             raise ContentDamaged(name=kept.name, problem="record", reason=str(error)) from error
 

@@ -9,6 +9,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.model.account import Scope
+from ibi.services.items.versions import Versions
 from tests.support.page_reader import read_page
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
 
@@ -49,6 +50,20 @@ async def test_versions_are_listed_with_who_when_why_and_what(tmp_path: Path) ->
 async def listed(app: RecordsApp, rep: str, query: str = "") -> list[dict[str, Any]]:
     versions: list[dict[str, Any]] = (await app.ask("GET", f"{RECORDS}/{rep}/versions{query}")).json()["versions"]
     return versions
+
+
+async def test_a_list_ends_early_where_records_are_long(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore")
+        item = app.store.find(parse(rep))
+        for most_read, pages in ((1, [[3], [2], [1]]), (1 << 20, [[3, 2, 1]])):
+            versions, before, listed = Versions(app.store.content, most_read=most_read), None, []
+            while page := versions.list(item, before=before, most=100):
+                listed.append([each.number for each in page])
+                before = page[-1].number
+            assert listed == pages
+        assert [each.number for each in versions.list(item, most=2)] == [3, 2]
 
 
 async def test_an_earlier_version_is_as_closed_as_it_was_itself(tmp_path: Path) -> None:
