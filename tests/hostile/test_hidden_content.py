@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha512
+from pathlib import Path
 
 import pytest
 
 from ibi.instant import Instant
+from ibi.label import parse
+from ibi.model.content import Bytes
 from ibi.model.visibility import Visibility, network
+from tests.support import deposit_samples
 from tests.support.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
 from tests.support.asgi_client import Answer
+from tests.support.records_app import SAID, RecordsApp, records_app
 
 DOC, METADATA, RECORD = f"/col/{REP}/doc", f"/col/{REP}/metadata", f"/api/items/{REP}"
 SECRET = b"PIN 4711"
 DIGEST = sha512(SECRET).hexdigest()
 CLOSED = Visibility((network("10.0.0.0/8"),))
 EMBARGOED = Visibility(embargo=Instant(NOW.seconds + 3600))
+READER = {"authorization": "", "accept": "text/html"}
 FILES = {"secret.txt": ("text/plain", SECRET), "größe.txt": ("text/plain", b"1")}
 
 
@@ -116,3 +123,63 @@ async def test_nobody_is_inside_because_a_proxy_of_ours_is(clients: str, is_insi
     app = archive_app(service, proxies=(network("10.0.0.0/24"),))
     answer = await app.get(asked(clients))
     assert (b"maps.lab.br" in answer.body) is is_inside
+
+
+# --- a version that is not in the catalogue yet -----------------------------------------------------------------------
+
+
+class Stopped(BaseException):
+    """Ends a change where it is, as a process that dies does: nothing is undone."""
+
+
+def revise_content_alone(app: RecordsApp, rep: str, visibility: Visibility, files: Mapping[str, bytes]) -> None:
+    """Make a new version that the catalogue is not told of."""
+
+    def stop(step: str) -> None:
+        if step == "content kept":
+            raise Stopped
+
+    draft = replace(deposit_samples.draft(*files, title="Uma tese"), visibility=visibility, target=next(iter(files)))
+    app.store.step = stop
+    with pytest.raises(Stopped):
+        deposit_samples.deposits(app.store).update(
+            parse(rep), draft, {path: Bytes(content) for path, content in files.items()}, "ana"
+        )
+
+
+@pytest.mark.parametrize("path", ["doc/a.txt", "doc/b.html?view=links", "preview/a.txt", "metadata"])
+async def test_a_new_version_for_fewer_readers_is_not_given_to_those_of_the_version_before(
+    tmp_path: Path, path: str
+) -> None:
+    first = {"a.txt": b"open", "b.html": b"<a href='ibi:A/B'>open</a>"}
+    async with records_app(tmp_path) as app:
+        rep = await published(app, first)
+        assert b"open" in (await app.ask("GET", f"/col/{rep}/{path}", headers=READER)).body
+        revise_content_alone(app, rep, CLOSED, {name: content + SECRET for name, content in first.items()})
+        answer = await app.ask("GET", f"/col/{rep}/{path}", headers=READER)
+        assert SECRET not in answer.body
+        assert answer.status == (503 if path.startswith("doc") else 200)
+        if answer.status == 503:
+            assert answer.headers["retry-after"] == "1"
+        else:
+            assert b"open" not in answer.body
+        app.store.step = lambda _: None
+        app.store.settle(rep)
+        answer = await app.ask("GET", f"/col/{rep}/{path}", headers=READER)
+        assert (answer.status in {200, 302}, SECRET in answer.body) == (True, False)
+
+
+async def test_a_new_version_for_the_same_readers_is_given_at_once(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await published(app, {"a.txt": b"first"})
+        revise_content_alone(app, rep, Visibility.PUBLIC, {"a.txt": b"second"})
+        answer = await app.ask("GET", f"/col/{rep}/doc/a.txt", headers=READER)
+        assert (answer.status, answer.body) == (200, b"second")
+
+
+async def published(app: RecordsApp, files: Mapping[str, bytes]) -> str:
+    place = await app.begin({**SAID, "target": next(iter(files))})
+    for path, content in files.items():
+        await app.send(place, path, content)
+    rep: str = (await app.publish(place))["rep"]
+    return rep

@@ -34,6 +34,7 @@ from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.collections import Collections
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.full_text import FullTextSearch
+from ibi.services.items.item_reader import ItemReader
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import ItemClaims, Relating
 from ibi.services.items.searching import Searching
@@ -285,13 +286,19 @@ class ArchiveSite:
         return self.clocks.read().wall
 
     def open_file(self, item: Item, path: str) -> VerifiedFile:
-        """Open a file of the item; every byte is verified as it is read. Blocks."""
+        """Open a file of the item; every byte is verified as it is read. `ItemChanging` if it is of a newer version of
+        the item, for other readers. Blocks."""
         name = str(item.rep)
         try:
             file = self.content.open(name, f"doc/{path}")
         except ContentDamaged as error:
             if self.integrity is not None:
                 self.integrity.note_error(name, error, path)
+            raise
+        try:
+            ItemReader(self.content, self.integrity).require_same_readers(item, path, file.digest)
+        except BaseException:
+            file.close()
             raise
         if self.integrity is None:
             return VerifiedFile(file, name, path, None)

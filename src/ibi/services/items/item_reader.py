@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.change import Revision
@@ -40,6 +42,19 @@ def stored(item: Item, kept: KeptObject) -> StoredItem:
     return StoredItem(item, kept.head.number, kept.head.change.at)
 
 
+_RETRY_AFTER: Final = 1
+
+
+class ItemChanging(IbiError):
+    """{label} is being changed: try again in {retry_after} seconds."""
+
+    code = "item-changing"
+
+    def __init__(self, *, label: str) -> None:
+        super().__init__(label=label, retry_after=_RETRY_AFTER)
+        self.retry_after = _RETRY_AFTER
+
+
 class ItemReader:
     """Reads items of a store of content; it needs no catalogue."""
 
@@ -67,6 +82,18 @@ class ItemReader:
             if now == kept:
                 raise
             return stored(self._decoded(name, now), now)
+
+    def require_same_readers(self, item: Item, path: str, digest: str) -> None:
+        """`ItemChanging` unless those who may see `item` may see the file with that digest, which its object has at
+        that path. A change is in the object before it is in the catalogue, where `item` is from: the bytes may be those
+        of a version that is for fewer readers."""
+        known = item.file(path)
+        if known is not None and known.sha512 == digest:
+            return
+        now = self.read(name_of(item)).item
+        file = now.file(path)
+        if file is None or file.sha512 != digest or now.visibility != item.visibility:
+            raise ItemChanging(label=name_of(item))
 
     def open_record(self, name: str, path: str, version: int) -> VerifiedFile:
         """A record of an item, to be read as a whole."""

@@ -21,6 +21,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import PIECE, FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.services.items.item_reader import ItemChanging
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.preconditions import Validators, byte_range
 from ibi.web.http.request import RawHeaders, media_type_in_full, reader_address, repr_digest, values
@@ -173,7 +174,7 @@ class FileAnswer:
                 piece = await (coming or _next(rest))
                 if not piece:
                     raise AnswerBroken  # less than was promised
-        except ContentDamaged:
+        except (ContentDamaged, ItemChanging):
             raise AnswerBroken from None
         finally:
             if leaving is not None:

@@ -24,6 +24,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
+from ibi.services.items.item_reader import ItemChanging
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import media_type_in_full, repr_digest, values
@@ -33,6 +34,8 @@ VIEW: Final = "view=links"
 """The query of a view's address."""
 LARGEST: Final = 4 << 20
 """Bytes of a document that is looked through; larger ones are given as they are."""
+MOST_TAGS: Final = 200_000
+"""Tags that are looked at: a third of a second."""
 _KINDS: Final = frozenset({"text/html", "application/xhtml+xml"})
 _MOST_KNOWN: Final = 10_000
 
@@ -41,6 +44,7 @@ _MOST_KNOWN: Final = 10_000
 _TAG: Final = re.compile(rb"""<[A-Za-z][^\s/>]*+((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""")
 _BEGIN: Final = re.compile(rb"<(?:[A-Za-z]|!--)")
 _LINK: Final = re.compile(rb"""(?:^|[\s"'/])(?:href|src)\s*+=\s*+["']?\s*+(ibi:)(?=[A-Za-z0-9])""", re.IGNORECASE)
+_MENTION: Final = re.compile(rb"ibi:[A-Za-z0-9]", re.IGNORECASE)
 _SEGMENT: Final = re.compile(r"(?:^|/)ibi/", re.IGNORECASE)
 
 
@@ -50,10 +54,14 @@ def is_document(media_type: str) -> bool:
 
 
 def link_places(document: bytes) -> Iterator[int]:
-    """Where `ibi:` begins in links of the document. Takes time linear in its length."""
+    """Where `ibi:` begins in links of the document, in its first tags. Takes time linear in its length, and little if
+    no such link is in it."""
+    if _MENTION.search(document) is None:
+        return
     position = 0
-    while (begin := _next_tag(document, position)) is not None:
-        tag = _TAG.match(document, begin)
+    for _ in range(MOST_TAGS):
+        begin = _next_tag(document, position)
+        tag = None if begin is None else _TAG.match(document, begin)
         if tag is None:
             return
         for link in _LINK.finditer(document, tag.start(1), tag.end(1)):
@@ -95,6 +103,7 @@ def relative_link(path: str, query: str) -> PersistentUrl | None:
 
 class _View(NamedTuple):
     body: bytes
+    digest: str
     media_type: str
 
 
@@ -126,23 +135,26 @@ class LinkedDocuments:
         known = self._known.find(file.sha512)
         if known is None:
             try:
-                document, _ = await asyncio.to_thread(self._read, item, file)
+                known = await asyncio.to_thread(self._look_for_links, item, file)
             except ContentDamaged:
                 return False  # told where the file itself is sent
-            known = next(link_places(document), None) is not None
             self._known.keep(file.sha512, known)
         return known
+
+    def _look_for_links(self, item: Item, file: File) -> bool:
+        """Whether the document has links. Blocks."""
+        document, _ = self._read(item, file)
+        return next(link_places(document), None) is not None
 
     async def _view(
         self, item: Item, file: File, scope: Scope, headers: Callable[[str], Mapping[str, str]]
     ) -> Response:
         view = await asyncio.to_thread(self._make_view, item, file)
-        digest = sha512(view.body).hexdigest()
-        validators = Validators(digest, item.updated.seconds)
+        validators = Validators(view.digest, item.updated.seconds)
         told = {
             **headers(view.media_type),
             "etag": validators.etag,
-            "repr-digest": repr_digest(digest),
+            "repr-digest": repr_digest(view.digest),
             "link": f'<{self._site.urls.file(item, file.path)}>; rel="canonical"',
         }
         validators.check(scope["headers"])
@@ -152,9 +164,13 @@ class LinkedDocuments:
 
     def _make_view(self, item: Item, file: File) -> _View:
         document, media_type = self._read(item, file)
-        return _View(with_links(document, f"{self._site.public_url}/ibi/"), media_type)
+        body = with_links(document, f"{self._site.public_url}/ibi/")
+        return _View(body, sha512(body).hexdigest(), media_type)
 
     def _read(self, item: Item, file: File) -> tuple[bytes, str]:
-        """The bytes, verified, and the media type. Blocks."""
+        """The bytes, verified, and the media type. `ItemChanging` if they are not those that the record tells of, which
+        may be too many, and known to have links or none. Blocks."""
         with self._site.open_file(item, file.path) as opened:
+            if opened.digest != file.sha512:
+                raise ItemChanging(label=str(item.rep))
             return opened.read_all(), media_type_in_full(file.media_type, opened)

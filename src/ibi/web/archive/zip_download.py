@@ -21,6 +21,7 @@ from ibi.lru_cache import LruCache
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.services.integrity.verified_file import PIECE, FirstReadingUnderWay
+from ibi.services.items.item_reader import ItemChanging
 from ibi.services.sites import ArchiveSite
 from ibi.web.archive.file_delivery import FileAnswer, FileDelivery
 from ibi.web.http.content_security import attachment_headers
@@ -165,6 +166,8 @@ class ZipDownload:
     def _crc_of(self, item: Item, file: File) -> str:
         found = 0
         with self._site.open_file(item, file.path) as opened:
+            if opened.digest != file.sha512:
+                raise ItemChanging(label=str(item.rep))
             for piece in opened.pieces(0, opened.size):
                 found = crc32(piece, found)
         return f"{found:08x}"

@@ -221,6 +221,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "content-missing": _INTERNAL,
     "content-damaged": ErrorStatus(500),
     "first-reading-under-way": ErrorStatus(503),
+    "item-changing": ErrorStatus(503),
     # Of an item of an earlier version, while its files are read through for their sums.
     "crc-unknown": ErrorStatus(503),
     "file-missing": _INTERNAL,

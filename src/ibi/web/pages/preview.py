@@ -25,6 +25,7 @@ from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import VerifiedFile
+from ibi.services.items.item_reader import ItemChanging
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.content_security import PDF
 
@@ -106,8 +107,8 @@ def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALO
     try:
         with site.open_file(item, file.path) as opened:
             return reader(file, opened, most_text, site.urls.file(item, file.path))
-    except ContentDamaged:
-        return None  # noted, and shown on the page
+    except (ContentDamaged, ItemChanging):
+        return None  # the one is noted, and shown on the page; the other passes
 
 
 def may_be_looked_at(file: File) -> bool:

@@ -86,6 +86,7 @@ SENTENCES: Final = (
         "What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another"
         " Archive, and then verified: `ibi verify {name}`."
     ),
+    message("{label} is being changed: try again in {retry_after} seconds."),
     message("{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."),
     message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
     message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),

@@ -7,7 +7,7 @@ from hashlib import sha512
 
 import pytest
 
-from ibi.web.archive.linked_documents import relative_link, with_links
+from ibi.web.archive.linked_documents import MOST_TAGS, relative_link, with_links
 from ibi.web.http.request import repr_digest
 from tests.support.archive_app import BASE, REP, RESOLVER, archive_app, kept
 
@@ -50,6 +50,11 @@ def test_no_document_takes_longer_than_its_length(piece: bytes) -> None:
     began = time.process_time()
     with_links(piece * (1_000_000 // len(piece)), "http://x/")
     assert time.process_time() - began < 10
+
+
+def test_tags_that_are_looked_at_are_bounded() -> None:
+    link = b"<a href=ibi:A/B>"
+    assert with_links(b"<b>" * (MOST_TAGS - 1) + link + link, "@").endswith(b"<a href=@A/B><a href=ibi:A/B>")
 
 
 async def test_programs_get_the_bytes_that_were_deposited_with_their_digest() -> None:
