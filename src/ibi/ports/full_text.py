@@ -53,7 +53,10 @@ class TextIndex(Protocol):
         """The newest items that have all words that a search wants, of which some are in their files alone. Fields and
         filters are left to the caller."""
 
+    def digests(self, name: RepositoryName) -> tuple[str, ...]:
+        """The SHA-512 of each file by whose text the item is found."""
+
     def texts(self, name: RepositoryName) -> Iterator[str]:
-        """The texts of the files of an item."""
+        """The texts of the files of an item, each read when it is asked for."""
 
     def close(self) -> None: ...

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.highlighting import LINE, highlight, summary_line
+from ibi.archive.highlighting import LINE, ScanBudget, highlight, line_of_text, summary_line
 from ibi.archive.search import word_spans, words
 from ibi.archive.search_terms import SearchField, read_terms
 
@@ -53,6 +54,45 @@ def test_a_line_is_around_what_was_sought() -> None:
     assert shown.endswith(" …")
     assert len(shown) <= LINE + 4
     assert "".join(piece.text for piece in summary_line(text, read_terms("x"))).startswith("Beginning. filling")
+
+
+def text_line(texts: Iterable[str], query: str, budget: ScanBudget | None = None) -> str:
+    return "".join(piece.text for piece in line_of_text(texts, read_terms(query), budget or ScanBudget()))
+
+
+def test_a_line_of_texts_is_of_the_first_that_has_the_whole_phrase() -> None:
+    texts = ["sea and red", "the red lake", "some way to the red sea"]
+    assert text_line(texts, '"red sea"') == "some way to the red sea"
+    assert text_line(texts, '"red ocean"') == ""
+
+
+def test_texts_are_looked_at_for_all_items_of_a_list_together_and_no_further() -> None:
+    read: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for number in range(100):
+            read.append(number)
+            yield "a" * 3_000 if number else "filling " * 1_000
+
+    budget = ScanBudget(20_000)
+    assert text_line(texts(), "penguins", budget) == ""
+    assert len(read) < 10
+    assert text_line(["penguins"], "penguins", budget) == ""
+    assert text_line(["penguins"], "penguins") == "penguins"
+
+
+def test_a_text_in_which_words_only_seem_to_be_is_not_looked_at_to_its_end() -> None:
+    seeming = "\ufdfa " * 1_000  # one sign, which is four words when it is compared
+    phrase = " ".join(words("\ufdfa")[1:3])
+    looked: list[int] = []
+
+    def texts() -> Iterator[str]:
+        for number in range(1_000):
+            looked.append(number)
+            yield seeming
+
+    assert text_line(texts(), f'"{phrase}"') == ""
+    assert len(looked) < 100
 
 
 @given(st.text(max_size=300), st.text(max_size=20))

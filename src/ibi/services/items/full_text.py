@@ -2,14 +2,15 @@
 
 A thread follows the feed of changes, has the text of each file read by another process, and notes how far it has come,
 so that nothing is read twice, after a restart neither. What not all readers may read is not read at all: neither its
-words nor a line of it can be found, not even by those who may. Deposits never wait for any of it.
+words nor a line of it can be found, not even by those who may; nor are files that are not listed, other than the one
+that a link to the item leads to. Deposits never wait for any of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Final
@@ -17,7 +18,7 @@ from typing import Final
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.archive.highlighting import MarkedText, line_of_text
+from ibi.archive.highlighting import MarkedText, ScanBudget, line_of_text
 from ibi.archive.search import FIELDS, Entry, day_word, entry_of, meets
 from ibi.archive.search_terms import Terms, are_fields_met, read_terms
 from ibi.errors import IbiError
@@ -48,6 +49,10 @@ _MOST_LOOKED_AT: Final = 300
 
 class _Stopped(Exception):
     """The server is stopping."""
+
+
+class _Outdated(Exception):
+    """The item was changed: the feed tells of it next."""
 
 
 class FullTextWorker:
@@ -104,7 +109,10 @@ class FullTextWorker:
             if item is not None and item.visibility.embargo is not None and item.visibility.is_embargoed(now):
                 self._index.postpone(name, item.visibility.embargo.seconds + 1)
             return
-        texts = dict(self._texts(item))
+        try:
+            texts = dict(self._texts(item))
+        except _Outdated:
+            texts = {}
         entry = entry_of(item)
         if texts and entry is not None:
             self._index.put(name, _description(entry), texts)
@@ -112,8 +120,9 @@ class FullTextWorker:
             self._index.remove(name)
 
     def _texts(self, item: Item) -> Iterator[tuple[str, str]]:
-        readable = (file for file in item.files[:_MOST_FILES] if self._reader.can_read(file.media_type, file.size))
-        for file in readable:
+        for file in _searched_files(item):
+            if not self._reader.can_read(file.media_type, file.size):
+                continue
             known = self._index.find_text(file.sha512)
             yield file.sha512, self._read(item, file) if known is None else known
 
@@ -122,6 +131,8 @@ class FullTextWorker:
             raise _Stopped
         try:
             with self._content.open(str(item.rep), f"{DOC}{file.path}") as opened:
+                if opened.digest != file.sha512:  # of a newer version, which may be for fewer readers
+                    raise _Outdated
                 found = self._reader.read(opened, file.media_type)
         except StorageError:
             raise
@@ -150,6 +161,15 @@ class FullTextWorker:
                 self._log.warning("the text of files cannot be read at the moment", reason=str(error))
             except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
                 self._log.error("the text of files could not be read", exc_info=True)
+
+
+def _searched_files(item: Item) -> Sequence[File]:
+    """The first files of the item; the main one alone where they are not listed, since others are for readers who know
+    their names."""
+    if item.visibility.listing:
+        return item.files[:_MOST_FILES]
+    main = None if item.target is None else item.file(item.target)
+    return () if main is None else (main,)
 
 
 def _description(entry: Entry) -> str:
@@ -182,11 +202,13 @@ class FullTextSearch:
 
     def _find(self, query: SearchQuery, terms: Terms) -> tuple[TextMatch, ...]:
         found: list[TextMatch] = []
+        budget = ScanBudget()
         try:
             for name in self._index.find(query.text, _MOST_LOOKED_AT):
                 item = self._catalog.find(name)
                 if item is not None and self._is_wanted(item, terms, query):
-                    found.append(TextMatch(item.without_files(), line_of_text(self._index.texts(name), terms)))
+                    line = line_of_text(self._index.texts(name), terms, budget)
+                    found.append(TextMatch(item.without_files(), line))
                 if len(found) == MOST_SHOWN:
                     break
         except StorageError as error:
@@ -201,4 +223,9 @@ class FullTextSearch:
             and item.visibility.is_open_to((), now)
             and meets(entry, query.filters, day_word(now.seconds))
             and are_fields_met(entry, terms)
+            and (item.visibility.listing or self._is_found_by_main_file(item))
         )
+
+    def _is_found_by_main_file(self, item: Item) -> bool:
+        """Whether nothing is kept of files of the item that are not listed any more."""
+        return set(self._index.digests(item.rep)) <= {file.sha512 for file in _searched_files(item)}

@@ -63,8 +63,8 @@ _FIND: Final = """
     SELECT documents.name FROM words CROSS JOIN documents ON documents.number = words.rowid
     WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 """
-_TEXTS: Final = """
-    SELECT texts.text FROM documents JOIN files USING (number) JOIN texts USING (digest) WHERE documents.name = ?
+_DIGESTS: Final = """
+    SELECT files.digest FROM documents JOIN files USING (number) WHERE documents.name = ?
 """
 
 
@@ -131,10 +131,16 @@ class SqliteTexts(GuardedDatabase):
             rows = connection.execute(_FIND, (match, most)).fetchall()
         return tuple(RepositoryName.parse(name) for (name,) in rows)
 
-    def texts(self, name: RepositoryName) -> Iterator[str]:
+    def digests(self, name: RepositoryName) -> tuple[str, ...]:
         with self._open() as connection:
-            rows = connection.execute(_TEXTS, (str(name),)).fetchall()
-        return (zlib.decompress(packed).decode() for (packed,) in rows)
+            rows = connection.execute(_DIGESTS, (str(name),)).fetchall()
+        return tuple(digest for (digest,) in rows)
+
+    def texts(self, name: RepositoryName) -> Iterator[str]:
+        for digest in self.digests(name):  # one at a time: together they may be hundreds of megabytes
+            text = self.find_text(digest)
+            if text is not None:
+                yield text
 
 
 def _body(texts: Mapping[str, str]) -> Iterator[str]:

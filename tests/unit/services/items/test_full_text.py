@@ -134,6 +134,47 @@ async def test_the_text_of_an_item_that_becomes_restricted_is_gone_at_once(libra
     assert library.index.find_text(kept.files[0].sha512) is None
 
 
+def two_files(library: Library, **others: object) -> Item:
+    """An item with a main file, of penguins, and one of whales."""
+    bodies = {"a.txt": b"penguins", "b.txt": b"whales"}
+    files = tuple(
+        File(path, len(body), sha512(body).hexdigest(), "text/plain") for path, body in sorted(bodies.items())
+    )
+    kept = replace(item(1), files=files, target="a.txt", **others)  # type: ignore[arg-type]
+    sources = {f"doc/{path}": Bytes(body) for path, body in bodies.items()}
+    library.content.create(str(kept.rep), sources, Change("Ana", "deposit", kept.created))
+    library.catalog.put(kept)
+    return kept
+
+
+async def test_the_text_of_unlisted_files_is_not_found_but_that_of_the_main_file(library: Library) -> None:
+    kept = two_files(library, visibility=Visibility(listing=False))
+    library.read()
+    assert await library.found("penguins") == [(1, "[penguins]")]
+    assert await library.found("whales") == []
+    assert library.index.find_text(kept.files[1].sha512) is None
+
+
+async def test_the_text_of_files_that_become_unlisted_is_gone_at_once(library: Library) -> None:
+    kept = two_files(library)
+    library.read()
+    assert await library.found("whales") == [(1, "[whales]")]
+    library.catalog.put(replace(kept, visibility=Visibility(listing=False), version=2))
+    assert await library.found("whales") == []  # before the text was taken out
+    library.read()
+    assert await library.found("penguins") == [(1, "[penguins]")]
+    assert library.index.find_text(kept.files[1].sha512) is None
+
+
+async def test_the_text_of_a_version_that_the_catalogue_does_not_have_yet_is_not_read(library: Library) -> None:
+    kept = library.put(1, "penguins")
+    change = Change("Ana", "closed", kept.created)
+    library.content.update(str(kept.rep), {"doc/a.txt": Bytes(b"whales")}, change)
+    library.read()
+    assert (await library.found("penguins"), await library.found("whales")) == ([], [])
+    assert library.reader.number == 0
+
+
 async def test_the_text_is_found_when_the_embargo_is_over(library: Library) -> None:
     library.put(1, "penguins", visibility=Visibility(embargo=Instant(NOW + 1_000)))
     library.read()
