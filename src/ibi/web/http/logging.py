@@ -16,8 +16,8 @@ Format = Literal["console", "json"]
 # A token is `ibi_<id>_<secret>`; the id may be known. Anything after `Bearer` is treated as one too.
 _TOKEN = re.compile(r"(ibi_[a-z2-7]{1,16}_)[a-z2-7]+")
 _BEARER = re.compile(r"(?i)(bearer\s+)(?!ibi_)[^\s\"',]+")
-# A sign-in link has its secret in the path, also when it is mistyped.
-_LINK = re.compile(r"(?i)(/sign-in/)[\s/]*[^\s\"'?#]+")
+# Links that sign in, and those to files that were granted, have their secret in the path, also when they are mistyped.
+_LINK = re.compile(r"(?i)(/sign-in/|/request/[\s/.]*files/)[\s/]*[^\s\"'?#]+")
 _OF_LINES = frozenset({"exception", "stack"})
 _SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token"})
 
@@ -84,9 +84,14 @@ def _escape(value: object, has_lines: bool) -> object:
     )
 
 
+def mask_links(text: str) -> str:
+    """The text with the secrets of links masked."""
+    return _LINK.sub(r"\1…", text)
+
+
 def _mask(value: object) -> object:
     if isinstance(value, str):
-        return _LINK.sub(r"\1…", _BEARER.sub(r"\1…", _TOKEN.sub(r"\1…", value)))
+        return mask_links(_BEARER.sub(r"\1…", _TOKEN.sub(r"\1…", value)))
     if isinstance(value, dict):
         return {name: "…" if str(name).lower() in _SECRET_NAMES else _mask(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

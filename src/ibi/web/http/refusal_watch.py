@@ -19,13 +19,12 @@ from ibi.model.account import Actor
 from ibi.model.visibility import IpNetwork
 from ibi.safe_text import printable
 from ibi.services.accounts.refusals import Refusal, RefusalLog
+from ibi.web.http.logging import mask_links
 from ibi.web.http.request import reader_address, truncate_address
 
 DENIED: Final = "ibi.denied"
 """The key of the error in the scope of a request that was refused, if it is known."""
 _STATUSES: Final = frozenset({401, 403})
-_BEFORE_SECRETS: Final = "/sign-in/"
-"""What follows is the secret of a link."""
 
 Identify = Callable[[Scope], Awaitable[Actor | None]]
 
@@ -70,9 +69,7 @@ class RefusalWatch:
 
     def _refusal(self, scope: Scope, status: int, who: Actor | None) -> Refusal:
         error: IbiError | None = scope.get(DENIED)
-        path = printable(scope["path"])
-        if path.startswith(_BEFORE_SECRETS):
-            path = f"{_BEFORE_SECRETS}…"
+        path = mask_links(printable(scope["path"]))
         label = None if error is None else error.parameters.get("label")
         why = str(status) if error is None else error.code
         address = reader_address(scope, self._proxies)

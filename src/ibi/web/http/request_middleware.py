@@ -41,6 +41,7 @@ from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.errors import TooManyOpenFiles
 from ibi.storage.machine import is_exhaustion
 from ibi.web.http.errors import ANSWERS, problem
+from ibi.web.http.logging import mask_links
 from ibi.web.http.polled_metrics import PolledFigures
 from ibi.web.http.request import HARDENING, truncate_address
 from ibi.web.http.request_errors import InternalError, ServerStopping
@@ -339,6 +340,6 @@ def _log_fields(scope: Scope) -> dict[str, object]:
     client = scope.get("client")
     return {
         "method": scope["method"],
-        "path": scope["path"][:_LONGEST_PATH],
+        "path": mask_links(scope["path"])[:_LONGEST_PATH],
         "client": truncate_address(client[0]) if client else "unknown",
     }

@@ -137,7 +137,17 @@ def test_a_traceback_has_lines_and_nothing_that_acts_on_a_terminal() -> None:
 @pytest.mark.parametrize(
     "path", ["/sign-in/s3cret", "/sign-in//s3cret", "//Sign-In///s3cret", "/SIGN-IN/ s3cret", "/sign-in/./s3cret/x"]
 )
-def test_the_secret_of_a_link_is_covered_however_it_is_written(path: str) -> None:
+def test_the_secret_of_a_link_that_signs_in_is_covered_however_it_is_written(path: str) -> None:
     event = without_secrets(None, "info", {"path": path})
     assert "s3cret" not in event["path"]
     assert event["path"].lower().lstrip("/").startswith("sign-in/")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/request/files/s3cret", "/request/files/s3cret/a/b.txt", "//Request//FILES//s3cret", "/request/./files/ s3cret"],
+)
+def test_the_secret_of_a_link_to_granted_files_is_covered(path: str) -> None:
+    event = without_secrets(None, "info", {"path": path, "parts": [f"GET {path} HTTP/1.1"]})
+    assert "s3cret" not in str(event)
+    assert event["path"].lower().endswith("files/…")

@@ -8,12 +8,17 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Scope
 from structlog.testing import capture_logs
 
+from ibi.services.accounts.refusals import RefusalLog
 from ibi.storage.errors import DiskRefused
+from ibi.web.http.refusal_watch import RefusalWatch
 from tests.support.asgi_client import ask
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_app import MintingApp, minting_app
+from tests.support.people_site import KeptAudit
+from tests.support.set_clocks import SetClocks
 
 
 class Broken(MemoryTicks):
@@ -121,3 +126,25 @@ async def test_a_hostile_path_does_not_fill_the_log() -> None:
         with capture_logs() as logs:
             await minting.get("/" + "x" * 60_000)
     assert len(str(logs)) < 1000
+
+
+@pytest.mark.parametrize("place", ["/sign-in", "/request/files"])
+async def test_the_secret_of_a_link_is_not_in_the_log_of_requests(place: str) -> None:
+    async with minting_app() as minting:
+        with capture_logs() as logs:
+            await ask(minting.app, "GET", f"{place}/s3cret")
+    (request,) = [each for each in logs if each["event"] == "request"]
+    assert request["path"] == f"{place}/…"
+
+
+@pytest.mark.parametrize("place", ["/sign-in", "/request/files"])
+async def test_the_secret_of_a_link_is_not_in_the_audit_log_of_refusals(place: str) -> None:
+    audit = KeptAudit()
+
+    async def identify(_: Scope) -> None:
+        return None
+
+    watch = RefusalWatch(Response("", 403), RefusalLog(audit, SetClocks()), identify)
+    await ask(watch, "GET", f"{place}/s3cret/a.txt")
+    assert [each.subject for each in audit.lines] == [f"path:{place}/…"]
+    assert "s3cret" not in str(audit.lines)
