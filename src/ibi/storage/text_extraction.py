@@ -9,10 +9,12 @@ it looks at them, can write no file, and is killed by whoever started it when it
 from __future__ import annotations
 
 import codecs
+import logging
 import os
 import re
 import resource
 import sys
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -193,6 +195,8 @@ def limit_process(seconds: int) -> None:
 def main() -> int:
     reader, seconds = sys.argv[1:]
     limit_process(int(seconds))
+    logging.disable()  # a file that is a little broken has its reader complain of each of its parts
+    warnings.simplefilter("ignore")
     sys.setrecursionlimit(2_000)
     source, left = open(0, "rb", closefd=False), MOST_BYTES  # noqa: SIM115 - the process ends with it
     try:

@@ -26,6 +26,8 @@ _CHUNK: Final = 1 << 20
 _LOOK: Final = 0.2
 _MOMENT: Final = 1.0
 """Seconds that a process has to end after its last word."""
+_MOST_TOLD: Final = 500
+"""Bytes of what a process complains of."""
 _OFFICE: Final = (
     "application/vnd.openxmlformats-officedocument.",
     "application/vnd.oasis.opendocument.text",
@@ -91,28 +93,34 @@ class TextProcess:
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            text, is_late = self._collect(process.stdout)
+            text, told, is_late = self._collect(process.stdout, process.stderr)
         finally:
             _end(process)
-            told = os.read(process.stderr.fileno(), 500).decode(errors="replace")
+            last_words = os.read(process.stderr.fileno(), _MOST_TOLD)
             process.stdout.close()
             process.stderr.close()
-        return ExtractedText(text.decode(errors="replace"), _reason(process.returncode, told, is_late=is_late))
+        reason = (told + last_words)[:_MOST_TOLD].decode(errors="replace")
+        return ExtractedText(text.decode(errors="replace"), _reason(process.returncode, reason, is_late=is_late))
 
-    def _collect(self, stream: IO[bytes]) -> tuple[bytearray, bool]:
-        """What the process says until it ends, has said enough, or is late."""
-        text, until = bytearray(), time.monotonic() + self._most_seconds
+    def _collect(self, stream: IO[bytes], complaints: IO[bytes]) -> tuple[bytearray, bytearray, bool]:
+        """What the process says until it ends, has said enough, or is late, and the beginning of what it complains of.
+        All of that is taken: a process whose complaints are not would wait for ever."""
+        text, told, until = bytearray(), bytearray(), time.monotonic() + self._most_seconds
         with selectors.DefaultSelector() as waiting:
-            waiting.register(stream, selectors.EVENT_READ)
+            waiting.register(stream, selectors.EVENT_READ, text)
+            waiting.register(complaints, selectors.EVENT_READ, told)
             while len(text) < MOST_BYTES and not self._stopping.is_set():
                 if time.monotonic() > until:
-                    return text, True
-                if waiting.select(_LOOK):
-                    piece = os.read(stream.fileno(), 1 << 16)
+                    return text, told, True
+                for ready, _ in waiting.select(_LOOK):
+                    piece = os.read(ready.fd, 1 << 16)
+                    if not piece and ready.data is text:
+                        return text, told, False
                     if not piece:
-                        break
-                    text += piece
-        return text, False
+                        waiting.unregister(ready.fileobj)
+                    ready.data.extend(piece)
+                    del told[_MOST_TOLD:]
+        return text, told, False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

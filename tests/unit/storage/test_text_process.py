@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import zipfile
 from io import BytesIO
 from types import TracebackType
@@ -48,8 +49,9 @@ def package(**parts: str | bytes) -> bytes:
     return made.getvalue()
 
 
-def pdf(pages: int, content: bytes) -> bytes:
-    """A document of as many pages as are said, all of them one and the same."""
+def pdf(pages: int, content: bytes, astray: int = 0) -> bytes:
+    """A document of as many pages as are said, all of them one and the same, and of so many objects which are not where
+    it says."""
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Count %d /Kids [%s] >>" % (pages, b"3 0 R " * pages),
@@ -62,8 +64,9 @@ def pdf(pages: int, content: bytes) -> bytes:
         places.append(len(body))
         body += b"%d 0 obj\n%s\nendobj\n" % (number, each)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer << /Size 5 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % len(body)
-    return body + b"xref\n0 5\n0000000000 65535 f \n" + table + end
+    table += b"0000000003 00000 n \n" * astray
+    end = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (5 + astray, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % (5 + astray) + table + end
 
 
 WORD = (
@@ -149,6 +152,18 @@ def test_a_process_that_takes_too_long_is_killed() -> None:
     endless = pdf(5_000, b"BT /F 9 Tf " + b"(word) Tj " * 20_000 + b"ET")
     found = read(endless, "application/pdf", TextProcess(most_seconds=0.0))
     assert found.ends_because == "it took too long"
+
+
+def test_a_pdf_of_which_there_is_much_to_complain_is_read_all_the_same() -> None:
+    found = read(pdf(1, b"BT /F 9 Tf (Flying rivers) Tj ET", astray=3_000), "application/pdf")
+    assert (found.text.split(), found.ends_because) == (["Flying", "rivers"], None)
+
+
+def test_a_process_that_complains_much_is_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "import sys; sys.stderr.write('x' * 1_000_000); print('text'); sys.exit(1)"
+    start = subprocess.Popen
+    monkeypatch.setattr("subprocess.Popen", lambda command, **options: start([command[0], "-I", "-c", said], **options))
+    assert read(b"a", "text/plain") == ExtractedText("text\n", "x" * 500)
 
 
 def test_text_ends_where_enough_was_read() -> None:
