@@ -167,9 +167,10 @@ class RelatedIdentifier:
 
     @property
     def url(self) -> str | None:
-        """Where its scheme leads; None if that is no matter of links."""
+        """Where its scheme leads; None if that is no matter of links, or if what is recorded as an address is none of
+        the Web: a browser would run `javascript:`."""
         if self.scheme in ("url", "http", "https"):
-            return self.value
+            return self.value if self.value.lower().startswith(("http://", "https://")) else None
         place = _RESOLVERS.get(self.scheme)
         return None if place is None else place + quote(self.value, safe="/:;()@!$*',+=._~-")
 

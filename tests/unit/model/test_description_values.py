@@ -31,6 +31,20 @@ def test_every_slip_of_one_character_in_a_ror_identifier_is_found(known: str) ->
 
 
 @pytest.mark.parametrize(
+    ("scheme", "value"),
+    [
+        ("url", "javascript:alert(1)"),
+        ("url", "JAVASCRIPT://example.org/%0aalert(1)"),
+        ("url", "data:text/html,x"),
+        ("https", "//example.org"),
+        ("http", "javascript:alert(1)"),
+    ],
+)
+def test_what_is_recorded_as_an_address_and_is_none_of_the_web_leads_nowhere(scheme: str, value: str) -> None:
+    assert RelatedIdentifier(CITES, scheme, value).url is None
+
+
+@pytest.mark.parametrize(
     ("scheme", "value", "written", "url"),
     [
         ("doi", "https://doi.org/10.1000/182", "doi:10.1000/182", "https://doi.org/10.1000/182"),

@@ -23,6 +23,7 @@ from ibi.label import Label, match_any, parse, parse_any
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
 from ibi.model.alternate import MOST_ALTERNATES, make_alternate, parse_alternate
+from ibi.model.description_values import RelatedIdentifier, RelationKind
 from ibi.model.draft_record import Description, read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.item_json import alternate_document, forms_document
@@ -207,7 +208,18 @@ def _alternate(value: Any, member: str) -> Any:
     return value  # which the reader of it refuses
 
 
+def _related(value: Any, member: str) -> Any:
+    """A related work in the spelling in which names of its scheme are recorded."""
+    if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("scheme", "value")):
+        return value  # which the reader of it refuses
+    with refusing_members(member):  # the relation is read with the rest
+        found = RelatedIdentifier.parse(RelationKind.REFERENCES, value["scheme"], value["value"])
+        return {**value, "scheme": found.scheme, "value": found.value}
+
+
 def _values(element: str, values: Any) -> Any:
+    if element == "related_identifiers" and isinstance(values, list):
+        return [_related(each, f"metadata.{element}[{number}]") for number, each in enumerate(values)]
     if element not in DC_ELEMENTS:
         return values
     member = "name" if element in _AGENTS else "value"

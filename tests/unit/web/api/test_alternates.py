@@ -58,6 +58,28 @@ async def test_what_is_no_other_name_is_refused_with_its_place(tmp_path: Path, a
         assert refused.json()["field"] == member
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"relation": "Cites", "scheme": "url", "value": "javascript:alert(1)"},
+        {"relation": "Cites", "scheme": "https", "value": "javascript:alert(1)"},
+        {"relation": "Cites", "scheme": "doi", "value": "182"},
+        {"relation": "Cites", "scheme": "doi"},
+        "doi:10.1000/182",
+    ],
+)
+async def test_what_is_no_related_work_is_refused_with_its_place(tmp_path: Path, wrong: object) -> None:
+    right = {"relation": "Cites", "scheme": "DOI", "value": "https://doi.org/10.1000/182"}
+    said = {**SERVICE, "metadata": {"title": "T", "related_identifiers": [right, wrong]}}
+    async with records_app(tmp_path) as app:
+        refused = await app.ask("POST", RECORDS, said)
+        assert refused.status == 400
+        assert refused.json()["field"].startswith("metadata.related_identifiers[1]")
+        said["metadata"]["related_identifiers"] = [right]  # type: ignore[index]
+        kept = await app.ask("GET", await app.begin(said))
+        assert kept.json()["metadata"]["related_identifiers"] == [{**right, "scheme": "doi", "value": "10.1000/182"}]
+
+
 async def test_the_reason_of_an_embargo_is_shown_to_readers(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         visibility = {"embargo": "2999-01-01T00:00:00Z", "embargo_reason": "A patent <is> pending."}
