@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from ibi.archive.drafts import DraftRules, check_upload
+from ibi.archive.drafts import MOST_FILES, DraftRules, TooManyFiles, check_upload
 from ibi.archive.errors import KeyReused
 from ibi.archive.reviews import ReviewNeeded
 from ibi.errors import IbiError
@@ -23,6 +23,7 @@ from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.services.drafts.ledger import Depositor, DraftLedger
+from ibi.services.drafts.uploads import DraftUploads
 from ibi.services.items.deposit_parts import media_type_of
 from ibi.services.items.deposits import Deposits, NewItem
 from ibi.services.items.item_repository import ItemRepository
@@ -97,7 +98,7 @@ class WholeDeposits:
         new, files, total = _as_new(item), dict[str, File](), 0
         for sent in item.files:
             name, size = collision_key(sent.path), len(sent.content)
-            check_sent(sent.path, files.get(name))
+            check_sent(sent.path, files.get(name), len(files))
             self.rules.check_room(sent.path, len(files), total, size)
             files[name] = _file(sent)
             total += size
@@ -146,8 +147,22 @@ def first_deposit(
         return None
 
 
-def check_sent(path: str, same: File | None) -> None:
-    """Refuse a name that cannot be kept, or that a file which was sent before it has."""
+def check_sent(path: str, same: File | None, before: int) -> None:
+    """Refuse a name that cannot be kept, or that a file which was sent before it has, and a file after so many that it
+    is one too many."""
     check_upload(path, same)
+    if before >= MOST_FILES:
+        raise TooManyFiles(most=MOST_FILES)
     if same is not None:
         raise InvalidFileName(path, 0, "a file of this name was sent before it")
+
+
+def send_to_draft(uploads: DraftUploads, who: Depositor, draft: str, sent: SentFile) -> None:
+    """Have a file that came whole be one of a draft. Blocks."""
+    upload = uploads.begin(who, draft, sent.path, len(sent.content))
+    try:
+        upload.write(sent.content)
+        upload.finish(sent.media_type)
+    except BaseException:
+        upload.abandon()
+        raise

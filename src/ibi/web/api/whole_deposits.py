@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256, sha512
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -30,7 +29,14 @@ from ibi.model.json_fields import decode_document
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import Upload
-from ibi.services.drafts.whole_deposits import MOST_BYTES, Published, SentFile, WholeItem, check_sent
+from ibi.services.drafts.whole_deposits import (
+    MOST_BYTES,
+    Published,
+    SentFile,
+    WholeItem,
+    check_sent,
+    send_to_draft,
+)
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of
@@ -47,7 +53,7 @@ from ibi.web.http.body import (
     told_media_type,
 )
 from ibi.web.http.errors import answer_to, log_untold, problem
-from ibi.web.http.request import check_digests, expected_digests, idempotency_key
+from ibi.web.http.request import check_content, check_digests, expected_digests, idempotency_key
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody, MemberMissing
 
 MOST_ITEMS: Final = 1000
@@ -239,10 +245,16 @@ class _Reading:
             raise MalformedBody(reason="a file has no filename")
         check_file_name(path)
         same = item.files.get(collision_key(path))
-        check_sent(path, None if same is None else File(same.path, 0, UNKNOWN_SHA_512))
+        check_sent(path, None if same is None else File(same.path, 0, UNKNOWN_SHA_512), len(item.files))
         expected_digests(self._part.headers), told_media_type(self._part.headers)  # refused before its bytes come
+        if item.draft is None and self._is_too_much(item):  # also of files without a byte, of which nothing else comes
+            await self._begin_draft(item)
         if item.draft is not None:
             await self._begin_upload(item)
+
+    def _is_too_much(self, item: _Coming) -> bool:
+        """Whether the item is not to be held in memory any longer."""
+        return item.size + len(self._content) >= MOST_BYTES or self._memory.used > _MOST_MEMORY
 
     async def _take(self, content: bytes) -> None:
         item = self._coming
@@ -257,8 +269,7 @@ class _Reading:
             await self._trying(lambda _: self._write(content))
         else:
             self._content += content
-            is_too_much = item.size + len(self._content) >= MOST_BYTES or self._memory.used > _MOST_MEMORY
-            if is_too_much:
+            if self._is_too_much(item):
                 await self._trying(self._move_to_draft)
 
     async def _end_part(self) -> None:
@@ -296,8 +307,7 @@ class _Reading:
             return
         sent = SentFile(path, bytes(self._content), media_type)
         # Most senders leave this to the connection: a digest costs another pass over a small file.
-        known = {"sha-256": sha256, "sha-512": sha512}
-        check_digests(digests, {name: known[name](sent.content).digest() for name in digests}, path)
+        check_content(digests, sent.content, path)
         item.files[collision_key(path)] = sent
         self._hold(item, len(sent.content) + _A_FILE)
 
@@ -345,18 +355,9 @@ class _Reading:
         begun = await self._callers.run_short(lambda: drafts.begin(self._who, description))
         item.draft = begun.record.id
         for sent in item.files.values():
-            await self._callers.run_short(partial(self._send_whole, item.draft, sent))
+            await self._callers.run_short(partial(send_to_draft, drafts.uploads, self._who, item.draft, sent))
         item.files = {name: SentFile(sent.path, b"") for name, sent in item.files.items()}
         self._let_go(item)
-
-    def _send_whole(self, draft: str, sent: SentFile) -> None:
-        upload = self._drafts.uploads.begin(self._who, draft, sent.path, len(sent.content))
-        try:
-            upload.write(sent.content)
-            upload.finish(sent.media_type)
-        except BaseException:
-            upload.abandon()
-            raise
 
     async def _begin_upload(self, item: _Coming) -> None:
         assert self._part is not None

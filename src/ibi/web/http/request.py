@@ -16,6 +16,7 @@ ours are served. A name is ours at every port unless `hosts` gives one.
 from __future__ import annotations
 
 import codecs
+import hashlib
 import re
 import socket
 from base64 import b64decode, b64encode
@@ -218,6 +219,11 @@ def check_digests(expected: Mapping[str, tuple[str, bytes]], actual: Mapping[str
             raise DigestMismatch(
                 field=field, path=repr(path), algorithm=algorithm, found=b64encode(actual[algorithm]).decode("ascii")
             )
+
+
+def check_content(expected: Mapping[str, tuple[str, bytes]], content: bytes, path: str) -> None:
+    """The same of bytes that are at hand: what was not told is not computed."""
+    check_digests(expected, {name: hashlib.new(name.replace("-", ""), content).digest() for name in expected}, path)
 
 
 def repr_digest(sha512: str) -> str:

@@ -171,6 +171,29 @@ async def test_what_all_requests_hold_in_memory_is_bounded(tmp_path: Path, monke
         assert_nothing_left(app, tmp_path)
 
 
+async def test_files_without_bytes_are_not_held_beyond_the_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ibi.services.drafts.whole_deposits.MOST_FILES", 30)
+    monkeypatch.setattr(whole_deposits, "MOST_BYTES", 5_000)
+    held: list[int] = []
+    hold = whole_deposits._Reading._hold
+
+    def watch(reading: whole_deposits._Reading, item: whole_deposits._Coming, size: int) -> None:
+        hold(reading, item, size)
+        held.append(item.size)
+
+    monkeypatch.setattr(whole_deposits._Reading, "_hold", watch)
+    async with records_app(tmp_path) as app:
+        refused = await post(app, item_form({f"{number}.txt": b"" for number in range(31)}))
+        assert (refused.status, problem_of(refused)) == (413, "too-many-files")
+        assert_nothing_left(app, tmp_path)
+        assert (await post(app, item_form({f"{number}.txt": b"" for number in range(30)}))).status == 201
+        (item,) = app.store.catalog.items()
+        assert len(item.files) == 30
+    assert max(held) < 6_000
+
+
 # --- batches ---
 
 
