@@ -42,6 +42,9 @@ _LONGEST: Final = 32_000
 """Characters of a cell: spreadsheets take no more."""
 # What spreadsheets take for a formula, whatever white space stands before it.
 _FORMULA: Final = re.compile(r"\s*[=+\-@\t\r＝＋－＠]")
+# The same inside a cell, where a spreadsheet begins another one if it takes semicolons or tabs for separators: it then
+# ignores quotes too. What stands between them is passed over with or without a formula after it, and so looked at once.
+_INNER: Final = re.compile(r"([;\t\r\n\v\f\x85\u2028\u2029][\s;]*+)([=+\-@＝＋－＠]?)")
 _MARK: Final = "\ufeff"
 """Without it, spreadsheets take the file for one of another encoding."""
 
@@ -54,9 +57,10 @@ def listed_item(site: ArchiveSite, item: Item) -> dict[str, Any]:
 
 
 def cell(text: str) -> str:
-    """A value that no spreadsheet computes."""
+    """A value that no spreadsheet computes, whatever it takes for the end of a cell."""
     text = text[:_LONGEST]
-    return f"'{text}" if _FORMULA.match(text) else text
+    marked = _INNER.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
+    return f"'{marked}" if _FORMULA.match(text) else marked
 
 
 def _table(site: ArchiveSite, items: Sequence[Item]) -> bytes:

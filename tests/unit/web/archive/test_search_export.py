@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from io import StringIO
 
 import pytest
@@ -66,10 +67,34 @@ async def test_formulas_are_no_formulas_in_a_table() -> None:
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", " =1", "\r=1", "＝1", "＋1"])
 def test_a_cell_that_looks_like_a_formula_is_text(text: str) -> None:
-    assert cell(text) == f"'{text}"
+    assert cell(text)[:2] == f"'{text[0]}"
 
 
-@pytest.mark.parametrize("text", ["", "1", "a=1", "Silva-Costa", "2001-05"])
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Silva; =1", "Silva; '=1"),
+        ("a;=1;+2", "a;'=1;'+2"),
+        ("a\t@x", "a\t'@x"),
+        ("a\r\n-1", "a\r\n'-1"),
+        ("a\n\n =1", "a\n\n '=1"),
+        ("a;\t;=1", "a;\t;'=1"),
+        ("\t=1", "'\t'=1"),
+    ],
+)
+def test_a_formula_where_other_separators_begin_a_cell_is_text(text: str, written: str) -> None:
+    assert cell(text) == written
+
+
+@pytest.mark.parametrize("run", ["\n", ";", " ;", "\t "])
+def test_a_long_cell_takes_time_that_is_linear_in_its_length(run: str) -> None:
+    began = time.process_time()
+    for _ in range(10):
+        cell(run * 32_000)
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("text", ["", "1", "a=1", "Silva-Costa", "2001-05", "a; b-c\n1"])
 def test_other_cells_stay_as_they_are(text: str) -> None:
     assert cell(text) == text
 
