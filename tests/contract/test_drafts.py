@@ -18,7 +18,7 @@ from ibi.model.content import BLOCK, BlockHasher
 from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.file import File
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.ports.drafts import DraftStore
+from ibi.ports.drafts import DraftStore, PartialUpload
 from ibi.services.drafts.drafts import new_draft_id
 from ibi.storage.draft_files import DraftFiles
 from tests.support.set_clocks import SetClocks
@@ -343,3 +343,42 @@ def test_a_partial_file_is_dropped_with_its_bytes(drafts: DraftStore) -> None:
     assert drafts.find_partial(draft, "../draft") is None
     with pytest.raises(UnknownUpload):
         drafts.go_on(draft, partial)
+
+
+def send_in_parts(drafts: DraftStore, draft: str, path: str, content: bytes) -> PartialUpload:
+    partial = drafts.begin_partial(draft, path, len(content), None)
+    incoming = drafts.go_on(draft, partial)
+    incoming.write(content)
+    incoming.finish()
+    with drafts.alone_on(draft):
+        drafts.keep(draft, incoming, File(path, len(content), sha512(content).hexdigest(), "text/plain"))
+    return partial
+
+
+def test_the_record_of_a_partial_file_goes_with_its_bytes(opened: Callable[[], DraftStore], tmp_path: Path) -> None:
+    drafts = opened()
+    draft = begun(drafts)
+    replaced = send_in_parts(drafts, draft, "a", b"first")
+    dropped = send_in_parts(drafts, draft, "b", b"second")
+    kept = send_in_parts(drafts, draft, "a", b"third")
+    with drafts.alone_on(draft):
+        assert drafts.drop(draft, "b")
+    assert [drafts.find_partial(draft, each.id) for each in (replaced, dropped, kept)] == [None, None, kept]
+    assert records_of(tmp_path) == {kept.id}
+
+
+def test_a_sweep_removes_records_of_partial_files_whose_bytes_have_gone(
+    opened: Callable[[], DraftStore], tmp_path: Path
+) -> None:
+    drafts = opened()
+    draft = begun(drafts)
+    gone, kept = (send_in_parts(drafts, draft, path, b"content") for path in "ab")
+    coming = drafts.begin_partial(draft, "c", 10, None)
+    for bytes_of in tmp_path.rglob(f"bytes/{gone.id}"):
+        bytes_of.unlink()
+    opened().sweep(draft)
+    assert records_of(tmp_path) == {kept.id, coming.id}
+
+
+def records_of(data: Path) -> set[str]:
+    return {each.stem for each in data.rglob("partial/*.json")}

@@ -207,6 +207,14 @@ RecordStamp = tuple[int, int, int]
 """Of a file: a record is never written over, so that another one has another."""
 
 
+def last_change(path: str) -> int:
+    """When something at that path was changed last, in nanoseconds; 0 if nothing is there."""
+    try:
+        return os.stat(path).st_ctime_ns  # noqa: PTH116
+    except OSError:
+        return 0
+
+
 def record_stamp(entry: os.DirEntry[str]) -> RecordStamp | None:
     """None if it has gone."""
     try:

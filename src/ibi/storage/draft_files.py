@@ -3,7 +3,7 @@
 `draft.json` is the draft. Each file that was sent has its bytes in `bytes/`, under a name of chance, and a record in
 `files/`, which is written when the bytes are durable: without a record, bytes are what a crash or a broken connection
 has left. No name that a client sent is ever the name of a file here. A file that comes in several requests has a
-record in `partial/` until its draft goes, and keeps the bytes that have come over a crash.
+record in `partial/` as long as its bytes are there, and keeps the bytes that have come over a crash.
 
 The bytes of a file that was taken in lie under a name of chance and never change. To look at ten thousand of them for
 each that comes would take longer than it takes to receive it.
@@ -44,6 +44,7 @@ from ibi.storage.draft_bytes import (
     Incoming,
     RecordStamp,
     Resumed,
+    last_change,
     read_partial,
     read_upload,
     record_stamp,
@@ -158,7 +159,7 @@ class DraftFiles:
         Asked for every draft at once, so no path is made for it.
         """
         place = f"{self._folder}/{draft}"
-        return _last_change(f"{place}/{_RECORD}"), _last_change(f"{place}/{_BYTES}")
+        return last_change(f"{place}/{_RECORD}"), last_change(f"{place}/{_BYTES}")
 
     def free(self) -> int:
         """Bytes that the disk has left for drafts."""
@@ -254,9 +255,14 @@ class DraftFiles:
         self._sizes.add(draft, incoming.name, file.size)
         self._touch(draft)
         if before is not None and Path(before.place).name != incoming.name:
-            with suppress(OSError):
-                Path(before.place).unlink(missing_ok=True)
+            self._remove_bytes(draft, Path(before.place).name)
         self._changes.note(draft)
+
+    def _remove_bytes(self, draft: str, name: str) -> None:
+        """Remove the bytes of a file that went, and the record of how they came."""
+        for path in (self._place(draft) / _BYTES / name, self._partial_of(draft, name)):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
     # --- files that come in several requests ---
 
@@ -353,8 +359,7 @@ class DraftFiles:
             record.unlink(missing_ok=True)
             sync_directory(record.parent)
         self._touch(draft)
-        with suppress(OSError):
-            Path(before.place).unlink(missing_ok=True)
+        self._remove_bytes(draft, Path(before.place).name)
         self._changes.note(draft)
         return True
 
@@ -377,6 +382,9 @@ class DraftFiles:
                 # Looked up again: it may have been recorded since, which it is before it is unlocked.
                 if is_left and name not in self._recorded_names(draft):
                     path.unlink(missing_ok=True)
+        for name in self._partial_names(draft):  # of files that went; bytes are there before such a record is
+            if not (place / _BYTES / name).exists():
+                self._remove_bytes(draft, name)
 
     def _sweep_published(self, draft: str) -> bool:
         """Remove the folder of a draft that was published; return whether it was."""
@@ -423,13 +431,6 @@ def _read_record(path: Path) -> DraftRecord | None:
         return decode_draft(body)
     except InvalidDocument as error:
         raise DraftDamaged(path=path, reason=str(error)) from error
-
-
-def _last_change(path: str) -> int:
-    try:
-        return os.stat(path).st_ctime_ns  # noqa: PTH116
-    except OSError:
-        return 0
 
 
 def _lock(descriptor: int, draft: str) -> None:
