@@ -76,8 +76,16 @@ def test_pages_of_the_owner_are_sound_with_any_logo(site: Site, opened: Opened) 
     (folder / "about.md").write_text(f"# About us\n\n{script}\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n")
     page = opened()
     page.goto(f"{site.url}/explain")
-    # A look at the folder is taken every two seconds.
-    page.wait_for_function("async () => (await fetch('/about')).ok", polling=300)
+    # A look at the folder is taken every two seconds. `wait_for_function` would take the promise for its value.
+    assert page.evaluate(
+        """async () => {
+            for (let look = 0; look < 100; look++) {
+                if ((await fetch('/about')).ok) return true;
+                await new Promise(done => setTimeout(done, 300));
+            }
+            return false;
+        }"""
+    )
     page.goto(f"{site.url}/about")
 
     expect(page.get_by_role("heading", level=1)).to_have_text("About us")
