@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.transfers import ChainStore, TransferLedger
 from ibi.signing import SigningKey
+from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
 from tests.support.deposit_samples import labels
 
@@ -140,6 +142,48 @@ def test_a_directory_that_is_put_back_is_noticed(tmp_path: Path) -> None:
     data.rename(tmp_path / "elsewhere")
     shutil.copytree(tmp_path / "elsewhere", data)
     assert lost()
+
+
+def test_track_that_is_lost_is_lost_for_all_processes_until_it_is_kept(tmp_path: Path, ledger: TransferLedger) -> None:
+    with closing(SqliteTransferLedger(tmp_path / "data", tmp_path / "locks")) as other:
+        ledger.keep_track()
+        assert (other.has_lost_track(), other.renew_track()) == (False, True)
+        other.lose_track()
+        assert (ledger.has_lost_track(), ledger.renew_track(), ledger.has_lost_track()) == (True, False, True)
+        other.keep_track()
+        assert not ledger.has_lost_track()
+
+
+def test_that_others_were_asked_is_good_for_one_loss_of_track(tmp_path: Path, ledger: TransferLedger) -> None:
+    with closing(SqliteTransferLedger(tmp_path / "data", tmp_path / "locks")) as other:
+        assert not ledger.were_asked()
+        other.note_asked(asked=True)
+        assert (ledger.were_asked(), ledger.has_lost_track()) == (True, True)
+        other.note_asked(asked=False)
+        assert not ledger.were_asked()
+        other.note_asked(asked=True)
+        ledger.lose_track()
+        assert not other.were_asked()
+        other.note_asked(asked=True)
+        ledger.keep_track()
+        assert not other.were_asked()
+
+
+def test_two_processes_that_keep_track_at_once_lose_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, locks = tmp_path / "data", tmp_path / "locks"
+    with closing(SqliteTransferLedger(data, locks)) as first, closing(SqliteTransferLedger(data, locks)) as second:
+        change = first._change
+
+        @contextmanager
+        def change_and_be_overtaken() -> Iterator[Connection]:
+            monkeypatch.setattr(first, "_change", change)
+            with change() as connection:
+                yield connection
+            second.keep_track()
+
+        monkeypatch.setattr(first, "_change", change_and_be_overtaken)
+        first.keep_track()
+        assert not first.has_lost_track()
 
 
 def test_chains_are_found_by_any_label_and_by_archive(chains: ChainStore) -> None:

@@ -142,6 +142,7 @@ class TransferArchive:
         on_step: OnStep = _pass,
         resolver: str | None = None,
         is_new: bool = True,
+        lost: bool = False,
         resolver_key: PublicKey | None = None,
     ) -> None:
         self.network, self.url = network, f"http://{name}.example"
@@ -153,13 +154,13 @@ class TransferArchive:
         opened.callback(self.ledger.close)
         clocks, peers = MachineClocks(), _Peers(network)
         self.tracking = Tracking(self.ledger, peers, url=self.url, resolver=resolver)
-        self.tracking.begin(is_new=is_new)
+        self.tracking.begin(is_new=is_new, lost=lost)
         self.chains = ItemChains(
             self.store,
             self.service,
             self.keys,
             clocks,
-            keep_track=self.ledger.keep_track,
+            keep_track=self.tracking.keep_track,
             in_doubt=lambda: self.tracking.in_doubt,
             resolver_key=lambda: resolver_key,
         )

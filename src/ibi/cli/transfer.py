@@ -365,7 +365,7 @@ def trust(**flags: str | None) -> None:
     """Say that this data directory was not put back from a backup, or that nothing was given away since then."""
     with _opened(flags) as (_, worker):
         worker.tracking.trust()
-    click.echo("Nothing is in doubt any more. Start the server again if it runs.")
+    click.echo("Nothing is in doubt any more. A server that runs sees it within a second.")
 
 
 @transfers.command()

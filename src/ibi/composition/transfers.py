@@ -77,7 +77,7 @@ def open_transfers(
         service,
         KeyFiles(settings.data),
         clocks,
-        keep_track=ledger.keep_track,
+        keep_track=tracking.keep_track,
         in_doubt=lambda: tracking.in_doubt,
         resolver_key=known_resolver_key(settings, elsewhere),
     )

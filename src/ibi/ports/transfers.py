@@ -79,7 +79,20 @@ class TransferLedger(Protocol):
         or used before the machine was started anew."""
 
     def keep_track(self) -> None:
-        """Note, in the directory and outside it, that this is the one. To be called before anything is given away."""
+        """Note, in the directory and outside it, that this is the one, whatever was the case before."""
+
+    def renew_track(self) -> bool:
+        """Note it anew, as is done before anything is given away or taken over. False, and nothing is noted, if track
+        was lost."""
+
+    def lose_track(self) -> None:
+        """Have track be lost, for all processes and after a restart, until it is kept again."""
+
+    def note_asked(self, *, asked: bool) -> None:
+        """Note, for all processes of this machine, whether those were asked who might know what was given away, as far
+        as they have to be before anything is called Original again. Good for as long as track is lost."""
+
+    def were_asked(self) -> bool: ...
 
     def close(self) -> None: ...
 

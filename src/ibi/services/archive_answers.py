@@ -229,12 +229,14 @@ class ArchiveAnswers:
 
     def _find_reply(self, query: str) -> StaticAnswer | None:
         # Each acknowledgment has a key of its own, so it is never in the cache.
-        if _ACKNOWLEDGMENT in query:
+        if _ACKNOWLEDGMENT in query or self._is_silent():
             return None
         self._forget_what_has_changed()
         return self._by_words.find_valid(query, self._now)
 
     def _find_answer(self, request: UrlRequest) -> StaticAnswer | None:
+        if self._is_silent():
+            return None
         self._forget_what_has_changed()
         found = self._by_meaning.find_valid(_meaning(request), self._now)
         return self._by_words.find_valid(request, self._now) if found is None else found
@@ -286,8 +288,8 @@ class ArchiveAnswers:
         return made
 
     def _build(self, request: UrlRequest, now: Instant) -> tuple[StaticAnswer, Tags]:
-        """The answer, and the labels that it was made of. Silence ends before any answer is kept: it is at the start
-        of a server alone."""
+        """The answer, and the labels that it was made of. `ArchiveInDoubt` in silence, in which no cached answer is
+        looked for either: another process may have noticed a moment after the start that there is doubt."""
         if self._is_silent():
             raise ArchiveInDoubt()
         asked = RecordingCatalog(self._catalog)
@@ -295,7 +297,9 @@ class ArchiveAnswers:
         return made, frozenset(asked.labels)
 
     def _find_meaning(self, request: UrlRequest) -> StaticAnswer | None:
-        return None if self._watch is None else self._by_meaning.find_valid(_meaning(request), self._now)
+        if self._watch is None or self._is_silent():
+            return None
+        return self._by_meaning.find_valid(_meaning(request), self._now)
 
     def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, tags: Tags, *, is_new: bool) -> None:
         """The answer cached by the meaning of the request: one that does not depend on the client is the same for

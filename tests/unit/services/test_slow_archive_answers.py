@@ -14,7 +14,7 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import UrlList
-from ibi.services.archive_answers import ArchiveAnswers, WireAnswer
+from ibi.services.archive_answers import ArchiveAnswers, ArchiveInDoubt, WireAnswer
 from ibi.services.change_watch import ChangeWatch
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.vocabulary import ContentType, State
@@ -39,6 +39,7 @@ class Record:
 
 class Archive:
     def __init__(self, *, is_slow: bool) -> None:
+        self.is_silent = False
         self.storage, self.catalog, self.usage = SlowStorage(0.0), MemoryCatalog(), MemoryUsageLog()
         for item, _ in (kept(REP, IBIP), deleted(GONE)):
             self.catalog.put(item)
@@ -51,6 +52,7 @@ class Archive:
             watch=ChangeWatch(self.asked, self.asked.recent_version),
             given_out=self.storage.slow(Record()) if is_slow else Record(),
             usage=self.usage,
+            is_silent=lambda: self.is_silent,
         )
 
     async def reply(self, query: str) -> WireAnswer:
@@ -132,3 +134,14 @@ async def test_acknowledgments_count_once() -> None:
         await slow.answers.acknowledge_slowly(thanks)
     assert [usage.resolutions for _, usage in slow.usage.totals()] == [1]
     assert slow.storage.on_loop == []
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+async def test_an_archive_that_comes_into_doubt_gives_no_answer_that_it_has_kept(*, is_slow: bool) -> None:
+    archive = Archive(is_slow=is_slow)
+    before = await archive.reply(query(REP))
+    archive.is_silent = True
+    with pytest.raises(ArchiveInDoubt):
+        await archive.reply(query(REP))
+    archive.is_silent = False
+    assert without_key(await archive.reply(query(REP))) == without_key(before)

@@ -39,6 +39,7 @@ class Tracking:
         """`url` is the address of this Archive, `resolver` that of its resolver, if it is another server."""
         self._ledger, self._peers, self._url, self._resolver = ledger, peers, url, resolver
         self._doubt: Doubt | None = None
+        self._asks = self._asked_elsewhere = False
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
 
@@ -51,7 +52,7 @@ class Tracking:
     def is_silent(self) -> bool:
         """Whether nothing may be called Original."""
         doubt = self._doubt
-        return doubt is not None and doubt.is_grave
+        return doubt is not None and doubt.is_grave and not self._asked_elsewhere
 
     @property
     def unheard(self) -> tuple[str, ...]:
@@ -59,11 +60,33 @@ class Tracking:
         return () if doubt is None else tuple(sorted(doubt.unheard))
 
     def begin(self, *, lost: bool = False, is_new: bool = False) -> None:
-        """Look whether this is the directory that was used last. `lost` if something else says that it is not; `is_new`
-        if the Archive was begun a moment ago, and has nothing to have lost."""
-        if is_new or not (lost or self._ledger.has_lost_track()):
-            self.trust() if is_new else None
+        """Look whether this is the directory that was used last. `lost` if something else says that it is not, which
+        all processes know from then on; `is_new` if the Archive was begun a moment ago, and has nothing to have
+        lost."""
+        if is_new:
+            self.trust()
             return
+        if lost:
+            self._ledger.lose_track()
+        self.follow()
+
+    def follow(self) -> None:
+        """Be in doubt as long as the ledger says so: of several processes one asks, and all have to know the end of it;
+        and one of them may have noticed alone that the directory was put back. To be called every moment."""
+        if not self._ledger.has_lost_track():
+            self._doubt, self._asked_elsewhere = None, False
+            return
+        if self._doubt is None:
+            self._begin_doubt()
+        self._asked_elsewhere = self._doubt is not None and not self._asks and self._ledger.were_asked()
+
+    def lead(self) -> None:
+        """Be the process that asks, and by which all others go: not by what one before it, or a command, has noted."""
+        self._asks, self._asked_elsewhere, doubt = True, False, self._doubt
+        if doubt is not None:
+            self._ledger.note_asked(asked=not doubt.is_grave)
+
+    def _begin_doubt(self) -> None:
         doubt = Doubt(self._resolver, self._ledger.peers() - {self._url})
         if not doubt.witnesses:
             self.trust()
@@ -76,8 +99,14 @@ class Tracking:
 
     def trust(self) -> None:
         """Be sure that nothing was given away that is not known here."""
-        self._doubt = None
         self._ledger.keep_track()
+        self._doubt, self._asked_elsewhere = None, False
+
+    def keep_track(self) -> None:
+        """To be called before anything is given away or taken over: another process may have noticed since the last
+        look that the directory was put back, which puts it in doubt here as well."""
+        if not self._ledger.renew_track():
+            self.follow()
 
     def require_sure(self) -> None:
         if self.in_doubt:
@@ -91,6 +120,8 @@ class Tracking:
                     self._ask_witness(witness, chains, receiving)
                 if self._doubt is None or self._doubt.witnesses == doubt.witnesses:
                     break
+            if doubt is not None and not self.is_silent:
+                self._ledger.note_asked(asked=True)
             return self.in_doubt
 
     def _ask_witness(self, witness: str, chains: ItemChains, receiving: Receiving) -> None:

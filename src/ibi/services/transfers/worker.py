@@ -107,6 +107,7 @@ class TransferWorker:
         while not self._stopping.is_set():
             self._waking.clear()
             try:
+                self.tracking.follow()  # of several processes one asks
                 if self._hold():
                     self.step()
             except IbiError as error:
@@ -118,6 +119,7 @@ class TransferWorker:
     def step(self) -> None:
         """One round: everything that is due. Blocks."""
         now = int(self._now())
+        self.tracking.lead()
         self._poll_resolver(now)  # first: what was given away in the place of this Archive is not given again
         if self.tracking.in_doubt and now >= self._ask_at:
             self._ask_at = now + min(1 << min(self._doubts, 6), 60)

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ibi.label import Label, RepositoryName
 from ibi.model.transfer import (
@@ -59,7 +59,18 @@ MIGRATIONS: Final = (
 _OUT: Final = "out"
 _IN: Final = "in"
 _LONGEST: Final = 4096
+_OUTSIDE: Final = 256
+"""Bytes of the file outside: each time the same, so that nothing of an earlier content is left behind a later one."""
 T = TypeVar("T")
+
+
+class _Outside(NamedTuple):
+    """What the file in the machine's lock directory says."""
+
+    before: str = ""
+    after: str = ""
+    asked: str = ""
+    """The mark of the ledger whose doubt no more keeps Originals from being called so."""
 
 
 class _Database(GuardedDatabase):
@@ -217,32 +228,72 @@ class SqliteTransferLedger(_Database):
     # --- whether it is the directory that was used last ---
 
     def has_lost_track(self) -> bool:
-        rows = self._rows("SELECT mark FROM track")
-        mark, outside = str(rows[0][0]) if rows else "", self._outside_marks()
-        if not mark or mark not in outside:
+        mark, outside = self._mark(), self._read_outside()
+        if mark and outside.before == outside.after == mark:
+            return False
+        with self._change() as connection:  # another process may be about to keep track at this moment
+            return self._look_for_track(connection)
+
+    def _look_for_track(self, connection: Connection) -> bool:
+        """Whether track was lost, as no other process changes it."""
+        mark, outside = _mark_of(connection), self._read_outside()
+        if not mark or mark not in (outside.before, outside.after):
             return True
-        if len(outside) > 1:  # a process was killed between the two
-            self._write_outside(mark, mark)
+        if outside.before != outside.after:  # a process was killed between the two
+            self._write_outside(_Outside(mark, mark))
         return False
+
+    def lose_track(self) -> None:
+        with self._change() as connection:
+            _put_mark(connection)
 
     def keep_track(self) -> None:
         with self._change() as connection:
-            row = connection.execute("SELECT mark FROM track").fetchone()
-            before, mark = "" if row is None else str(row[0]), secrets.token_hex(16)
-            self._write_outside(before, mark)
-            connection.execute("DELETE FROM track")
-            connection.execute("INSERT INTO track VALUES (?)", (mark,))
-        # From here on the mark before is that of a backup.
-        self._write_outside(mark, mark)
+            self._change_mark(connection)
+        self._forget_mark_before()
 
-    def _outside_marks(self) -> frozenset[str]:
+    def renew_track(self) -> bool:
+        with self._change() as connection:
+            if self._look_for_track(connection):
+                return False
+            self._change_mark(connection)
+        self._forget_mark_before()
+        return True
+
+    def _change_mark(self, connection: Connection) -> None:
+        before, mark = _mark_of(connection), secrets.token_hex(16)
+        self._write_outside(_Outside(before, mark))
+        _put_mark(connection, mark)
+
+    def _forget_mark_before(self) -> None:
+        """From here on the mark before is that of a backup. In a transaction, and with the mark that is there now:
+        another process may have kept track meanwhile, and its mark is not to be lost."""
+        with self._change() as connection:
+            self._look_for_track(connection)
+
+    def note_asked(self, *, asked: bool) -> None:
+        if asked == self.were_asked():
+            return
+        with self._change() as connection:
+            mark = _mark_of(connection) or _put_mark(connection)
+            self._write_outside(self._read_outside()._replace(asked=mark if asked else ""))
+
+    def were_asked(self) -> bool:
+        mark = self._mark()
+        return bool(mark) and self._read_outside().asked == mark
+
+    def _mark(self) -> str:
+        with self._open() as connection:
+            return _mark_of(connection)
+
+    def _read_outside(self) -> _Outside:
         with suppress(ValueError, KeyError, TypeError, RecursionError), self._witness() as descriptor:
             found = json.loads(os.pread(descriptor, _LONGEST, 0).rstrip(b"\0\n ") or b"{}")
-            return frozenset({str(found["before"]), str(found["after"])}) - {""}
-        return frozenset()
+            return _Outside(str(found["before"]), str(found["after"]), str(found.get("asked", "")))
+        return _Outside()
 
-    def _write_outside(self, before: str, after: str) -> None:
-        content = json.dumps({"before": before, "after": after}).encode("ascii").ljust(128) + b"\n"
+    def _write_outside(self, marks: _Outside) -> None:
+        content = json.dumps(marks._asdict()).encode("ascii").ljust(_OUTSIDE) + b"\n"
         with self._witness() as descriptor, refusals(DiskRefused, self._directory):
             os.pwrite(descriptor, content, 0)  # in one piece: it is shorter than a block
             os.fsync(descriptor)
@@ -269,7 +320,21 @@ def forget_track(directory: Path) -> None:
     path = directory / TRANSFERS.file_name
     if path.exists():
         with storage_errors(path, TRANSFERS.damaged), closing(connect(path, MIGRATIONS, kind=TRANSFERS)) as connection:
-            connection.execute("DELETE FROM track")
+            _put_mark(connection)
+
+
+def _mark_of(connection: Connection) -> str:
+    row = connection.execute("SELECT mark FROM track").fetchone()
+    return "" if row is None else str(row[0])
+
+
+def _put_mark(connection: Connection, mark: str = "") -> str:
+    """Have this mark in the ledger, or one that is nowhere else: so track is lost, and what was noted of an earlier
+    doubt is not taken for one of this."""
+    mark = mark or secrets.token_hex(16)
+    connection.execute("DELETE FROM track")
+    connection.execute("INSERT INTO track VALUES (?)", (mark,))
+    return mark
 
 
 CHAIN_MIGRATIONS: Final = (
