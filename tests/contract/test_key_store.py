@@ -9,6 +9,7 @@ import pytest
 
 from ibi.messages.signatures import leads_to
 from ibi.ports.archive_state import KeyStore, ResolverKeys
+from ibi.signing import SigningKey
 from ibi.storage.key_files import KeyFiles, ResolverKeyFile
 from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
 
@@ -68,6 +69,19 @@ def test_keys_of_resolvers_are_kept_replaced_and_forgotten(resolvers: ResolverKe
     assert resolvers.find("http://urlib.net") == one
     resolvers.keep("http://urlib.net", other)
     assert resolvers.find("http://urlib.net") == other
+    assert (resolvers.former("http://urlib.net"), resolvers.former("http://other.example.org")) == ((one,), ())
     assert resolvers.forget("http://urlib.net")
     assert not resolvers.forget("http://urlib.net")
     assert resolvers.find("http://other.example.org") == other
+    assert resolvers.former("http://urlib.net") == ()
+
+
+def test_former_keys_of_a_resolver_are_kept_the_latest_first(resolvers: ResolverKeys) -> None:
+    keys = [SigningKey(bytes([number]) * 32).public for number in range(5)]
+    resolvers.keep("http://urlib.net", keys[0])
+    resolvers.keep("http://urlib.net", keys[0])
+    assert resolvers.former("http://urlib.net") == ()
+    resolvers.keep("http://urlib.net", keys[3], (keys[2], keys[1]))
+    assert resolvers.former("http://urlib.net") == (keys[0], keys[2], keys[1])
+    resolvers.keep("http://urlib.net", keys[4], (keys[3], keys[2], keys[1], keys[0]))
+    assert resolvers.former("http://urlib.net") == (keys[3], keys[2], keys[1], keys[0])

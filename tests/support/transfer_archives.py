@@ -143,8 +143,9 @@ class TransferArchive:
         resolver: str | None = None,
         is_new: bool = True,
         lost: bool = False,
-        resolver_key: PublicKey | None = None,
+        resolver_keys: tuple[PublicKey, ...] = (),
     ) -> None:
+        self.resolver_keys = resolver_keys
         self.network, self.url = network, f"http://{name}.example"
         self.service = LabelForms(RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00"))
         self.keys = MemoryKeyStore(sha256(name.encode()).digest())
@@ -162,7 +163,7 @@ class TransferArchive:
             clocks,
             keep_track=self.tracking.keep_track,
             in_doubt=lambda: self.tracking.in_doubt,
-            resolver_key=lambda: resolver_key,
+            resolver_keys=lambda: self.resolver_keys,
         )
         self.sending = Sending(self.chains, self.ledger, peers, clocks, url=self.url, on_step=on_step)
         self.receiving = Receiving(

@@ -73,7 +73,7 @@ def verify(
 
 def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *, as_json: bool) -> None:
     from ibi.cli.archive_store import local_settings, opened_store
-    from ibi.composition.transfers import known_resolver_key
+    from ibi.composition.transfers import known_resolver_keys
     from ibi.label import parse
     from ibi.services.transfers.provenance_check import ProvenanceCheck, provenance_document
     from ibi.storage.archive_state import ArchiveRecordFile
@@ -84,9 +84,9 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
     own = (keys.signing_key().public, *keys.former())
     items = wrong = unproven = 0
     with opened_store(settings) as store:
-        known = known_resolver_key(settings, (settings.resolver or "").rstrip("/") or None)
+        known = known_resolver_keys(settings, (settings.resolver or "").rstrip("/") or None)
         service = None if record is None else record.service
-        check = ProvenanceCheck(store, service, own, resolver_key=known())
+        check = ProvenanceCheck(store, service, own, resolver_keys=known())
         for found in check.check_all(map(parse, labels)):
             items, wrong = items + 1, wrong + bool(found.problems)
             unproven += bool(found.unproven and not found.problems)

@@ -79,7 +79,7 @@ def open_transfers(
         clocks,
         keep_track=tracking.keep_track,
         in_doubt=lambda: tracking.in_doubt,
-        resolver_key=known_resolver_key(settings, elsewhere),
+        resolver_keys=known_resolver_keys(settings, elsewhere),
     )
     step = repository.step
     sending = Sending(chains, ledger, peers, clocks, url=public_url, on_step=step)
@@ -188,14 +188,18 @@ def _home_check(settings: Settings, elsewhere: str | None) -> Callable[[Offer, P
     return is_home
 
 
-def known_resolver_key(settings: Settings, elsewhere: str | None) -> Callable[[], PublicKey | None]:
-    """The key of the Archive's resolver as it is known here: pinned, or that of this server itself if there is none
-    `elsewhere`."""
-    if elsewhere is not None:
-        pinned = ResolverKeyFile(settings.data)
-        return lambda: pinned.find(elsewhere)
-    own = KeyFiles(settings.data, RESOLVER)
-    return lambda: own.signing_key().public if own.is_begun else None
+def known_resolver_keys(settings: Settings, elsewhere: str | None) -> Callable[[], tuple[PublicKey, ...]]:
+    """The key of the Archive's resolver as it is known here, and those before it: pinned, or those of this server
+    itself if there is none `elsewhere`. None if its present one is not known."""
+    pinned, own = ResolverKeyFile(settings.data), KeyFiles(settings.data, RESOLVER)
+
+    def find() -> tuple[PublicKey, ...]:
+        if elsewhere is None:
+            return (own.signing_key().public, *own.former()) if own.is_begun else ()
+        key = pinned.find(elsewhere)
+        return () if key is None else (key, *pinned.former(elsewhere))
+
+    return find
 
 
 def _believe(_who: Label, _key: PublicKey) -> bool:

@@ -37,9 +37,9 @@ class Here:
     manifest: str | None = None
     chain: Chain = NO_CHAIN
     transferable: bool = True
-    resolver_key: PublicKey | None = None
-    """The key by which the resolver of this Archive is known here: what it signs in the place of this Archive, which it
-    took for lost, counts as signed by it (E97)."""
+    resolver_keys: tuple[PublicKey, ...] = ()
+    """The key by which the resolver of this Archive is known here, and those before it: what they sign in the place of
+    this Archive, which it took for lost, counts as signed by it (E97)."""
     in_doubt: bool = False
     """Whether the directory may have been put back from a backup, and not all were heard who might know (`Doubt`)."""
 
@@ -79,7 +79,7 @@ def recall(here: Here, texts: Iterable[str]) -> Chain | None:
     order = compare_chains(here.chain.texts, texts)
     if order in (ChainOrder.SAME, ChainOrder.OLDER):
         return None
-    chain = check_chain(texts, _ours_or_former(here))
+    chain = check_chain(texts, _ours_or_former(here), known=here.chain.texts)
     if order is ChainOrder.FORKED:
         raise InvalidProvenance(texts[-1] if texts else "", 0, "it contradicts the chain that is here")
     ours = any(_is_release_of(here, chain, index) for index in range(len(here.chain.links), len(chain.links)))
@@ -90,16 +90,16 @@ def _is_release_of(here: Here, chain: Chain, index: int) -> bool:
     link = chain.links[index]
     if not isinstance(link.said, Release) or link.said.giver not in here.service.labels:
         return False
-    return link.signer in here.keys if link.said.by is None else link.signer == here.resolver_key
+    return link.signer in here.keys if link.said.by is None else link.signer in here.resolver_keys
 
 
 def _ours_or_former(here: Here) -> IsKeyOf:
-    """Of this Archive the own keys, of the resolver the one that is known; of those before this Archive and after it,
+    """Of this Archive the own keys, of the resolver those that are known; of those before this Archive and after it,
     whatever they sign with."""
 
     def is_key_of(who: Label, key: PublicKey) -> bool:
         if who == resolver_service():
-            return key == here.resolver_key
+            return key in here.resolver_keys
         return who not in here.service.labels or key in here.keys
 
     return is_key_of

@@ -249,11 +249,14 @@ def read_link(text: str, number: int) -> ProvenanceLink:
         raise InvalidProvenance(text, 0, "link {number}: {cause}", number=number, cause=_cause(error)) from error
 
 
-def check_chain(texts: Iterable[str], is_key_of: IsKeyOf, labels: LabelForms | None = None) -> Chain:
+def check_chain(
+    texts: Iterable[str], is_key_of: IsKeyOf, labels: LabelForms | None = None, *, known: tuple[str, ...] = ()
+) -> Chain:
     """The chain, every link of which follows from the one before; `InvalidProvenance` names the first that does not.
 
     `is_key_of` says whether the first signer is the Archive that it says it is, and is asked again where an Archive
-    signs with another key than it was named by. `labels` are those of the item that it has to be about.
+    signs with another key than it was named by. `labels` are those of the item that it has to be about. Whose keys
+    signed the links of a `known` chain was decided before, and is not asked again: keys are replaced.
     """
     links: list[ProvenanceLink] = []
     for number, text in enumerate(texts, 1):
@@ -261,7 +264,8 @@ def check_chain(texts: Iterable[str], is_key_of: IsKeyOf, labels: LabelForms | N
             raise InvalidProvenance(text, 0, "a chain has at most {most} links", most=MOST_LINKS)
         link = read_link(text, number)
         _check_place(link, links, labels)
-        _check_signer(link, links, is_key_of)
+        if known[number - 1 : number] != (text,):
+            _check_signer(link, links, is_key_of)
         links.append(link)
     return Chain(tuple(links))
 

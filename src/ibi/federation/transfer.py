@@ -323,7 +323,7 @@ def _miss(kept: IncomingTransfer, now: int, reason: str) -> IncomingTransfer:
 def accept_lost(here: Here, labels: LabelForms, key: SigningKey) -> str:
     """What an Archive says to the resolver that has a Copy and wants the Original of it, whose Archive is lost."""
     name = str(labels.labels[0])
-    if here.resolver_key is None:
+    if not here.resolver_keys:
         reason = (
             "the key of the resolver is not known here: the Archive has to be included first (`ibi archive status`)"
         )
@@ -333,13 +333,13 @@ def accept_lost(here: Here, labels: LabelForms, key: SigningKey) -> str:
     if here.in_doubt:
         raise TransferRefused(label=name, reason="this Archive may have been put back from a backup")
     number, to = here.chain.next_number, here.service.labels[0]
-    return sign_acceptance(TransferAcceptance(labels, number, here.resolver_key, to, here.manifest), key)
+    return sign_acceptance(TransferAcceptance(labels, number, here.resolver_keys[0], to, here.manifest), key)
 
 
 def hear_lost(here: Here, texts: Iterable[str], labels: LabelForms) -> TakeOver | None:
     """The take-over of what the resolver released in the place of a lost Archive; None if it was taken over before.
     `InvalidProvenance` and `TransferRefused` for what is no such release, or not of the Copy here."""
-    chain = check_chain(texts, lambda who, key: who != resolver_service() or key == here.resolver_key, labels)
+    chain = check_chain(texts, lambda who, key: who != resolver_service() or key in here.resolver_keys, labels)
     release = chain.last_release
     if (
         release is None
@@ -388,7 +388,10 @@ def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> 
     known = compare_chains(here.chain.texts[: kept.number], chain.texts[: kept.number])
     if known is ChainOrder.FORKED and here.state is State.COPY and not here.has_signed:
         return kept, BringCopy(kept.source)  # the Copy was refreshed meanwhile from where the Original is not
-    ours = recall(here, chain.texts)
+    try:
+        ours = recall(here, chain.texts)
+    except InvalidProvenance as error:
+        return _miss(kept, now, f"the release is not believed: {error.reason.format(**error.details)}"), Rest()
     if ours is not None and ours.next_number > kept.number + 2:  # this Archive has given it on since
         return replace(kept, stage=ReceiverStage.TAKEN), KeepChain(ours)
     chain = Chain(chain.links[: kept.number])  # what comes after is the countersignature of this Archive itself

@@ -122,6 +122,17 @@ def leads_to(known: PublicKey, current: PublicKey, changes: Iterable[str]) -> bo
     return known == current
 
 
+def former_keys(current: PublicKey, changes: Iterable[str]) -> tuple[PublicKey, ...]:
+    """The keys that named the `current` one, or one after the other a key that did: the latest first."""
+    named = dict(filter(None, map(_read_change, tuple(changes)[-MOST_CHANGES:])))
+    found: dict[PublicKey, None] = {}
+    while (before := next((old for old, new in named.items() if new == current), None)) is not None:
+        del named[before]
+        found[before] = None
+        current = before
+    return tuple(found)
+
+
 def _read_change(text: str) -> tuple[PublicKey, PublicKey] | None:
     try:
         found = read_statement(text, _CHANGE)

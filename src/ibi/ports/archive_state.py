@@ -50,11 +50,14 @@ class ResolverKeys(Protocol):
 
     def find(self, resolver: str) -> PublicKey | None: ...
 
-    def keep(self, resolver: str, key: PublicKey) -> None:
-        """Durably."""
+    def former(self, resolver: str) -> tuple[PublicKey, ...]:
+        """Those that were its keys before, the latest first: what they signed stays signed."""
+
+    def keep(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
+        """Durably. The key that was known before is a former one from then on, and so are those of `former`."""
 
     def forget(self, resolver: str) -> bool:
-        """Whether one was known."""
+        """Forget its key and the former ones; whether one was known."""
 
 
 class RegisterStore(Protocol):
@@ -70,8 +73,8 @@ class RegisterStore(Protocol):
         """The key of the resolver at this URL; None if it is not known yet. A `StorageError` if what is there cannot be
         read: another key is never taken for it without being asked."""
 
-    def pin(self, resolver: str, key: PublicKey) -> None:
-        """Know the resolver at this URL by this key from now on."""
+    def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
+        """Know the resolver at this URL by this key from now on, and what it signed with the `former` ones."""
 
 
 class MembershipState(Protocol):

@@ -3,7 +3,8 @@ its data directory.
 
 `<name>.pem` is the private key (PKCS #8, as other tools write it) for its owner alone. `<name>.former` has the public
 keys that were in use before, one a line, the latest last, each with the statement by which it named the next one.
-`resolvers.json` has the keys of the resolvers that this Archive has asked.
+`resolvers.json` has the keys of the resolvers that this Archive has asked, `resolvers.former.json` those that they had
+before.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import time
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from ibi.messages.signatures import sign_key_change
+from ibi.model.registration import MOST_FORMER_KEYS
 from ibi.ports.errors import StorageError
 from ibi.signing import KEY_BYTES, LONGEST_STATEMENT, InvalidKey, PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
@@ -28,6 +30,7 @@ FOLDER: Final = "keys"
 ARCHIVE: Final = "archive"
 RESOLVER: Final = "resolver"
 _LONGEST: Final = 4096
+T = TypeVar("T")
 
 
 class KeyDamaged(StorageError):
@@ -127,34 +130,56 @@ class ResolverKeyFile:
 
     def __init__(self, data: Path) -> None:
         self._path = data / FOLDER / "resolvers.json"
+        self._former = data / FOLDER / "resolvers.former.json"
 
     def find(self, resolver: str) -> PublicKey | None:
         return self._read().get(resolver)
 
-    def keep(self, resolver: str, key: PublicKey) -> None:
-        self._write({**self._read(), resolver: key})
+    def former(self, resolver: str) -> tuple[PublicKey, ...]:
+        return self._read_former().get(resolver, ())
+
+    def keep(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
+        """The former ones first: a crash in between leaves a key among them that is still the present one."""
+        known, before = self._read(), self._read_former()
+        found = (known.get(resolver), *former, *before.get(resolver, ()))
+        kept = tuple(each for each in dict.fromkeys(found) if each is not None and each != key)[:MOST_FORMER_KEYS]
+        if kept != before.get(resolver, ()):
+            self._write(self._former, {**before, resolver: kept})
+        if known.get(resolver) != key:
+            self._write(self._path, {**known, resolver: key})
 
     def forget(self, resolver: str) -> bool:
-        known = self._read()
+        known, former = self._read(), self._read_former()
+        if former.pop(resolver, None) is not None:
+            self._write(self._former, former)
         if known.pop(resolver, None) is None:
             return False
-        self._write(known)
+        self._write(self._path, known)
         return True
 
     def _read(self) -> dict[str, PublicKey]:
-        with refusals(KeyDamaged, self._path):
-            content = self._path.read_bytes() if self._path.exists() else b"{}"
-        try:
-            found = json.loads(content)
-            return {str(resolver): PublicKey.parse(str(key)) for resolver, key in found.items()}
-        except (ValueError, AttributeError, RecursionError, InvalidKey) as error:
-            raise KeyDamaged(path=self._path, reason=str(error)) from error
+        return _read_keys(self._path, lambda key: PublicKey.parse(str(key)))
 
-    def _write(self, known: dict[str, PublicKey]) -> None:
-        with refusals(DiskRefused, self._path):
-            make_directory(self._path.parent)
-        content = {resolver: str(key) for resolver, key in known.items()}
-        write_durably(self._path, json.dumps(content, indent=1).encode("ascii") + b"\n", mode=0o600)
+    def _read_former(self) -> dict[str, tuple[PublicKey, ...]]:
+        return _read_keys(self._former, lambda keys: tuple(PublicKey.parse(str(each)) for each in keys))
+
+    def _write(self, path: Path, known: Mapping[str, PublicKey | tuple[PublicKey, ...]]) -> None:
+        with refusals(DiskRefused, path):
+            make_directory(path.parent)
+        content = {
+            resolver: list(map(str, keys)) if isinstance(keys, tuple) else str(keys) for resolver, keys in known.items()
+        }
+        write_durably(path, json.dumps(content, indent=1).encode("ascii") + b"\n", mode=0o600)
+
+
+def _read_keys(path: Path, read: Callable[[Any], T]) -> dict[str, T]:
+    """What a file says of each resolver."""
+    with refusals(KeyDamaged, path):
+        content = path.read_bytes() if path.exists() else b"{}"
+    try:
+        return {str(resolver): read(said) for resolver, said in json.loads(content).items()}
+    except (ValueError, AttributeError, TypeError, RecursionError, InvalidKey) as error:
+        raise KeyDamaged(path=path, reason=str(error)) from error
 
 
 def _encode(key: SigningKey) -> bytes:
@@ -211,8 +236,8 @@ class RegisterFiles:
     def resolver_key(self, resolver: str) -> PublicKey | None:
         return self._keys.find(resolver.rstrip("/"))
 
-    def pin(self, resolver: str, key: PublicKey) -> None:
-        self._keys.keep(resolver.rstrip("/"), key)
+    def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
+        self._keys.keep(resolver.rstrip("/"), key, former)
 
     def _write(self, path: Path, text: str) -> None:
         with refusals(DiskRefused, self._folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from ibi.label import parse
-from ibi.messages.signatures import MOST_CHANGES, leads_to, sign_key_change
+from ibi.messages.signatures import MOST_CHANGES, former_keys, leads_to, sign_key_change
 from ibi.resolver.membership import RegistrationChange
 from ibi.signing import SigningKey, sign_statement
 from tests.conformance.errata.test_e81 import INCLUDED, pinned, reason_of, registration_in
@@ -32,6 +32,15 @@ async def test_a_key_that_was_replaced_several_times_since_is_followed() -> None
     last = SigningMember(keys[-1], at=NOW + 1000)
     last.changes = tuple(chain(keys))
     assert (await resolver.send(last.query())).body == INCLUDED
+
+
+def test_the_former_keys_are_those_that_lead_to_the_present_one() -> None:
+    keys, stranger = [*map(seed, "abc")], seed("s")
+    changes = (sign_key_change(stranger, seed("t").public, 1), *chain(keys), "no.statement.atall")
+    assert former_keys(keys[-1].public, changes) == (keys[1].public, keys[0].public)
+    assert former_keys(keys[0].public, changes) == ()
+    round_about = (*chain(keys), sign_key_change(keys[-1], keys[0].public, 1))
+    assert former_keys(keys[-1].public, round_about) == (keys[1].public, keys[0].public, keys[-1].public)
 
 
 async def test_a_change_that_another_key_signed_is_not_believed() -> None:

@@ -21,6 +21,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import resolver_service
 from ibi.model.item import Tombstone
 from ibi.model.registration import FailedContact, Registration, Ruling
+from ibi.model.transfer import ReceiverStage
 from ibi.ports.transfers import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
@@ -44,7 +45,8 @@ class World:
         self.keys, self.beliefs = MemoryKeyStore(b"r" * 32), MemoryBeliefs()
         key = self.network.resolver_key = self.keys.signing_key().public
         self.lost, self.heir, self.third = (
-            TransferArchive(self.network, name, folder, opened, resolver=RESOLVER, resolver_key=key) for name in "abc"
+            TransferArchive(self.network, name, folder, opened, resolver=RESOLVER, resolver_keys=(key,))
+            for name in "abc"
         )
         self.registration: Registration | None = None
         self.store = opened.enter_context(closing(SqliteChainStore(folder / "resolver")))
@@ -181,6 +183,50 @@ def test_the_lost_one_learns_it_when_it_comes_back(world: World) -> None:
     item = world.lost.item(world.item.rep)
     assert item is not None
     assert (item.state, item.transferred_to) == (State.COPY, world.heir.service.rep)
+
+
+def test_what_the_resolver_signed_with_a_key_that_it_has_replaced_stays_signed(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    world.ask(world.heir)
+    before, now = world.keys.signing_key().public, world.keys.replace().public
+    for each in (world.lost, world.heir):
+        each.resolver_keys = (now, before)
+    world.network.cut.clear()
+    world.lost.worker.step()
+    assert world.states() == [State.COPY, State.ORIGINAL, None]
+    item = world.heir.item(world.item.rep)
+    assert item is not None
+    give(world.heir, world.third, item)
+    assert world.states() == [State.COPY, State.COPY, State.ORIGINAL]
+
+
+def test_a_link_that_is_kept_is_not_judged_again_by_a_resolver_that_is_known_by_another_key(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    world.ask(world.heir)
+    item = world.heir.item(world.item.rep)
+    assert item is not None
+    give(world.heir, world.third, item)
+    world.heir.resolver_keys = (SigningKey(b"n" * 32).public,)
+    back = world.third.item(world.item.rep)
+    assert back is not None
+    give(world.third, world.heir, back)
+    assert world.states()[1:] == [State.ORIGINAL, State.COPY]
+
+
+def test_an_archive_that_knows_the_resolver_by_no_key_takes_over_what_it_gave(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    world.ask(world.heir)
+    item = world.heir.item(world.item.rep)
+    assert item is not None
+    world.third.resolver_keys = ()
+    world.heir.sending.begin(item, world.third.url, "agreed")
+    world.third.receiving.go_on(item.rep)
+    world.heir.sending.go_on(item.rep)
+    kept = world.third.receiving.go_on(item.rep)
+    assert kept.stage is ReceiverStage.TAKEN
 
 
 def test_one_that_comes_back_gives_nothing_away_before_it_has_asked(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from itertools import pairwise
 from threading import Lock
 
@@ -40,12 +41,19 @@ class MemoryResolverKeys:
 
     def __init__(self) -> None:
         self._known: dict[str, PublicKey] = {}
+        self._former: dict[str, tuple[PublicKey, ...]] = {}
+
+    def former(self, resolver: str) -> tuple[PublicKey, ...]:
+        return self._former.get(resolver, ())
 
     def find(self, resolver: str) -> PublicKey | None:
         return self._known.get(resolver)
 
-    def keep(self, resolver: str, key: PublicKey) -> None:
+    def keep(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
+        found = (self._known.get(resolver), *former, *self.former(resolver))
+        self._former[resolver] = tuple(each for each in dict.fromkeys(found) if each is not None and each != key)
         self._known[resolver] = key
 
     def forget(self, resolver: str) -> bool:
+        self._former.pop(resolver, None)
         return self._known.pop(resolver, None) is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ibi.signing import PublicKey
 
 __all__ = ["MemoryRegisterStore"]
@@ -23,5 +25,5 @@ class MemoryRegisterStore:
     def resolver_key(self, resolver: str) -> PublicKey | None:
         return self._keys.get(resolver)
 
-    def pin(self, resolver: str, key: PublicKey) -> None:
+    def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
         self._keys[resolver] = key

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from secrets import token_urlsafe
 from typing import Final, NamedTuple, Protocol
 
@@ -24,6 +25,7 @@ from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.signatures import (
     MOST_CHANGES,
     RequestSignature,
+    former_keys,
     leads_to,
     milliseconds,
     read_answer,
@@ -175,7 +177,9 @@ class MemberSigner:
                 " administrator can tell, `ibi key forget-resolver` lets this Archive believe it"
             )
         if known != signer:
-            self._resolvers.keep(self._resolver, signer)
+            # Of those before the known key, the known one itself has said nothing.
+            former = takewhile(lambda key: key != known, former_keys(signer, fields.read_changes()))
+            self._resolvers.keep(self._resolver, signer, () if known is None else former)
         return None
 
 

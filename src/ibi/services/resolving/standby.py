@@ -18,7 +18,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
-from ibi.messages.signatures import leads_to
+from ibi.messages.signatures import former_keys, leads_to
 from ibi.model.membership import FetchedRegister
 from ibi.ports.archive_state import KeyStore, RegisterStore
 from ibi.ports.errors import StorageError
@@ -148,8 +148,8 @@ class KeptRegister:
         before = self.register
         if before is not None and register.signer == before.signer and register.issued < before.issued:
             raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
-        if self._store.resolver_key(self._resolver) != register.signer:
-            self._store.pin(self._resolver, register.signer)
+        # The signature is over the statements of former keys as well: those were its own, by its word.
+        self._store.pin(self._resolver, register.signer, former_keys(register.signer, register.changes))
         self._store.write(statement)
         return register
 

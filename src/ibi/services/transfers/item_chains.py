@@ -69,19 +69,19 @@ class ItemChains:
         *,
         keep_track: Callable[[], None],
         in_doubt: Callable[[], bool],
-        resolver_key: Callable[[], PublicKey | None] = lambda: None,
+        resolver_keys: Callable[[], tuple[PublicKey, ...]] = lambda: (),
     ) -> None:
         """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over;
-        `in_doubt` says whether the directory may have been put back from a backup; `resolver_key` is the key by which
-        the resolver is known."""
+        `in_doubt` says whether the directory may have been put back from a backup; `resolver_keys` are the key by
+        which the resolver is known, and those before it."""
         self.repository, self.service, self.keys = repository, service, keys
         self._clocks, self._keep_track, self._in_doubt = clocks, keep_track, in_doubt
-        self._resolver_key = resolver_key
+        self._resolver_keys = resolver_keys
 
     def here(self, label: Label) -> Here:
         """The item as this Archive has it."""
         public = (self.keys.signing_key().public, *self.keys.former())
-        nothing = Here(self.service, public, resolver_key=self._resolver_key(), in_doubt=self._in_doubt())
+        nothing = Here(self.service, public, resolver_keys=self._resolver_keys(), in_doubt=self._in_doubt())
         item = find_labelled(self.repository.catalog, label)
         if item is None:
             return nothing

@@ -77,13 +77,13 @@ class ProvenanceCheck:
         keys: tuple[PublicKey, ...],
         is_key_of: IsKeyOf | None = None,
         *,
-        resolver_key: PublicKey | None = None,
+        resolver_keys: tuple[PublicKey, ...] = (),
     ) -> None:
-        """`keys` are those of this Archive, the former ones among them, and `resolver_key` is the one by which its
-        resolver is known. `is_key_of` knows those of others; without it,
-        what others signed is proven by what this Archive signed after it, or by a release that is proven."""
+        """`keys` are those of this Archive, and `resolver_keys` those of its resolver, the former ones among them.
+        `is_key_of` knows those of others; without it, what others signed is proven by what this Archive signed after
+        it, or by a release that is proven."""
         self._repository, self._service, self._keys = repository, service, keys
-        self._is_key_of, self._resolver_key = is_key_of, resolver_key
+        self._is_key_of, self._resolver_keys = is_key_of, resolver_keys
 
     def check_all(self, labels: Iterable[Label] = ()) -> Iterator[CheckedProvenance]:
         """These items, or all that have moved."""
@@ -125,7 +125,7 @@ class ProvenanceCheck:
     def _knows(self, who: Label, key: PublicKey, unknown: set[PublicKey]) -> bool:
         if self._service is not None and who in self._service.labels:
             return key in self._keys
-        if who == resolver_service() and key == self._resolver_key:
+        if who == resolver_service() and key in self._resolver_keys:
             return True
         if self._is_key_of is not None:
             return self._is_key_of(who, key)
