@@ -12,7 +12,7 @@ import pytest
 
 from ibi.label import RepositoryName
 from ibi.messages.label_forms import LabelForms
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage, ToldChain
 from ibi.ports.transfers import ChainStore, TransferLedger
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.connection import Connection
@@ -189,8 +189,10 @@ def test_two_processes_that_keep_track_at_once_lose_none(tmp_path: Path, monkeyp
 def test_chains_are_found_by_any_label_and_by_archive(chains: ChainStore) -> None:
     forms: LabelForms = labels(0)
     assert chains.chain(forms.labels[0]) == ()
-    chains.keep(forms.labels, ("one",), (A, B))
-    chains.keep(forms.labels, ("one", "two"), (A, B))
+    rep = forms.labels[0]
+    assert chains.change(rep, lambda known: ToldChain(forms.labels, (*known, "one"), (A, B))) == ("one",)
+    assert chains.change(rep, lambda known: ToldChain(forms.labels, (*known, "two"), (A, B))) == ("one", "two")
+    assert chains.change(forms.labels[1], lambda _: None) == ("one", "two")
     assert [chains.chain(label) for label in forms.labels] == [("one", "two")] * 2
     assert chains.with_service(B) == ((str(forms.rep).lower(), ("one", "two")),)
     assert chains.with_service(B, str(forms.rep)) == ()

@@ -141,9 +141,12 @@ def open_release_register(
     def is_key_of(service: Label, key: PublicKey) -> bool:
         if is_ours(service):
             return key in (keys.signing_key().public, *keys.former())
-        # A key that was given up signs nothing any more: what it signs now could be dated as one likes.
         registration = registry.find(service)
         return registration is not None and registration.key == key
+
+    def is_former_key(service: Label, key: PublicKey) -> bool:
+        registration = registry.find(service)
+        return registration is not None and key in registration.former_keys
 
     def is_home(service: Label, prefix: str) -> bool:
         if is_ours(service):
@@ -156,7 +159,9 @@ def open_release_register(
         return (each for each in lost if each.successor is not None and successor in each.successor.labels)
 
     signer = KeyFiles(settings.data, RESOLVER)
-    return ReleaseRegister(store, beliefs, is_key_of, is_home, time, keys=signer, lost_to=lost_to)
+    return ReleaseRegister(
+        store, beliefs, is_key_of, is_home, time, is_former_key=is_former_key, keys=signer, lost_to=lost_to
+    )
 
 
 def _resolver_elsewhere(settings: Settings, public_url: str) -> str | None:

@@ -320,8 +320,9 @@ def _miss(kept: IncomingTransfer, now: int, reason: str) -> IncomingTransfer:
 # --- of an Archive that is lost (E97) --------------------------------------------------------------------------------
 
 
-def accept_lost(here: Here, labels: LabelForms, key: SigningKey) -> str:
-    """What an Archive says to the resolver that has a Copy and wants the Original of it, whose Archive is lost."""
+def accept_lost(here: Here, labels: LabelForms, key: SigningKey, told: tuple[str, ...] = ()) -> str:
+    """What an Archive says to the resolver that has a Copy and wants the Original of it, whose Archive is lost. `told`
+    is the chain that the resolver knows, where that is more than came with the Copy."""
     name = str(labels.labels[0])
     if not here.resolver_keys:
         reason = (
@@ -332,7 +333,7 @@ def accept_lost(here: Here, labels: LabelForms, key: SigningKey) -> str:
         raise TransferRefused(label=name, reason="there is no Copy of it here")
     if here.in_doubt:
         raise TransferRefused(label=name, reason="this Archive may have been put back from a backup")
-    number, to = here.chain.next_number, here.service.labels[0]
+    number, to = max(here.chain.next_number, len(told) + 1), here.service.labels[0]
     return sign_acceptance(TransferAcceptance(labels, number, here.resolver_keys[0], to, here.manifest), key)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,16 @@ class Transfer:
         rep = self.labels.rep
         assert rep is not None  # no transfer is built without it
         return rep
+
+
+class ToldChain(NamedTuple):
+    """The chain of an item as a resolver keeps it (`ibi.federation.provenance`)."""
+
+    labels: tuple[Label, ...]
+    """By which it is found; the repository name is among them."""
+    texts: tuple[str, ...]
+    services: tuple[Label, ...]
+    """The Archives in it."""
 
 
 def encode_transfer(transfer: Transfer) -> bytes:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage, ToldChain
 
 
 class PeerSilent(IbiError):
@@ -133,8 +133,9 @@ class ChainStore(Protocol):
     def chain(self, label: Label) -> tuple[str, ...]:
         """The chain of the item that bears this label; none if it never moved, as far as is known."""
 
-    def keep(self, labels: tuple[Label, ...], chain: tuple[str, ...], services: tuple[Label, ...]) -> None:
-        """Keep the chain of an item in the place of an earlier one. `services` are the Archives in it."""
+    def change(self, label: Label, make: Callable[[tuple[str, ...]], ToldChain | None]) -> tuple[str, ...]:
+        """Keep what `make` makes of the chain of the item that bears this label, or leave it if that is None; the chain
+        as it is then. No other process changes it in between; if `make` raises, nothing is changed."""
 
     def with_service(
         self, service: Label, after: str = "", most: int = 1000

@@ -85,11 +85,14 @@ def test_the_first_key_is_believed_and_no_other_one_later() -> None:
 
 def test_a_key_that_the_known_one_named_is_believed() -> None:
     two = Two()
+    two.keys.replace()  # of the key before, the first one that is known has said nothing
     assert two.distrust() is None
+    before = two.keys.signing_key().public
     for _ in range(3):
         new = two.keys.replace()
     assert two.distrust() is None
     assert two.known.find(RESOLVER) == new.public
+    assert set(two.known.former(RESOLVER)) == {before, *two.keys.former()[:2]}
 
 
 def test_an_answer_that_was_changed_on_its_way_is_not_believed() -> None:

@@ -20,7 +20,7 @@ from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import resolver_service
 from ibi.model.item import Tombstone
-from ibi.model.registration import FailedContact, Registration, Ruling
+from ibi.model.registration import ClaimKind, FailedContact, Registration, Ruling
 from ibi.model.transfer import ReceiverStage
 from ibi.ports.transfers import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
@@ -171,6 +171,72 @@ def test_what_the_administrator_settled_otherwise_stands(world: World) -> None:
     world.beliefs.rule(Ruling(world.item.rep, third, frozenset({third}), 1, "Ana"))
     with pytest.raises(PeerRefused, match="the Original is at"):
         world.ask(world.heir)
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_what_is_known_by_either_label_of_the_item_stands(world: World, form: int) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    label, third = world.item.labels.labels[form], world.third.service.labels[0]
+    world.beliefs.record_claim(label, third, world.lost.service.labels[0], ClaimKind.ORIGINAL, 1)
+    with pytest.raises(PeerRefused, match="is in dispute"):
+        world.ask(world.heir)
+    world.beliefs.rule(Ruling(label, third, frozenset({third}), 1, "Ana"))
+    with pytest.raises(PeerRefused, match="the Original is at"):
+        world.ask(world.heir)
+    assert world.register.chain(world.item.rep) == ()
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_what_was_given_on_without_a_signature_by_either_label_is_not_given_again(world: World, form: int) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    world.beliefs.record_successors(world.item.labels.labels[form], (world.third.service.labels[0],), 1)
+    with pytest.raises(PeerRefused, match="the Original is at"):
+        world.ask(world.heir)
+
+
+def test_an_acceptance_of_another_transfer_gets_nothing(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    key, to = world.heir.keys.signing_key(), world.heir.service.labels[0]
+    for number, giver, reason in (
+        (1, world.lost.keys.signing_key().public, "not a release of this resolver"),
+        (3, world.keys.signing_key().public, "what it follows from is not known"),
+    ):
+        manifest = world.heir.chains.here(world.item.rep).manifest
+        assert manifest is not None
+        said = TransferAcceptance(world.item.labels, number, giver, to, manifest)
+        with pytest.raises(ReleaseNotBelieved, match=reason):
+            world.register.give_lost(sign_acceptance(said, key), ())
+    assert world.register.chain(world.item.rep) == ()
+
+
+def test_the_successor_can_ask_for_another_release_until_it_has_countersigned_one(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    world.burn()
+    key, to = world.heir.keys.signing_key(), world.heir.service.labels[0]
+    earlier = TransferAcceptance(world.item.labels, 1, world.keys.signing_key().public, to, "0" * 128)
+    first = world.register.give_lost(sign_acceptance(earlier, key), ())  # of a Copy that has changed since
+    world.ask(world.heir)
+    assert world.heir.state(world.item.rep) is State.ORIGINAL
+    assert world.register.give_lost(sign_acceptance(earlier, key), ()) == first  # that of before came late
+    world.heir.worker.step()
+    assert world.register.chain(world.item.rep) == world.heir.chains.chain(world.item.rep).texts
+    assert world.register.give_lost(sign_acceptance(earlier, key), ()) == world.register.chain(world.item.rep)
+
+
+def test_a_successor_whose_copy_came_without_the_chain_is_told_it_and_asks_again(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    give(world.lost, world.third, world.item)
+    there = world.third.item(world.item.rep)
+    assert there is not None
+    give(world.third, world.lost, there)
+    world.lost.worker.step()
+    world.burn()
+    world.ask(world.heir)
+    assert world.heir.state(world.item.rep) is State.ORIGINAL
+    assert len(world.heir.chains.chain(world.item.rep).links) == 6
 
 
 def test_the_lost_one_learns_it_when_it_comes_back(world: World) -> None:

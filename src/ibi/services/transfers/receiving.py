@@ -11,7 +11,8 @@ from threading import Lock
 from typing import Final, Protocol
 
 from ibi.errors import IbiError
-from ibi.federation.provenance import IsKeyOf, check_chain, read_link
+from ibi.federation.doubt import Here
+from ibi.federation.provenance import ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
 from ibi.federation.transfer import (
     AskChain,
     BringCopy,
@@ -225,6 +226,8 @@ class Receiving:
             raise TransferRefused(label=str(item.rep), reason="it was deleted, and an IBI that is gone never returns")
         here, key = self._chains.here(item.rep), self._chains.keys.signing_key()
         texts = self._peers.ask_for_lost(resolver, accept_lost(here, item.labels, key), here.chain.texts)
+        if compare_chains(here.chain.texts, texts) is ChainOrder.NEWER and not _gives_to(here, texts):
+            texts = self._peers.ask_for_lost(resolver, accept_lost(here, item.labels, key, texts), texts)
         self._step("lost release fetched")
         return self.take_lost(item.labels, texts, resolver)
 
@@ -255,6 +258,11 @@ class Receiving:
 
 def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
     return kept.giver_key, kept.number, kept.manifest
+
+
+def _gives_to(here: Here, texts: tuple[str, ...]) -> bool:
+    release = check_chain(texts, lambda *_: True).last_release
+    return release is not None and release.to in here.service.labels
 
 
 def _repository_name(labels: LabelForms) -> RepositoryName:

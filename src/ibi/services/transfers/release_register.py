@@ -19,13 +19,16 @@ from ibi.federation.provenance import (
     Release,
     check_chain,
     compare_chains,
+    read_link,
     sign_release,
 )
 from ibi.federation.transfer_messages import TransferAcceptance, read_acceptance
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import resolver_service
 from ibi.model.registration import Registration, Succession
+from ibi.model.transfer import ToldChain
 from ibi.ports.archive_state import KeyStore
 from ibi.ports.registry import Beliefs
 from ibi.ports.transfers import ChainStore
@@ -54,33 +57,85 @@ class ReleaseRegister:
         is_home: HasPrefix,
         now: Callable[[], float],
         *,
+        is_former_key: IsKeyOf = lambda _service, _key: False,
         keys: KeyStore | None = None,
         lost_to: LostTo = lambda _successor: (),
     ) -> None:
-        """`is_key_of` knows the keys that were pinned with registrations, `is_home` their prefixes. With `keys`, those
-        of the resolver, it signs in the place of Archives that are lost."""
+        """`is_key_of` knows the keys that are pinned with registrations, `is_former_key` those that were before, and
+        `is_home` their prefixes. With `keys`, those of the resolver, it signs in the place of Archives that are
+        lost."""
         self._store, self._beliefs, self._is_home, self._now = store, beliefs, is_home, now
         self._keys, self._lost_to, self._is_archive_key = keys, lost_to, is_key_of
+        self._is_former_key = is_former_key
         self._log = structlog.get_logger("ibi.resolver")
 
     def hear(self, texts: tuple[str, ...]) -> Label:
         """Believe a chain, if it proves anything: the service of who has the Original by it. `InvalidProvenance`,
         `ReleaseNotBelieved`."""
-        chain = check_chain(texts, self._is_key_of)
+        first = read_link(texts[0], 1).said  # an empty chain is none to tell
+        rep = _repository_name(first.labels)
+        self._store.change(rep, lambda known: self._judge(known, texts))
+        return check_chain(texts, _trust_all).successors[-1]
+
+    def _judge(self, known: tuple[str, ...], texts: tuple[str, ...]) -> ToldChain | None:
+        """What is to be kept in the place of the known chain; None if it stays. What is believed changes with it, in
+        the same turn: else an older chain could be believed after a later one was kept."""
+        chain = self._check(texts, known)
         first = chain.first_release
-        assert first is not None  # an empty chain is none to tell
+        assert first is not None  # which is the first link
         labels = self._labels_of_home(first)
-        label = labels[0]
-        known = self._store.chain(label)
         order = compare_chains(known, texts)
-        if order is ChainOrder.FORKED:
-            self._log.error("two releases of one Original", item=str(label), known=_holder(known), told=_holder(texts))
-            raise ReleaseNotBelieved(label=str(label), reason="another release of the same number is known")
-        if order is ChainOrder.NEWER:
-            self._keep(chain, first, labels)
-        elif order is ChainOrder.SAME:
+        if order is ChainOrder.FORKED and not _takes_place(known, chain):
+            self._log.error(
+                "two releases of one Original", item=str(labels[0]), known=_holder(known), told=_holder(texts)
+            )
+            raise ReleaseNotBelieved(label=str(labels[0]), reason="another release of the same number is known")
+        if order is ChainOrder.OLDER:
+            return None
+        if order is ChainOrder.SAME:
             self._believe_again(chain, first, labels)
-        return chain.successors[-1]
+            return None
+        return self._keep(chain, first, labels)
+
+    def _check(self, texts: tuple[str, ...], known: tuple[str, ...]) -> Chain:
+        """The chain, whose keys are known. What is kept already was judged when it came, by the keys of then."""
+        given_up: set[PublicKey] = set()
+
+        def is_key_of(service: Label, key: PublicKey) -> bool:
+            if self._is_key_of(service, key):
+                return True
+            if self._is_former_key(service, key):
+                given_up.add(key)
+                return True
+            return False
+
+        chain = check_chain(texts, is_key_of, known=known)
+        for link in chain.links[len(known) :]:
+            if link.signer in given_up and isinstance(link.said, Release):
+                self._require_agreement(chain, link.said)
+        return chain
+
+    def _require_agreement(self, chain: Chain, release: Release) -> None:
+        """A release by a key that its Archive has given up since. It was made in time, and is told late; or one who
+        could read that key makes it now, and dates it as they like. It counts if the receiver is registered here and
+        has countersigned it, and nothing that is known contradicts it."""
+        label, answer = str(release.labels.labels[0]), chain.links[release.number : release.number + 1]
+        if not answer or not self._knows_key(release.to, answer[0].signer):
+            reason = "it is signed by a key that was given up, and no Archive that is known here has countersigned it"
+            raise ReleaseNotBelieved(label=label, reason=reason)
+        if any(self._beliefs.about(each).ruling is not None for each in release.labels.labels):
+            raise ReleaseNotBelieved(
+                label=label, reason="it is signed by a key that was given up, and the administrator said otherwise"
+            )
+        self._require_no_dispute(release.labels)
+
+    def _require_no_dispute(self, labels: LabelForms) -> None:
+        for label in labels.labels:
+            if self._beliefs.disputes(1, label, settled=False):
+                raise ReleaseNotBelieved(label=str(label), reason="who has the Original is in dispute")
+
+    def _knows_key(self, service: Label, key: PublicKey) -> bool:
+        return self._is_archive_key(service, key) or self._is_former_key(service, key)
 
     def _is_key_of(self, service: Label, key: PublicKey) -> bool:
         if service != resolver_service():
@@ -93,27 +148,49 @@ class ReleaseRegister:
         """The chain of an item, with the release that is signed here in the place of its Archive, which is lost: for
         its successor, which holds a Copy and says so. `texts` is the chain that the successor has.
 
-        Asked again, it is the same to the letter: its date is that of the loss. `InvalidInput`, `ReleaseNotBelieved`.
+        Asked again, it is the same to the letter, since its date is that of the loss; until it is countersigned, the
+        successor gets another in its place for another Copy or key. If more of the chain is known than the successor
+        accepts to go on from, it is the chain that is known, without a release, and the successor asks again with that.
+        `InvalidInput`, `ReleaseNotBelieved`.
         """
         said, signer = read_acceptance(acceptance)
-        label = said.labels.labels[0]
+        rep = _repository_name(said.labels)
         if not self._is_archive_key(said.to, signer):
-            raise ReleaseNotBelieved(label=str(label), reason=f"{signer} is not the key of {said.to}")
+            raise ReleaseNotBelieved(label=str(rep), reason=f"{signer} is not the key of {said.to}")
+        if not self._is_key_of(resolver_service(), said.giver_key):
+            raise ReleaseNotBelieved(label=str(rep), reason="what is accepted is not a release of this resolver")
         if texts:
             self.hear(texts)
-        known = check_chain(self._store.chain(label), self._is_key_of, said.labels)
-        last = known.last_release
-        if last is not None and (last.by, last.to, last.to_key) == (resolver_service(), said.to, signer):
-            return known.texts
-        lost = self._lost_holder(said, known)
+        return self._store.change(rep, lambda known: self._give(known, said, signer))
+
+    def _give(self, known: tuple[str, ...], said: TransferAcceptance, signer: PublicKey) -> ToldChain | None:
+        """What is to be kept in the place of the known chain; None if it stays, and is the answer."""
+        chain = check_chain(known, _trust_all, said.labels)
+        last = chain.last_release
+        if last is not None and last.by is not None and (last.to, last.number) == (said.to, said.number):
+            if not chain.is_under_way or (last.to_key, last.manifest) == (signer, said.manifest):
+                return None
+            chain = Chain(chain.links[:-1])
+        lost = self._lost_holder(said, chain)
+        if said.number < chain.next_number:
+            return None
+        if said.number > chain.next_number:
+            raise ReleaseNotBelieved(label=str(said.labels.labels[0]), reason="what it follows from is not known")
+        return self._release(chain, said, signer, lost)
+
+    def _release(self, chain: Chain, said: TransferAcceptance, signer: PublicKey, lost: Registration) -> ToldChain:
         assert self._keys is not None  # or nothing is lost
         assert lost.lost is not None
+        last = chain.last_release
         at = lost.lost if last is None else max(lost.lost, last.at)
         giver, by, key = lost.labels[0] if last is None else last.to, resolver_service(), self._keys.signing_key()
-        chain = sign_release(known, said.labels, giver, said.to, signer, said.manifest, at, key, by=by)
-        self.hear(chain.texts)
-        self._log.warning("an Original of a lost Archive is given to its successor", item=str(label), to=str(said.to))
-        return chain.texts
+        given = sign_release(chain, said.labels, giver, said.to, signer, said.manifest, at, key, by=by)
+        first = given.first_release
+        assert first is not None  # there is one by now
+        kept = self._keep(given, first, self._labels_of_home(first))
+        item = str(said.labels.labels[0])
+        self._log.warning("an Original of a lost Archive is given to its successor", item=item, to=str(said.to))
+        return kept
 
     def _lost_holder(self, said: TransferAcceptance, known: Chain) -> Registration:
         """The lost Archive that has the Original, as far as is known."""
@@ -127,16 +204,20 @@ class ReleaseRegister:
         raise ReleaseNotBelieved(label=str(label), reason=reason)
 
     def _require_undisputed(self, said: TransferAcceptance, lost: Registration, known: Chain) -> None:
-        """What the lost Archive gave away, signed or not, or what the administrator said of the item, stands."""
+        """What the lost Archive gave away, signed or not, or what the administrator said of the item, stands: by any
+        of its labels."""
         label = said.labels.labels[0]
         if known.is_under_way:
             raise ReleaseNotBelieved(label=str(label), reason="the Original is on its way to the lost Archive")
         if any(self._beliefs.deletion(each) is not None for each in said.labels.labels):
             raise ReleaseNotBelieved(label=str(label), reason="it was deleted, and an IBI that is gone never returns")
-        ruling, succession = self._beliefs.about(label).ruling, self._beliefs.succession(label)
-        holder = ruling.holder if ruling is not None else succession.chain[-1] if succession.chain else None
-        if holder is not None and holder not in lost.labels:
-            raise ReleaseNotBelieved(label=str(label), reason=f"the Original is at {holder}, as far as is known")
+        agreed = {*lost.labels, said.to, *(() if lost.successor is None else lost.successor.labels)}
+        for each in said.labels.labels:
+            ruling, succession = self._beliefs.about(each).ruling, self._beliefs.succession(each)
+            holder = ruling.holder if ruling is not None else succession.chain[-1] if succession.chain else None
+            if holder is not None and holder not in agreed:
+                raise ReleaseNotBelieved(label=str(each), reason=f"the Original is at {holder}, as far as is known")
+        self._require_no_dispute(said.labels)
 
     def _labels_of_home(self, first: Release) -> tuple[Label, ...]:
         """Those of the labels of which the giver is the home: that another's label names the same item is its own word
@@ -149,9 +230,9 @@ class ReleaseRegister:
             raise ReleaseNotBelieved(label=str(forms.labels[0]), reason=reason)
         return labels
 
-    def _keep(self, chain: Chain, first: Release, labels: tuple[Label, ...]) -> None:
-        self._store.keep(labels, chain.texts, (first.giver, *chain.successors))
+    def _keep(self, chain: Chain, first: Release, labels: tuple[Label, ...]) -> ToldChain:
         self._believe(labels, self._after_home(chain, first))
+        return ToldChain(labels, chain.texts, (first.giver, *chain.successors))
 
     def _believe_again(self, chain: Chain, first: Release, labels: tuple[Label, ...]) -> None:
         """What was believed of a known chain may be lost; what the administrator has said of it since is not."""
@@ -177,6 +258,30 @@ class ReleaseRegister:
 
     def of_service(self, service: Label, after: str, most: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         return self._store.with_service(service, after, most)
+
+
+def _takes_place(known: tuple[str, ...], chain: Chain) -> bool:
+    """Whether the chain has another release of the resolver in the place of an Archive that is lost than the known one
+    ends with, and goes on from it: of two that the resolver signed, that one counts which the successor took."""
+    place = len(known) - 1
+    last = check_chain(known, _trust_all).links[place].said
+    if len(chain.links) <= len(known) or chain.texts[:place] != known[:place]:
+        return False
+    said = chain.links[place].said
+    if not isinstance(last, Release) or not isinstance(said, Release):
+        return False
+    return last.by is not None and said.by is not None and last.to == said.to
+
+
+def _repository_name(labels: LabelForms) -> RepositoryName:
+    if labels.rep is None:
+        raise ReleaseNotBelieved(label=str(labels.labels[0]), reason="it has no repository name, by which it is kept")
+    return labels.rep
+
+
+def _trust_all(_who: Label, _key: object) -> bool:
+    """For what was judged before."""
+    return True
 
 
 def _holder(texts: tuple[str, ...]) -> str:

@@ -25,6 +25,7 @@ from ibi.model.transfer import (
     OutgoingTransfer,
     ReceiverStage,
     SenderStage,
+    ToldChain,
     decode_incoming,
     decode_outgoing,
     encode_record,
@@ -355,18 +356,22 @@ class SqliteChainStore(_Database):
         super().__init__(directory, RELEASES, CHAIN_MIGRATIONS)
 
     def chain(self, label: Label) -> tuple[str, ...]:
-        statement = "SELECT chain FROM names JOIN chains USING (rep) WHERE label = ?"
-        rows = self._rows(statement, label_key(label))
-        return tuple(rows[0][0].split()) if rows else ()
+        with self._open() as connection:
+            return _find_chain(connection, label)
 
-    def keep(self, labels: tuple[Label, ...], chain: tuple[str, ...], services: tuple[Label, ...]) -> None:
-        rep = next(_key(label) for label in labels if isinstance(label, RepositoryName))
+    def change(self, label: Label, make: Callable[[tuple[str, ...]], ToldChain | None]) -> tuple[str, ...]:
         with self._change() as connection:
-            connection.execute("INSERT OR REPLACE INTO chains VALUES (?, ?)", (rep, " ".join(chain)))
-            rows = [(label_key(label), rep) for label in labels]
+            known = _find_chain(connection, label)
+            told = make(known)
+            if told is None:
+                return known
+            rep = next(_key(label) for label in told.labels if isinstance(label, RepositoryName))
+            connection.execute("INSERT OR REPLACE INTO chains VALUES (?, ?)", (rep, " ".join(told.texts)))
+            rows = [(label_key(label), rep) for label in told.labels]
             connection.executemany("INSERT OR REPLACE INTO names VALUES (?, ?)", rows)
-            among = [(label_key(service), rep) for service in services]
+            among = [(label_key(service), rep) for service in told.services]
             connection.executemany("INSERT OR IGNORE INTO services VALUES (?, ?)", among)
+        return told.texts
 
     def with_service(
         self, service: Label, after: str = "", most: int = 1000
@@ -375,6 +380,12 @@ class SqliteChainStore(_Database):
             WHERE service = ? AND rep > ? ORDER BY rep LIMIT ?"""
         rows = self._rows(statement, label_key(service), after.lower(), most)
         return tuple((rep, tuple(chain.split())) for rep, chain in rows)
+
+
+def _find_chain(connection: Connection, label: Label) -> tuple[str, ...]:
+    statement = "SELECT chain FROM names JOIN chains USING (rep) WHERE label = ?"
+    row = connection.execute(statement, (label_key(label),)).fetchone()
+    return () if row is None else tuple(row[0].split())
 
 
 def _key(rep: RepositoryName) -> str:
