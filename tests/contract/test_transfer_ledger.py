@@ -154,7 +154,7 @@ def test_track_that_is_lost_is_lost_for_all_processes_until_it_is_kept(tmp_path:
         assert not ledger.has_lost_track()
 
 
-def test_that_others_were_asked_is_good_for_one_loss_of_track(tmp_path: Path, ledger: TransferLedger) -> None:
+def test_a_note_that_others_were_asked_is_good_for_one_loss_of_track(tmp_path: Path, ledger: TransferLedger) -> None:
     with closing(SqliteTransferLedger(tmp_path / "data", tmp_path / "locks")) as other:
         assert not ledger.were_asked()
         other.note_asked(asked=True)
