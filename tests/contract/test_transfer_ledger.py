@@ -91,6 +91,29 @@ def test_what_is_due_is_neither_at_an_end_nor_with_a_librarian(ledger: TransferL
     assert (len(ledger.due_outgoing(2, 9)), len(ledger.due_outgoing(3, 9))) == (0, 1)
 
 
+def test_offers_that_came_to_nothing_are_forgotten_and_no_others(ledger: TransferLedger) -> None:
+    kept = [
+        *({"stage": stage} for stage in (ReceiverStage.ACCEPTED, ReceiverStage.HELD, ReceiverStage.TAKEN)),
+        {"stage": ReceiverStage.ENDED, "acceptance": "x"},
+        {"stage": ReceiverStage.ENDED, "since": 50},
+        {"stage": ReceiverStage.DECLINED, "due": 51},
+        {"stage": ReceiverStage.WAITING, "since": 1, "due": 20},
+    ]
+    gone = [
+        {"stage": ReceiverStage.ENDED, "since": 49, "due": 1},
+        {"stage": ReceiverStage.DECLINED, "due": 49},
+        {"stage": ReceiverStage.WAITING, "since": 19},
+    ]
+    for number, each in enumerate((*kept, *gone)):
+        ledger.change_incoming(labels(number).rep, lambda _, n=number, e=each: incoming(n, **e))  # type: ignore[misc, arg-type]
+    ledger.change_outgoing(labels(0).rep, lambda _: outgoing(stage=SenderStage.DECLINED))  # type: ignore[arg-type]
+    assert ledger.forget_offers(ended=50, waiting=20, most=9) == len(gone)
+    assert {each.rep for each in ledger.list_incoming()} == {labels(number).rep for number in range(len(kept))}
+    assert len(ledger.list_outgoing()) == 1
+    assert ledger.forget_offers(ended=0, waiting=0, most=1) == 1
+    assert ledger.incoming(labels(4).rep) is None  # type: ignore[arg-type]
+
+
 def test_items_are_found_by_the_other_archive(ledger: TransferLedger) -> None:
     ledger.change_incoming(labels(1).rep, lambda _: incoming(1))  # type: ignore[arg-type]
     ledger.change_outgoing(labels(2).rep, lambda _: outgoing(2, to=A))  # type: ignore[arg-type]

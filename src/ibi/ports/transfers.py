@@ -52,6 +52,11 @@ class TransferLedger(Protocol):
     def count_waiting(self, network: str | None = None) -> int:
         """How many offers of others wait for a librarian: all, or those that came from one network."""
 
+    def forget_offers(self, *, ended: int, waiting: int, most: int) -> int:
+        """Forget the offers of others that came to nothing and were last heard of before these times: those that ended
+        without this Archive having said that it holds a Copy, and those that wait. Of the former, no more than `most`
+        are kept. How many were forgotten."""
+
     def due_outgoing(self, now: int, most: int) -> tuple[OutgoingTransfer, ...]:
         """Those that are not at an end, and are due; those due first come first."""
 

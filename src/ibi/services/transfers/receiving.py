@@ -10,6 +10,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, Protocol
 
+import structlog
+
 from ibi.errors import IbiError
 from ibi.federation.doubt import Here
 from ibi.federation.provenance import ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
@@ -50,6 +52,12 @@ A_MINUTE: Final = 60
 A_MINUTE_OF_NETWORK: Final = 20
 """Offers without a token that are taken in a minute, in all and of one network. To ask how far a known one is does not
 count."""
+_DAY: Final = 86400
+_ENDED: Final = 7 * _DAY
+_WAITING: Final = 30 * _DAY
+"""Seconds for which an offer is kept that ended before this Archive agreed, and one that waits and is not heard of."""
+MOST_ENDED: Final = 10_000
+"""Offers of the former kind that are kept."""
 _FULL: Final = 3600
 """Seconds after which another try is worth it: people answer."""
 
@@ -92,7 +100,7 @@ class Receiving:
         """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives; `check_source` refuses
         items that may not come from an address, as those of a sandbox; `is_home` knows whether an offer is of the home
         of its label. `offers` counts those of all processes."""
-        self._is_home = is_home
+        self._is_home, self._log = is_home, structlog.get_logger("ibi.transfers")
         self._chains, self._ledger, self._peers, self._copies, self._clocks = chains, ledger, peers, copies, clocks
         self._url, self._is_key_of, self._check_source, self._step = url, is_key_of, check_source, on_step
         self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers, rows=offers), Lock()
@@ -119,14 +127,29 @@ class Receiving:
         return answer_offer(kept, here)
 
     def _check_room(self, rep: RepositoryName, offer: Offer, signer: PublicKey, network: str) -> None:
-        """Refuse what a stranger offers too fast, or too much of."""
+        """Refuse what a stranger offers too fast, or too much of. Strangers that fill the room keep no home out."""
         if not is_another(self._ledger.incoming(rep), offer, signer):
             return
+        try:
+            self._take_room(network)
+        except TooManyOffers:
+            if not self._is_home(offer, signer):
+                raise
+
+    def _take_room(self, network: str) -> None:
         self._rate.count(network)
         if self._ledger.count_waiting(network) >= MOST_OF_NETWORK:
             raise TooManyOffers(bound=LimitScope.NETWORK, retry_after=_FULL)
         if self._ledger.count_waiting() >= MOST_WAITING:
             raise TooManyOffers(bound=LimitScope.SERVER, retry_after=_FULL)
+
+    def forget_offers(self) -> None:
+        """Forget offers that came to nothing, which any server can send: those that ended, and those that wait and were
+        not asked for any more, as a sender does that lives."""
+        now = self._now()
+        forgotten = self._ledger.forget_offers(ended=now - _ENDED, waiting=now - _WAITING, most=MOST_ENDED)
+        if forgotten:
+            self._log.info("offers that came to nothing are forgotten", offers=forgotten)
 
     def accept(self, rep: RepositoryName) -> IncomingTransfer:
         """Agree to an offer, and go on as far as possible."""

@@ -33,6 +33,8 @@ _ASK_AGAIN: Final = 3600
 """Seconds after which it is told again what it did not believe: it may know the sender by then."""
 _POLL: Final = 600
 """Seconds between two questions to the resolver about the own releases."""
+_FORGET: Final = 3600
+"""Seconds after which offers that came to nothing are forgotten again."""
 _STOP: Final = 5.0
 
 
@@ -67,7 +69,7 @@ class TransferWorker:
         self._stopping, self._waking = Event(), Event()
         self._thread: Thread | None = None
         self._tell_at = self._ask_at = 0.0
-        self._poll_at = 0.0
+        self._poll_at = self._forget_at = 0.0
         self._disbelieved: dict[RepositoryName, float] = {}
         """When the resolver is told again what it did not believe."""
         self._doubts = 0
@@ -131,6 +133,9 @@ class TransferWorker:
         for come in self.ledger.due_incoming(now, _MOST):
             if not self._stopping.is_set():
                 self._try(come.rep, self.receiving.go_on)
+        if now >= self._forget_at:
+            self._forget_at = now + _FORGET
+            self.receiving.forget_offers()
         if self.resolver is not None and now >= self._tell_at:
             self._tell_at = now + self._tell(self.resolver, now)
 

@@ -190,6 +190,23 @@ class SqliteTransferLedger(_Database):
             values = (*values, network)
         return int(self._rows(statement, *values)[0][0])
 
+    def forget_offers(self, *, ended: int, waiting: int, most: int) -> int:
+        heard = "max(due, json_extract(CAST(document AS TEXT), '$.since'))"
+        final = "stage IN (?, ?) AND json_extract(CAST(document AS TEXT), '$.acceptance') IS NULL"
+        stages = ReceiverStage.DECLINED.value, ReceiverStage.ENDED.value
+        delete = "DELETE FROM transfers WHERE direction = 'in' AND "
+        with self._change() as connection:
+            made = (
+                connection.execute(f"{delete} stage = ? AND {heard} < ?", (ReceiverStage.WAITING.value, waiting)),
+                connection.execute(f"{delete} {final} AND {heard} < ?", (*stages, ended)),
+                connection.execute(
+                    f"{delete} rep IN (SELECT rep FROM transfers WHERE direction = 'in' AND {final}"  # noqa: S608 - no value is in it
+                    f" ORDER BY {heard} DESC LIMIT -1 OFFSET ?)",
+                    (*stages, most),
+                ),
+            )
+            return sum(each.rowcount for each in made)
+
     def due_outgoing(self, now: int, most: int) -> tuple[OutgoingTransfer, ...]:
         return self._due(_OUT, now, most, decode_outgoing)
 

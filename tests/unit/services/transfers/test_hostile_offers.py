@@ -188,6 +188,34 @@ class TestBounds:
             with pytest.raises(TooManyOffers):
                 self.send(parties.b, 2, "198.51.100.0/24")
 
+    def test_a_home_finds_room_whatever_strangers_offer(
+        self, parties: Parties, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        a, b = parties.a, parties.b
+        key = a.keys.signing_key().public
+        b.receiving._is_home = lambda _offer, signer: signer == key
+        monkeypatch.setattr(receiving, "MOST_WAITING", 2)
+        for number in range(5, 7):
+            self.send(b, number, "192.0.2.0/24")
+        with pytest.raises(TooManyOffers):
+            self.send(b, 7, "198.51.100.0/24")
+        a.sending.begin(parties.item, b.url)
+        assert parties.kept.stage is ReceiverStage.WAITING
+
+    def test_offers_that_are_withdrawn_again_are_kept_for_some_days(
+        self, parties: Parties, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        b = parties.b
+        for number in range(5, 8):
+            offer = Offer(labels(number), 1, EVIL, "http://evil.example", b.url, "0" * 128)
+            for each in (offer, replace(offer, withdrawn=True)):
+                b.receiving.take_offer(sign_offer(each, STRANGER), agreed=False, network="192.0.2.0/24")
+        b.worker.step()
+        assert len(b.ledger.list_incoming(ReceiverStage.ENDED)) == 3
+        monkeypatch.setattr(receiving, "_ENDED", -1)
+        b.receiving.forget_offers()
+        assert b.ledger.list_incoming() == ()
+
 
 def test_the_samples_are_items_of_their_own() -> None:
     assert len({labels(number).rep for number in range(33)}) == 33
