@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from logging import CRITICAL
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     try:
         admin = RegistrationAdmin(
             registry,
-            _not_called,
+            partial(_call_back, settings),
             MachineClocks(),
             resolver_url=settings.own_url,
             mailer=mailer,
@@ -89,8 +90,15 @@ def silent_log() -> FilteringBoundLogger:
     return log
 
 
-async def _not_called(_: ArchiveRef) -> CallBack:
-    """Never called: a command includes no Archive."""
-    from ibi.resolver.membership import CallBack
+async def _call_back(settings: Settings, archive: ArchiveRef) -> CallBack:
+    """A command includes no Archive: it calls those that are said to be lost."""
+    from ibi.origin import Origin
+    from ibi.transport.address_guard import AddressGuard
+    from ibi.transport.archive_http import ArchiveHttp
 
-    return CallBack(confirmed=False)
+    own = Origin.of_url(settings.own_url)
+    archives = ArchiveHttp(AddressGuard(frozenset({(own.host, own.effective_port)})))
+    try:
+        return await archives.confirm(archive)
+    finally:
+        await archives.close()

@@ -106,6 +106,8 @@ class Registration:
     lost: Instant | None = None
     """When the administrator said that it is lost, and will not come back: its `successor` may take over Originals of
     which it has Copies (E97). One that is included again is not lost."""
+    last_inclusion: Inclusion | None = None
+    """The one before it was switched off: where it is called once more before it is taken for lost."""
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:
@@ -146,7 +148,12 @@ class Registration:
         if self.inclusion is not None and self.failed is None:
             raise InvalidMessage(name, 0, "it answered when it was last asked, and is not lost")
         lost = self.lost or Instant(now.seconds)
-        return replace(self, lost=lost, inclusion=None, pending=None, failed=None)
+        return replace(self.switched_off(), lost=lost)
+
+    def switched_off(self) -> Registration:
+        """Without an inclusion: not asked any more."""
+        last = self.inclusion or self.last_inclusion
+        return replace(self, inclusion=None, pending=None, failed=None, last_inclusion=last)
 
     def _lacks(self, label: Label) -> bool:
         return all(label.form != each.form and label.instant == each.instant for each in self.labels)

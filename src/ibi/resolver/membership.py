@@ -251,7 +251,7 @@ def after_silence(registration: Registration, now: Instant) -> Registration:
 
 def after_exclusion(registration: Registration) -> Registration:
     """The registration after message 7, with the right key: still there, but no longer asked."""
-    return replace(registration, inclusion=None, pending=None, failed=None)
+    return registration.switched_off()
 
 
 def inclusion_at(registration: Registration, place: tuple[str, str]) -> Inclusion | None:

@@ -165,7 +165,7 @@ def test_every_answer_of_the_address_before_begins_the_hour_anew() -> None:
 
 def test_an_exclusion_ends_what_is_pending() -> None:
     moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, LATER)
-    assert after_exclusion(moved) == REGISTERED
+    assert after_exclusion(moved) == replace(REGISTERED, last_inclusion=moved.inclusion)
     again = after_inclusion(after_exclusion(moved), MOVED, LATER)
     assert again.inclusion is not None
     assert again.inclusion.address == "mtc-m22.sid.inpe.br"
@@ -235,4 +235,5 @@ def test_a_call_to_where_it_was_says_nothing_of_where_it_is() -> None:
     assert before.inclusion is not None
     moved = after_inclusion(before, replace(REQUEST, archive_address="mtc-m22.sid.inpe.br"), LATER)
     assert after_call_back(moved, before.inclusion, CallBack(confirmed=True), LATER) == moved
-    assert after_call_back(after_exclusion(before), before.inclusion, CallBack(confirmed=True), LATER) == REGISTERED
+    excluded = after_exclusion(before)
+    assert after_call_back(excluded, before.inclusion, CallBack(confirmed=True), LATER) == excluded

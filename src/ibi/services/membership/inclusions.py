@@ -173,7 +173,7 @@ class Inclusions:
         now = await self._change_checked(found, include)
         asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
         assert asked is not None
-        call = await self._call(now, asked)
+        call = await self.call(now, asked)
         after = await self._change_checked(
             found, partial(after_call_back, asked=asked, call=call, now=self._clocks.read().wall)
         )
@@ -208,7 +208,7 @@ class Inclusions:
         if inclusion is None:
             return False
         asked = [inclusion] if pending is None else [inclusion, pending]
-        calls = await asyncio.gather(*(self._call(registration, each) for each in asked))
+        calls = await asyncio.gather(*(self.call(registration, each) for each in asked))
         label, now = registration.labels[0], self._clocks.read().wall
         for each, call in zip(asked, calls, strict=True):
             after = await self._change(label, partial(after_call_back, asked=each, call=call, now=now))
@@ -284,7 +284,7 @@ class Inclusions:
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    async def _call(self, registration: Registration, inclusion: Inclusion) -> CallBack:
+    async def call(self, registration: Registration, inclusion: Inclusion) -> CallBack:
         """Call an Archive back. Concurrent requests share one call: no Archive is called twice at once."""
         ref = archive_ref(registration, inclusion)
         assert ref is not None

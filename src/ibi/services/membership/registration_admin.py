@@ -6,10 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import parse_home_prefix
@@ -33,6 +35,7 @@ from ibi.resolver.membership import (
     PrefixHome,
     RegistrationChange,
     UnknownArchive,
+    after_call_back,
     failure_words,
     require_free_prefixes,
 )
@@ -171,7 +174,6 @@ class RegistrationAdmin:
             hold=hold,
             log=self._log,
         )
-
         self.contacts = ContactRecord(registry, clocks, monotonic=monotonic, log=self._log)
         self._reading: asyncio.Task[None] | None = None
 
@@ -265,9 +267,8 @@ class RegistrationAdmin:
     async def _post_letter(self, registration: Registration) -> Posted | None:
         if registration.admin_mail is None:
             return None
-        posted = await post(
-            confirmation_letter(registration, registration.admin_mail, self._resolver_url), self._mailer
-        )
+        letter = confirmation_letter(registration, registration.admin_mail, self._resolver_url)
+        posted = await post(letter, self._mailer)
         if posted.reason is not None:
             self._log.warning("an administrator was not told", reason=posted.reason)
         return posted
@@ -300,9 +301,8 @@ class RegistrationAdmin:
             return replace(found, networks=tuple({*found.networks, *add} - {*remove}))
 
         changed = await self._change_registration(label, make)
-        self._log.info(
-            "the networks of an Archive were changed", archive=str(label), networks=list(map(str, changed.networks))
-        )
+        networks = list(map(str, changed.networks))
+        self._log.info("the networks of an Archive were changed", archive=str(label), networks=networks)
         await self._note("change archive", changed, actor)
         return changed
 
@@ -311,11 +311,13 @@ class RegistrationAdmin:
         statements about it. Its registration key, its seniority and its inclusion stay.
 
         `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
-        the form or a prefix; `InvalidInput` if the result cannot be recorded.
+        the form or a prefix; `InvalidInput` if the result cannot be recorded, or it is said to be lost and answers.
         """
         successor = None if change.successor is None else await self._service_of(change.successor)
+        note_call = await self._call_lost(label) if change.lost else None
 
         def make(found: Registration) -> Registration:
+            found = found if note_call is None else note_call(found)
             after = change.apply(found, successor, self._clocks.read().wall)
             self._require_not_own(after, found)
             return after
@@ -324,6 +326,18 @@ class RegistrationAdmin:
         self._log.info("the registration of an Archive was changed", archive=str(changed.labels[0]))
         await self._note("change archive", changed, actor)
         return changed
+
+    async def _call_lost(self, label: Label) -> Callable[[Registration], Registration] | None:
+        """Call an Archive that is said to be lost where it was last, included or not: `InvalidMessage` if it answers.
+        Returned is what notes that it did not; None if it never was anywhere."""
+        found = await self.find(label)
+        last = found.inclusion or found.last_inclusion
+        if last is None:
+            return None
+        call = await self._inclusions.call(found, last)
+        if call.confirmed:
+            raise InvalidMessage(str(found.labels[0]), 0, "it answers, and is not lost")
+        return partial(after_call_back, asked=last, call=call, now=self._clocks.read().wall)
 
     async def _note(self, act: str, registration: Registration, actor: Actor) -> None:
         if self._audit is None:

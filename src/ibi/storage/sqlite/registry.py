@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -87,12 +88,8 @@ def _is_same_archive(after: Registration, before: Registration) -> bool:
 def _to_the_second(inclusion: Inclusion | None) -> Inclusion | None:
     if inclusion is None:
         return None
-    answered = inclusion.answered
-    return replace(
-        inclusion,
-        since=Instant(inclusion.since.seconds),
-        answered=None if answered is None else Instant(answered.seconds),
-    )
+    answered = None if inclusion.answered is None else Instant(inclusion.answered.seconds)
+    return replace(inclusion, since=Instant(inclusion.since.seconds), answered=answered)
 
 
 Row = tuple[Any, ...]
@@ -161,11 +158,12 @@ MIGRATIONS: Final = (
     ALTER TABLE registrations ADD COLUMN signed_at INTEGER NOT NULL DEFAULT 0
     """,
     "ALTER TABLE registrations ADD COLUMN lost INTEGER",
+    "ALTER TABLE registrations ADD COLUMN last_inclusion TEXT",
 )
 
 _COLUMNS: Final = (
     "service, key_hash, registered, admin_mail, hosts, networks, prefixes, shared, vouched, successor, waiting,"
-    " feed, public_key, former_keys, signed_at, lost, failure, failed_at,"
+    " feed, public_key, former_keys, signed_at, lost, last_inclusion, failure, failed_at,"
     " address, ip, protocol, platform_version, included_mail, since, confirmed, answered,"
     " pending_address, pending_ip, pending_protocol, pending_platform_version, pending_mail, pending_since"
 )
@@ -200,6 +198,7 @@ def row_of(registration: Registration) -> Row:
         " ".join(map(str, registration.former_keys)),
         registration.signed_at,
         None if registration.lost is None else registration.lost.seconds,
+        None if registration.last_inclusion is None else json.dumps(_inclusion_columns(registration.last_inclusion)),
         *(_REACHED if registration.failed is None else (registration.failed.reason, registration.failed.at.seconds)),
         *_inclusion_columns(registration.inclusion),
         *_inclusion_columns(registration.pending)[:_PENDING],
@@ -225,7 +224,7 @@ def _inclusion_columns(inclusion: Inclusion | None) -> Row:
 def registration_of(row: Row) -> Registration:
     """The same one as before for the same row: one Archive that changes costs no reading of all others."""
     service, key_hash, registered, admin_mail, hosts, networks, *rest = row
-    prefixes, shared, vouched, successor, waiting, feed, key, former_keys, signed_at, lost, *rest = rest
+    prefixes, shared, vouched, successor, waiting, feed, key, former_keys, signed_at, lost, last, *rest = rest
     failure, failed_at, *inclusions = rest
     return Registration(
         LabelForms.parse(service),
@@ -247,6 +246,7 @@ def registration_of(row: Row) -> Registration:
         tuple(map(PublicKey.parse, former_keys.split())),
         signed_at,
         None if lost is None else Instant(lost),
+        None if last is None else _inclusion(*json.loads(last)),
     )
 
 

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import parse
-from ibi.model.registration import Registration
+from ibi.model.registration import FailedContact, Registration
 from ibi.model.visibility import network
 from ibi.ports.mailer import Letter
 from ibi.resolver.authority import ArchiveRef, Home
@@ -23,6 +23,7 @@ from ibi.resolver.membership import (
     RegistrationChange,
     UnknownArchive,
     WeakKey,
+    after_exclusion,
 )
 from ibi.services.membership.mails import letter_facts, post, sender_of
 from ibi.services.membership.registration_admin import Application, all_facts, public_facts
@@ -214,6 +215,54 @@ async def test_what_cannot_be_changed_changes_nothing(words: dict[str, object], 
     with pytest.raises(error):
         await resolver.admin.set(parse(BOTH[0]), change(**words))
     assert resolver.found(BOTH[0]) == before
+
+
+LOST = RegistrationChange(lost=True, successor=parse("b.example/ibi/2020/01.01.00.00"))
+
+
+async def resolver_with_heir() -> MembershipApp:
+    resolver = MembershipApp()
+    await resolver.register()
+    await resolver.register("b.example/ibi/2020/01.01.00.00")
+    await resolver.send()
+    return resolver
+
+
+async def test_an_archive_is_called_before_it_is_taken_for_lost() -> None:
+    resolver = await resolver_with_heir()
+    resolver.registry.change(parse(REP), lambda found: replace(found, failed=FailedContact("timed-out", Instant(1))))
+    resolver.called.clear()
+    with pytest.raises(InvalidInput, match="it answers, and is not lost"):
+        await resolver.admin.set(parse(REP), LOST)
+    assert [each.service.rep for each in resolver.called] == [parse(REP)]
+    resolver.answers = False
+    assert (await resolver.admin.set(parse(REP), LOST)).lost is not None
+
+
+async def test_an_archive_that_failed_for_the_first_time_when_it_was_called_is_lost() -> None:
+    resolver = await resolver_with_heir()
+    resolver.answers = False
+    lost = await resolver.admin.set(parse(REP), LOST)
+    assert (lost.lost is not None, lost.inclusion) == (True, None)
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_an_archive_that_is_switched_off_is_called_where_it_was_last(tmp_path: Path, *, is_kept: bool) -> None:
+    resolver = MembershipApp(registry=SqliteRegistry(tmp_path)) if is_kept else MembershipApp()
+    await resolver.register()
+    await resolver.register("b.example/ibi/2020/01.01.00.00")
+    await resolver.send()
+    included = resolver.found()
+    assert included is not None
+    resolver.registry.change(parse(REP), after_exclusion)
+    resolver.called.clear()
+    with pytest.raises(InvalidInput, match="it answers, and is not lost"):
+        await resolver.admin.set(parse(REP), LOST)
+    assert [each.address for each in resolver.called] == [included.inclusion and included.inclusion.address]
+    resolver.answers = False
+    lost = await resolver.admin.set(parse(REP), LOST)
+    assert (lost.lost is not None, lost.last_inclusion) == (True, included.inclusion)
+    resolver.registry.close()
 
 
 async def test_one_that_is_not_registered_cannot_be_changed() -> None:
