@@ -51,7 +51,7 @@ from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.key_files import RESOLVER, KeyFiles, RegisterFiles
+from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles
 from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
@@ -154,7 +154,14 @@ def open_resolver_site(
         dispute_mail=mail,
         claim_watch=watch,
         claim_proofs=proofs,
-        publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
+        publication=RegisterPublication(
+            registry,
+            beliefs,
+            keys,
+            resolver_url=public_url,
+            own=own,
+            published=PublishedRegisterFile(settings.data),
+        ),
         releases=releases,
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,

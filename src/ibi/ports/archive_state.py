@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ibi.label import RepositoryName
@@ -75,6 +75,15 @@ class RegisterStore(Protocol):
 
     def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
         """Know the resolver at this URL by this key from now on, and what it signed with the `former` ones."""
+
+
+class PublishedStatement(Protocol):
+    """The statement that all processes of one data directory give out last. Calls block, from any thread and
+    process."""
+
+    def change(self, make: Callable[[str | None], str]) -> str:
+        """Keep what `make` makes of it, which is given None if there is none, or it cannot be read. No other process
+        changes it in between; what was kept is there after a crash, whole."""
 
 
 class MembershipState(Protocol):

@@ -24,6 +24,7 @@ from ibi.model.registration import MOST_FORMER_KEYS
 from ibi.ports.errors import StorageError
 from ibi.signing import KEY_BYTES, LONGEST_STATEMENT, InvalidKey, PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
+from ibi.storage.locks import alone
 from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, write_durably
 
 FOLDER: Final = "keys"
@@ -208,7 +209,7 @@ def _decode(path: Path, content: bytes) -> SigningKey:
 
 # The register that an Archive keeps of its resolver, in files of its data directory.
 #
-# `register.jws` is the statement as it came.
+# `register.jws` is the statement as it came. `published.jws` is that of a resolver in this directory, as it gives it.
 
 REGISTER_FOLDER: Final = "membership"
 
@@ -221,17 +222,10 @@ class RegisterFiles:
         self._statement, self._keys = self._folder / "register.jws", ResolverKeyFile(data)
 
     def read(self) -> str | None:
-        try:
-            with self._statement.open("rb") as file:
-                return file.read(LONGEST_STATEMENT + 1).decode("ascii").strip()
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise_if_exhausted(error)
-            return None
+        return _read_statement(self._statement)
 
     def write(self, statement: str) -> None:
-        self._write(self._statement, statement)
+        _write_statement(self._statement, statement)
 
     def resolver_key(self, resolver: str) -> PublicKey | None:
         return self._keys.find(resolver.rstrip("/"))
@@ -239,7 +233,36 @@ class RegisterFiles:
     def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
         self._keys.keep(resolver.rstrip("/"), key, former)
 
-    def _write(self, path: Path, text: str) -> None:
-        with refusals(DiskRefused, self._folder):
-            make_directory(self._folder)
-        write_durably(path, text.encode("ascii") + b"\n")
+
+class PublishedRegisterFile:
+    """The port `PublishedStatement` of one data directory: the register of its resolver."""
+
+    def __init__(self, data: Path) -> None:
+        self._path = data / REGISTER_FOLDER / "published.jws"
+
+    def change(self, make: Callable[[str | None], str]) -> str:
+        with refusals(DiskRefused, self._path):
+            make_directory(self._path.parent)
+        with refusals(DiskRefused, self._path), alone(self._path.with_suffix(".lock")):
+            before = _read_statement(self._path)
+            after = make(before)
+            if after != before:
+                _write_statement(self._path, after)
+        return after
+
+
+def _read_statement(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST_STATEMENT + 1).decode("ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise_if_exhausted(error)
+        return None
+
+
+def _write_statement(path: Path, text: str) -> None:
+    with refusals(DiskRefused, path):
+        make_directory(path.parent)
+    write_durably(path, text.encode("ascii") + b"\n")

@@ -11,6 +11,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from threading import Lock
 from typing import Final, Protocol
 
@@ -20,7 +21,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.messages.signatures import former_keys, leads_to
 from ibi.model.membership import FetchedRegister
-from ibi.ports.archive_state import KeyStore, RegisterStore
+from ibi.ports.archive_state import KeyStore, PublishedStatement, RegisterStore
 from ibi.ports.errors import StorageError
 from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef, Homes
@@ -33,7 +34,7 @@ from ibi.resolver.signed_register import (
     sign_register,
 )
 from ibi.services.promptness import end_tasks
-from ibi.signing import InvalidStatement
+from ibi.signing import InvalidStatement, SigningKey
 
 FETCH_EVERY: Final = 60.0
 """Seconds between two looks at the resolver's register. One that was not given is asked for sooner."""
@@ -232,8 +233,9 @@ class ResolverPresence:
 # The register of this resolver, signed, for Archives that keep it (E94).
 #
 # It is signed anew when something in it has changed, and is otherwise the same text, by which Archives see that there
-# is nothing new.
+# is nothing new: the same for all processes of a server, and after a restart.
 
+_LOG: Final = structlog.get_logger("ibi.resolver")
 _LOOK: Final = 5.0
 """Seconds after which Copies that homes have named since are looked for."""
 
@@ -249,19 +251,20 @@ class RegisterPublication:
         *,
         resolver_url: str,
         own: ArchiveRef | None = None,
+        published: PublishedStatement | None = None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`own` is the Archive of the same server, which counts as registered."""
+        """`own` is the Archive of the same server, which counts as registered. `published` is what all processes of it
+        give out."""
         self._registry, self._beliefs, self._keys = registry, beliefs, keys
-        self._resolver_url, self._own = resolver_url, own
+        self._resolver_url, self._own, self._published = resolver_url, own, published
         self._wall, self._monotonic = wall, monotonic
         self._lock = Lock()
         self._version: Hashable = object()
         self._look_again = 0.0
         self._signed_by = ""
         self._entries: list[dict[str, object]] | None = None
-        self._issued = 0
         self._text = self._etag = ""
 
     def current(self) -> tuple[str, str]:
@@ -277,10 +280,26 @@ class RegisterPublication:
         entries, key = register_entries(self._listed()), self._keys.signing_key()
         if entries == self._entries and str(key.public) == self._signed_by:
             return
-        # Later than the one before, also if the clock was set back: Archives take no older one.
-        self._issued = max(int(self._wall()), self._issued + 1)
-        self._text = sign_register(entries, self._resolver_url, self._issued, key, self._keys.changes())
+        self._text = self._publish(partial(self._sign, entries, key, self._keys.changes()))
         self._etag, self._entries, self._signed_by = etag_of(self._text), entries, str(key.public)
+
+    def _publish(self, sign: Callable[[str | None], str]) -> str:
+        if self._published is not None:
+            try:
+                return self._published.change(sign)
+            except StorageError as error:  # what cannot be kept for the others can be said
+                _LOG.warning("the register that is published cannot be kept", reason=str(error))
+        return sign(self._text or None)
+
+    def _sign(
+        self, entries: list[dict[str, object]], key: SigningKey, changes: tuple[str, ...], before: str | None
+    ) -> str:
+        """The statement; that of before, if it says the same: a signature is the same whenever it is made."""
+        issued = _issued(before)
+        if sign_register(entries, self._resolver_url, issued, key, changes) == before:
+            return before
+        # Later than the one before, also if the clock was set back: Archives take no older one.
+        return sign_register(entries, self._resolver_url, max(int(self._wall()), issued + 1), key, changes)
 
     def _listed(self) -> Iterator[ListedArchive]:
         own = self._own
@@ -289,3 +308,11 @@ class RegisterPublication:
         for registration in self._registry.all():
             if own is None or set(own.service.labels).isdisjoint(registration.labels):
                 yield ListedArchive.of_registration(registration, self._beliefs.copies(registration.labels[0]).holders)
+
+
+def _issued(statement: str | None) -> int:
+    """When a statement was issued; 0 if it is none."""
+    try:
+        return 0 if statement is None else read_register(statement).issued
+    except InvalidStatement:
+        return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +12,15 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.signatures import sign_key_change
 from ibi.model.membership import FetchedRegister
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.signed_register import ListedArchive, etag_of, register_entries, sign_register
-from ibi.services.resolving.standby import KeptRegister, ResolverPresence
+from ibi.resolver.signed_register import ListedArchive, etag_of, read_register, register_entries, sign_register
+from ibi.services.resolving.standby import KeptRegister, RegisterPublication, ResolverPresence
 from ibi.signing import SigningKey
+from ibi.storage.key_files import PublishedRegisterFile
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.memory.keys import MemoryKeyStore
 from tests.support.memory.registers import MemoryRegisterStore
+from tests.support.memory.registry import MemoryRegistry
+from tests.unit.resolver.test_membership import REGISTERED
 
 HERE = "http://resolver.example.org"
 KEY, FORGED = SigningKey(b"r" * 32), SigningKey(b"f" * 32)
@@ -176,3 +182,60 @@ async def test_no_reader_waits_for_a_resolver_that_is_known_to_be_away() -> None
     assert resolver.looks == 2
     assert not await presence.is_away()
     await presence.close()
+
+
+# --- the register as it is published ----------------------------------------------------------------------------------
+
+
+class Publications:
+    """Processes of one resolver, on one register."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.keys, self.wall = folder, MemoryKeyStore(b"r" * 32), 1000.0
+        self.registry, self.beliefs = MemoryRegistry(), MemoryBeliefs()
+
+    def process(self) -> RegisterPublication:
+        return RegisterPublication(
+            self.registry,
+            self.beliefs,
+            self.keys,
+            resolver_url=HERE,
+            own=OWN,
+            published=PublishedRegisterFile(self.folder),
+            wall=lambda: self.wall,
+        )
+
+
+def test_all_processes_of_a_resolver_give_the_same_text_and_the_next_start_does(tmp_path: Path) -> None:
+    world = Publications(tmp_path)
+    one, two = world.process(), world.process()
+    first = one.current()
+    world.wall += 7
+    assert two.current() == first
+    world.registry.add(REGISTERED)
+    second = two.current()
+    world.wall += 7
+    assert second != first
+    assert one.current() == second
+    world.wall = 5.0  # the clock was set back
+    assert world.process().current() == second
+    world.keys.replace()
+    third = read_register(world.process().current()[0])
+    assert third.issued > read_register(second[0]).issued
+
+
+def test_a_register_is_published_though_it_cannot_be_kept(tmp_path: Path) -> None:
+    world = Publications(tmp_path)
+    (tmp_path / "membership").write_bytes(b"in the way")
+    publication = world.process()
+    first = read_register(publication.current()[0])
+    world.wall = 5.0
+    world.registry.add(REGISTERED)
+    assert read_register(publication.current()[0]).issued > first.issued
+
+
+def test_a_published_register_that_is_damaged_is_published_anew(tmp_path: Path) -> None:
+    world = Publications(tmp_path)
+    first = world.process().current()
+    (tmp_path / "membership" / "published.jws").write_bytes(b"no.statement.atall")
+    assert world.process().current() == first
