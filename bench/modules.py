@@ -1,8 +1,10 @@
 """How many modules of the package one request runs through: what a reader of the code has to open to follow it.
 
-A server in a process of its own notes every module of which a function is called, from one signal to the next.
-`python -m bench.modules` prints the table, with `names` also which they are. It measures nothing that hangs on the
-machine, and is no part of `make bench`.
+A server in a process of its own notes which function calls which, from one signal to the next; what begins with a call
+that an idle server makes too is no part of a request. `python -m bench.modules` prints the table, with `names` also
+which modules they are. Beside each number are the lines of those modules, and the least number that could hold them
+without a module of more than `MOST_LINES` and without mixing packages, by which an aim can be judged. It measures
+nothing that hangs on the machine, and is no part of `make bench`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from http.client import HTTPConnection
 from itertools import count
@@ -29,6 +32,15 @@ LIMITS = {"cached redirect": 22, "cold redirect": 40, "deposit": 50, "mint": 22,
 WAIT = 10.0
 TIMES = 4
 """Traces of each kind."""
+IDLE = 3.0
+"""Seconds of an idle server that are traced: longer than what it does by itself lets pass in between."""
+MOST_LINES = 450
+"""Of one module (CONTRIBUTING.md)."""
+
+Function = tuple[str, str]
+"""A file, and the qualified name of a function in it."""
+Call = tuple[Function, Function]
+"""Who calls, and what is called."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,10 +49,24 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     found = traced()
     for name, modules in found.items():
-        print(f"{name:16} {len(modules):4} modules, aim ≤ {LIMITS[name]}")
+        total = sum(map(lines_of, modules))
+        least = least_modules(modules)
+        print(f"{name:16} {len(modules):4} modules, aim ≤ {LIMITS[name]:3}, {total:6} lines, least possible {least:3}")
         if arguments[:1] == ["names"]:
             print("    " + " ".join(sorted(modules)))
     return 0 if all(len(modules) <= LIMITS[name] for name, modules in found.items()) else 1
+
+
+def lines_of(module: str) -> int:
+    return len((SOURCE / module).read_text().splitlines())
+
+
+def least_modules(modules: Iterable[str]) -> int:
+    """How many would do if each package had its lines in as few modules as may be."""
+    packages: Counter[Path] = Counter()
+    for module in modules:
+        packages[Path(module).parent] += lines_of(module)
+    return sum(-(-lines // MOST_LINES) for lines in packages.values())
 
 
 def traced() -> dict[str, set[str]]:
@@ -67,6 +93,7 @@ class Tour:
 
     def __init__(self, server: Running, out: Path, secret: str) -> None:
         self._server, self._out, self._secret = server, out, secret
+        self._idle: set[Call] = set()
 
     def modules(self) -> dict[str, set[str]]:
         label = self._deposited("known")
@@ -77,6 +104,7 @@ class Tour:
         self._ask("GET", f"/{label}", 302)
         self._mint()
         self._ask("GET", "/search?q=known", 200)
+        self._idle = self._calls(lambda: time.sleep(IDLE))
         return {
             "cached redirect": self._traced(lambda: self._ask("GET", f"/{label}", 302)),
             "cold redirect": self._traced(lambda: self._ask("GET", f"/{next(cold)}", 302)),
@@ -86,14 +114,16 @@ class Tour:
         }
 
     def _traced(self, act: Callable[[], object]) -> set[str]:
-        """What runs each time: what a server does beside requests comes and goes."""
-        found = []
-        for _ in range(TIMES):
-            self._signal(signal.SIGUSR1)
-            act()
-            self._signal(signal.SIGUSR2)
-            found.append({name for name in self._out.read_text().split() if name.endswith(".py")})
-        return set.intersection(*found)
+        """The modules of what is called each time: what a server does beside requests comes and goes."""
+        functions = set.intersection(*(called(self._calls(act), self._idle) for _ in range(TIMES)))
+        paths = (Path(file) for file, _ in functions if file.endswith(".py"))  # templates are compiled to functions too
+        return {str(path.relative_to(SOURCE)) for path in paths if path.is_relative_to(SOURCE)}
+
+    def _calls(self, act: Callable[[], object]) -> set[Call]:
+        self._signal(signal.SIGUSR1)
+        act()
+        self._signal(signal.SIGUSR2)
+        return {((*caller,), (*callee,)) for caller, callee in json.loads(self._out.read_text())}
 
     def _signal(self, number: signal.Signals) -> None:
         self._out.unlink(missing_ok=True)
@@ -125,28 +155,44 @@ class Tour:
         return said
 
 
+def called(calls: set[Call], idle: set[Call]) -> set[Function]:
+    """The functions that are reached by a call which an idle server does not make."""
+    by_caller: dict[Function, set[Function]] = {}
+    for caller, callee in calls:
+        by_caller.setdefault(caller, set()).add(callee)
+    found: set[Function] = set()
+    left = {callee for _, callee in calls - idle}
+    while left:
+        found |= left
+        left = set().union(*(by_caller.get(each, set()) for each in left)) - found
+    return found
+
+
 def path_of(url: str) -> str:
     return "/" + url.split("/", 3)[3]
+
+
+def name_of(code: CodeType | None) -> Function:
+    return ("", "") if code is None else (code.co_filename, code.co_qualname)
 
 
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
 def serve(out: Path, arguments: Sequence[str]) -> None:
-    """The command, noting the modules whose functions are called."""
-    seen: set[CodeType] = set()
+    """The command, noting which function calls which."""
+    seen: set[tuple[CodeType | None, CodeType]] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
-            seen.add(frame.f_code)
+            seen.add((None if frame.f_back is None else frame.f_back.f_code, frame.f_code))
 
     def tell(number: int, _: object) -> None:
-        files = {Path(code.co_filename) for code in tuple(seen) if code.co_name != "<module>"}
-        modules = sorted(str(path.relative_to(SOURCE)) for path in files if path.is_relative_to(SOURCE))
+        calls = [[name_of(caller), name_of(callee)] for caller, callee in tuple(seen) if callee.co_name != "<module>"]
         if number == signal.SIGUSR1:
             seen.clear()
         part = out.with_suffix(".part")
-        part.write_text("\n".join(modules))
+        part.write_text(json.dumps(calls))
         part.rename(out)
 
     signal.signal(signal.SIGUSR1, tell)
