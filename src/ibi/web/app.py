@@ -258,7 +258,8 @@ def create_app(
     if bound is not None:
         bound.watch(load.note_refused, load.note_displaced)
         if resolver is not None:
-            bound.pace(resolver.resolving.misses.connection_delay)
+            misses = resolver.resolving.misses
+            bound.pace(misses.connection_delay, misses.lines)
         app.state.bound = bound
     return app
 

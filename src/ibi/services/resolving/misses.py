@@ -102,7 +102,8 @@ class MissLimit:
         self._used_until: dict[IpNetwork | None, float] = {}
         """For each network, the time by which its allowance covers all that it has used; missing if it already does."""
         self._all_used_until = self._most_used_until = 0.0
-        self._lines: dict[IpNetwork | None, _Line] = {}
+        self.lines: dict[IpNetwork | None, _Line] = {}
+        """The misses of each network that wait; for others to see whether there are any."""
         self._turn_at: dict[IpNetwork | None, float] = {}
         """For each network, when its next turn may be."""
         self._connected_until: dict[IpNetwork | None, float] = {}
@@ -128,12 +129,12 @@ class MissLimit:
     def is_within(self, client: IpAddress | None, now: float) -> bool:
         """Whether a miss of this client need not wait: its network and the server have some allowance left, and no miss
         of the network waits already."""
-        if self._most_used_until - now < _AT_ONCE and not self._lines:
+        if self._most_used_until - now < _AT_ONCE and not self.lines:
             return True  # nearly always: without looking at the network
         if self._all_used_until - now >= _AT_ONCE:
             return False
         network = network_of(client)
-        return network not in self._lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
+        return network not in self.lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
 
     def may_ask_others(self, client: IpAddress | None) -> bool:
         """Whether the allowance permits questions to other Archives, for a miss that has had its turn."""
@@ -165,7 +166,7 @@ class MissLimit:
     async def turn(self, client: IpAddress | None) -> None:
         """Wait for the turn of this miss. `TooManyLinks` if too many wait, or this one for too long."""
         network = network_of(client)
-        line = self._lines.get(network)
+        line = self.lines.get(network)
         waiting = 0 if line is None else len(line)
         if waiting >= _MOST_OF_ONE or self._waiting >= _MOST_WAITING or self._has_ended:
             bound = LimitScope.NETWORK if waiting >= _MOST_OF_ONE else LimitScope.SERVER
@@ -174,7 +175,7 @@ class MissLimit:
         now = self._clock()
         self._tell(network, now)
         if line is None:
-            line = self._lines[network] = _Line()
+            line = self.lines[network] = _Line()
             heappush(self._due, (max(now, self._turn_at.get(network, 0.0)), next(self._order), network))
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         line.add(client, waiter)
@@ -194,10 +195,10 @@ class MissLimit:
         Only networks whose misses wait are delayed. A new connection costs about as much as to answer a link: with one
         for each miss, a network would take the loop from all others.
         """
-        if not self._lines:
+        if not self.lines:
             return 0.0
         network = network_of(client)
-        if network not in self._lines:
+        if network not in self.lines:
             return 0.0
         now = self._clock()
         delay = max(0.0, self._connected_until.get(network, 0.0) - now)
@@ -263,7 +264,7 @@ class MissLimit:
         self._wake(now)
 
     def _give_turn(self, network: IpNetwork | None, now: float) -> None:
-        line = self._lines[network]
+        line = self.lines[network]
         waiter = line.pop()
         if len(self._turn_at) >= _MOST_KNOWN:
             self._turn_at.clear()
@@ -272,7 +273,7 @@ class MissLimit:
         if len(line):
             heappush(self._due, (at, next(self._order), network))
         else:
-            del self._lines[network]
+            del self.lines[network]
         if waiter is not None:
             waiter.set_result(True)
 

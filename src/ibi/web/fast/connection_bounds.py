@@ -10,7 +10,7 @@ connections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from enum import Enum, IntEnum, auto
 from ipaddress import ip_network
 from itertools import chain, islice
@@ -184,11 +184,6 @@ def _ignore_refusal(_: str, __: bool) -> None:
     """Default: refused connections are not counted."""
 
 
-def _at_once(_: IpAddress) -> float | None:
-    """Default: new connections are read without delay."""
-    return 0.0
-
-
 class ConnectionBound:
     """The connections of every client of one server, counted from its event loop. An IPv6 client is a network of 64
     bits; one that connects from a network of `exempt` has any number, as all have if `most` is 0.
@@ -205,16 +200,18 @@ class ConnectionBound:
         self._number = self._largest = self._waited_for = 0
         self._refused: Callable[[str, bool], object] = _ignore_refusal
         self._displaced: Callable[[str], object] = lambda _: None
-        self._delay: Callable[[IpAddress], float | None] = _at_once
+        self._delay: Callable[[IpAddress], float | None] = lambda _: 0.0
+        self._waiting: Sized | None = ()
 
     def watch(self, refused: Callable[[str, bool], object], displaced: Callable[[str], object]) -> None:
         """Have `refused` called for each refused connection, with its client and whether the server was full; and
         `displaced` with the client of each connection that has to give way."""
         self._refused, self._displaced = refused, displaced
 
-    def pace(self, delay: Callable[[IpAddress], float | None]) -> None:
-        """Have `delay` asked how many seconds a client's new connection waits before it is read; None refuses it."""
-        self._delay = delay
+    def pace(self, delay: Callable[[IpAddress], float | None], waiting: Sized | None = None) -> None:
+        """Have `delay` asked how many seconds a client's new connection waits before it is read; None refuses it. It is
+        not asked while `waiting` is empty."""
+        self._delay, self._waiting = delay, waiting
 
     def enter(self, address: str, connection: Connection | None = None) -> Place:
         """The place of a new connection from that address, which has to be left again."""
@@ -234,6 +231,8 @@ class ConnectionBound:
         return Place(Admission.IN, client, member, delay=delay)
 
     def _delay_of(self, text: str) -> float | None:
+        if self._waiting is not None and not self._waiting:
+            return 0.0  # nearly always
         address = read_address(text)
         return 0.0 if address is None else self._delay(address)
 
