@@ -27,6 +27,7 @@ from ibi.services.membership.registration_admin import Application, Registration
 from ibi.services.membership.signers import OwnKeys, ResolverSigner
 from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.signing import PublicKey
+from ibi.web.fast.fast_path import Dispatcher
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.registry import MemoryRegistry
@@ -137,8 +138,13 @@ class MembershipApp:
         path: str = J,
     ) -> Answer:
         target = f"{path}?{query() if text is None else text}"
-        assert self.service.is_asked(path.encode(), target.partition("?")[2].encode())
+        assert self.is_asked(path, target.partition("?")[2])
         return await ask(self.service, method, target, headers, client=(client, 4711))
+
+    def is_asked(self, path: str, query: str) -> bool:
+        """Whether a server would give such a request to the service."""
+        scope = {"raw_path": path.encode(), "query_string": query.encode()}
+        return Dispatcher([self.service]).endpoint(scope) is not None
 
     async def settle(self) -> None:
         """Wait for what is done beside the requests: letters, and questions about forms."""

@@ -48,7 +48,7 @@ async def test_a_missing_pair_is_named(missing: str) -> None:
     await resolver.register()
     text = "&".join(f"{name}={value}" for name, value in PAIRS.items() if name != missing)
     if missing == "servicesubject":
-        assert not resolver.service.is_asked(b"/J8LNKB5R7W/3FUQHC5", text.encode())
+        assert not resolver.is_asked("/J8LNKB5R7W/3FUQHC5", text)
         return
     answer = await resolver.send(text)
     assert answer.status == 400

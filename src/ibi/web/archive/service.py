@@ -16,7 +16,7 @@ from ibi.model.item import name_one_item
 from ibi.services.sites import ArchiveSite
 from ibi.web.fast.fast_path import FastAnswer
 from ibi.web.http.errors import UNTOLD, answer_to, log_untold
-from ibi.web.http.request import RawHeaders, as_text, has_subject, is_cross_site, percent_decode
+from ibi.web.http.request import RawHeaders, as_text, is_cross_site, percent_decode
 from ibi.web.http.request_errors import MethodNotAllowed
 
 _PLAIN_TEXT: Final = (b"content-type", b"text/plain")
@@ -38,9 +38,9 @@ class ArchiveService:
         self._labels = set(labels) if site.catalog.prompt else _all_labels(site)
         self._longest = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
 
-    def is_asked(self, path: bytes, query: bytes) -> bool:
-        """Whether the path is this service's label, in either form and any case, and the query a request (R §6.1)."""
-        return has_subject(query) and (path in self._paths or self._is_ours(path))
+    def is_asked(self, path: bytes) -> bool:
+        """Whether the path is this service's label, in either form and any case (R §6.1)."""
+        return path in self._paths or self._is_ours(path)
 
     def _is_ours(self, path: bytes) -> bool:
         text = percent_decode(path)

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from ibi.web.http.request import percent_decode, raw_path
+from ibi.web.http.request import has_subject, percent_decode, raw_path
 from ibi.web.http.request_middleware import REQUEST, REQUEST_HEADER, Metrics, harden_headers
 
 Begun = TypeVar("Begun")
@@ -170,7 +170,8 @@ class FastApp(Protocol):
 class Service(FastApp, Protocol):
     """What answers requests with a subject under a label of its own (R §6.1)."""
 
-    def is_asked(self, path: bytes, query: bytes) -> bool: ...
+    def is_asked(self, path: bytes) -> bool:
+        """Whether the path is its label, of a request that has a subject."""
 
 
 class Dispatcher:
@@ -187,9 +188,9 @@ class Dispatcher:
 
     def endpoint(self, scope: Scope) -> FastApp | None:
         path, query = scope.get("raw_path") or raw_path(scope), scope["query_string"]
-        if query:  # a service request has a subject
+        if query and has_subject(query):
             for service in self._services:
-                if service.is_asked(path, query):
+                if service.is_asked(path):
                     return service
         if self._persistent is None or b"%" in path:
             return None
@@ -199,7 +200,7 @@ class Dispatcher:
 
     def is_for_service(self, scope: Scope) -> bool:
         path, query = raw_path(scope), scope["query_string"]
-        return bool(query) and any(service.is_asked(path, query) for service in self._services)
+        return bool(query) and has_subject(query) and any(service.is_asked(path) for service in self._services)
 
     def may_be_persistent(self, scope: Scope) -> bool:
         """Whether the path can only be a persistent URL: it has two segments, and no page is below the first of

@@ -21,7 +21,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.resolver.archive_keys import SignatureRefused
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
-from ibi.web.http.request import as_text, has_subject, percent_decode, reader_address, refuse_other_sites
+from ibi.web.http.request import as_text, percent_decode, reader_address, refuse_other_sites
 from ibi.web.http.request_errors import MethodNotAllowed
 
 _LATER: Final = frozenset({429, 503})
@@ -50,9 +50,9 @@ class ResolverEndpoint:
         self._labels = frozenset((LabelForms.of(resolver_service()) if forms is None else forms).labels)
         self._paths = {f"/{text}".encode() for label in self._labels for text in (label.spelling, str(label))}
 
-    def is_asked(self, path: bytes, query: bytes) -> bool:
-        """Whether the path is the resolver's label, in any case, and the query a request (R §6.1)."""
-        return has_subject(query) and (path in self._paths or self._is_ours(path))
+    def is_asked(self, path: bytes) -> bool:
+        """Whether the path is the resolver's label, in any case (R §6.1)."""
+        return path in self._paths or self._is_ours(path)
 
     def _is_ours(self, path: bytes) -> bool:
         text = percent_decode(path)

@@ -68,7 +68,7 @@ async def test_the_service_is_known_in_any_case(path: str) -> None:
     ],
 )
 def test_without_a_subject_or_at_another_label_it_is_not_asked(path: str, text: str) -> None:
-    assert not MembershipApp().service.is_asked(path.encode(), text.encode())
+    assert not MembershipApp().is_asked(path, text)
 
 
 async def test_the_address_may_be_another_at_the_next_inclusion() -> None:
