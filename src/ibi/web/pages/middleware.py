@@ -171,14 +171,15 @@ class KnownSite:
         appearance: Appearance | None = None,
     ) -> None:
         self._app, self._facts, self._sessions, self._appearance = app, facts, sessions, appearance
+        self._slow_sessions = None if sessions is None or sessions.is_prompt else sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._appearance is not None:
             self._facts = await self._appearance.known(self._facts)
         scope.setdefault(SITE, self._facts)
         scope[SESSIONS] = self._sessions
-        if self._sessions is not None:
-            await self._sessions.look_up(scope)
+        if self._slow_sessions is not None:
+            await self._slow_sessions.look_up(scope)
         await self._app(scope, receive, send)
 
 

@@ -157,7 +157,7 @@ class Sessions:
     """The sessions of one site. `public_url` tells whether browsers come over TLS, and which pages are ours."""
 
     def __init__(self, sign_in: SignIn, public_url: str) -> None:
-        self._sign_in, self._is_prompt = sign_in, sign_in.is_prompt
+        self._sign_in, self.is_prompt = sign_in, sign_in.is_prompt
         self._secure = public_url.lower().startswith("https://")
         self._name = SECURE_COOKIE if self._secure else SESSION_COOKIE
         self._mark_name = f"__Host-{MARK_COOKIE}" if self._secure else MARK_COOKIE
@@ -166,15 +166,15 @@ class Sessions:
 
     def current(self, scope: Scope) -> SignedIn | None:
         """The person who sent a request; None for nearly all requests, at the cost of a look at the headers."""
-        if not self._is_prompt:
+        if not self.is_prompt:
             return self._looked_up(scope)
         text = only_cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
 
     async def look_up(self, scope: Scope) -> None:
-        """Look up the session of a request before a page asks for it, where a page would make the event loop wait.
-        Requests to `_WITHOUT_PAGES` have none then, but for those of our scripts."""
-        if self._is_prompt or scope["type"] != "http":
+        """Look up the session of a request before a page asks for it, unless `is_prompt`: a page would make the event
+        loop wait. Requests to `_WITHOUT_PAGES` have none then, but for those of our scripts."""
+        if scope["type"] != "http":
             return
         if scope["path"].startswith(_WITHOUT_PAGES) and not values(scope["headers"], CSRF_HEADER):
             return
