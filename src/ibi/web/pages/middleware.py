@@ -161,7 +161,8 @@ def _is_harmless(start: Message) -> bool:
 
 class KnownSite:
     """Pure ASGI around all pages. Who is signed in is looked up only when a page is made, unless the store is slow.
-    With an `appearance`, pages look as the owner of the site wants them."""
+    With an `appearance`, pages look as the owner of the site wants them; under `/api/` there are none, nor are errors
+    pages."""
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class KnownSite:
         self._slow_sessions = None if sessions is None or sessions.is_prompt else sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._appearance is not None:
+        if self._appearance is not None and not scope.get("path", "").startswith("/api/"):
             self._facts = await self._appearance.known(self._facts)
         scope.setdefault(SITE, self._facts)
         scope[SESSIONS] = self._sessions
