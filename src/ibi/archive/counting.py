@@ -6,7 +6,6 @@ Nothing is remembered of a client longer than the half minute within which a sec
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -16,14 +15,13 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibi.errors import InvalidInput
-from ibi.instant import Instant, days_in_month
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.lru_cache import LruCache
 from ibi.messages.key import MAX_KEY, UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.model.item import Item
-from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.usage import ReferrerClass, UsageDay, UsageKind, day_of
 from ibi.origin import authority_of
 from ibi.relation import Relation
@@ -178,47 +176,6 @@ def _parse_subject(subject: bytes) -> tuple[Label, Relation] | None:
 
 
 # --- use --------------------------------------------------------------------------------------------------------------
-
-# ISO 8601 as W3CDTF profiles it: a year, perhaps a month, perhaps a day.
-_ISO_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?![0-9]))?(?![0-9]))?(?![0-9])")
-_YEAR = re.compile(r"(?<![0-9])[0-9]{4}(?![0-9])")
-
-
-class IssueDate(NamedTuple):
-    """A year, and the month and the day in it where they are known."""
-
-    year: int
-    month: int | None = None
-    day: int | None = None
-
-    def __str__(self) -> str:
-        parts = (f"{self.year:04}", *(f"{part:02}" for part in self[1:] if part is not None))
-        return "-".join(parts)
-
-
-def issue_date(metadata: DescriptiveMetadata) -> IssueDate | None:
-    """The first of its dates that tells a year; None if none does."""
-    return next((date for date in map(_read_date, (text.value for text in metadata.date)) if date is not None), None)
-
-
-def _read_date(text: str) -> IssueDate | None:
-    match = _ISO_DATE.match(text.strip())
-    if match is not None:
-        return _valid_date(*(int(part) if part else None for part in match.groups()))
-    year = _YEAR.search(text)
-    return None if year is None else _valid_date(int(year[0]))
-
-
-def _valid_date(year: int | None, month: int | None = None, day: int | None = None) -> IssueDate | None:
-    """What the calendar has of it: a month that there is not is left out, and the day with it."""
-    if not year:
-        return None
-    if month is None or not 1 <= month <= 12:
-        return IssueDate(year)
-    if day is None or not 1 <= day <= days_in_month(year, month):
-        return IssueDate(year, month)
-    return IssueDate(year, month, day)
-
 
 WINDOW: Final = 30
 """Seconds within which the same client wanting the same thing counts once (E32; COUNTER's double click)."""

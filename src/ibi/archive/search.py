@@ -16,13 +16,12 @@ from itertools import chain
 from typing import Final
 from unicodedata import category, combining, normalize
 
-from ibi.archive.counting import issue_date
 from ibi.instant import civil
 from ibi.label import RepositoryName
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.metadata import Agent, Text
+from ibi.model.metadata import Agent, Text, issue_date
 from ibi.model.search import SAMPLED, SAMPLED_FACETS, Access, Facet, FacetCount, FacetCounts, FileKind, YearSpan
 from ibi.vocabulary import State
 

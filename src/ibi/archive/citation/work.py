@@ -9,10 +9,9 @@ from typing import Final
 
 from ibi.archive.citation.identifiers import IdentifierScheme, OtherIdentifier, identifiers_of
 from ibi.archive.citation.names import Name, one_line, read_name
-from ibi.archive.counting import IssueDate, issue_date
 from ibi.instant import Instant, civil
 from ibi.model.item import Item
-from ibi.model.metadata import Orcid, ResourceType
+from ibi.model.metadata import IssueDate, Orcid, ResourceType, issue_date
 
 _LONGEST: Final = 2_000
 """Characters of a title or a publisher."""

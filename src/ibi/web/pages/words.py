@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, NamedTuple, assert_never
 
-from ibi.archive.counting import issue_date
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.item import Item
-from ibi.model.metadata import ResourceType
+from ibi.model.metadata import ResourceType, issue_date
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.resolver.answers import Reason
@@ -411,7 +410,7 @@ def work_date(item: Item) -> WorkDate | None:
     issued = issue_date(item.metadata)
     if issued is None:
         return None
-    iso = "-".join(f"{part:0{width}}" for part, width in zip(issued, (4, 2, 2), strict=True) if part is not None)
+    iso = str(issued)
     if issued.month is None or issued.year < _FIRST_YEAR:
         return WorkDate(iso, None, has_day=False)
     noon = Instant.parse(f"{issued.year:04}-{issued.month:02}-{issued.day or 1:02}T12:00:00Z")

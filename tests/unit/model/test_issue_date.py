@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.counting import IssueDate, issue_date
-from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.model.metadata import DescriptiveMetadata, IssueDate, Text, issue_date
 
 
 @pytest.mark.parametrize(
