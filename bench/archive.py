@@ -28,11 +28,11 @@ from bench.catalogue import SIZES, Place, filled, label_at, own
 from bench.content import DISK, rate, three_files
 from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, Spent, ibi_up, nginx, running
-from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
+from ibi.messages.key import UrlKeys
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.minting.minter import Rules

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.archive.answer import Assembler, assemble_url_list, filter_url_list, static_answer
-from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, Reader
 from ibi.errors import InvalidMessage, InvalidRelation
 from ibi.instant import Instant
 from ibi.messages import Deletion, State, UrlKey, UrlList, UrlRequest, ip_addresses, parse_url_list
+from ibi.messages.key import UrlKeys
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation

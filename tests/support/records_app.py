@@ -13,11 +13,11 @@ from starlette.applications import Starlette
 
 from ibi.accounts.sign_in import TOKEN_BYTES, new_token
 from ibi.archive.copies import CopyRules
-from ibi.archive.counting import UrlKeys
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import open_store
 from ibi.composition.claim_exchange import claim_context
+from ibi.messages.key import UrlKeys
 from ibi.model.account import Scope
 from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.services.copies.copying import Copying

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ibi.archive.counting import KeySubject, UrlKeys
 from ibi.archive.profile import ArchiveProfile, Reader
 from ibi.archive.related_items import (
     Described,
@@ -25,7 +24,7 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import Confirmation, Notice
 from ibi.messages.home_fields import Field, copies_field, transferred_field
-from ibi.messages.key import UrlKey
+from ibi.messages.key import KeySubject, UrlKey, UrlKeys
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.query import UnknownSubject

@@ -1,5 +1,4 @@
-"""What counts as use of an item: acknowledged resolutions (E32) and downloads, robots apart; and the urlkey by which an
-Archive knows its own answer again when it is acknowledged (R §9.2).
+"""What counts as use of an item: acknowledged resolutions (E32) and downloads, robots apart.
 
 Nothing is remembered of a client longer than the half minute within which a second click is the same wish.
 """
@@ -8,174 +7,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
-from hmac import compare_digest
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
-from ibi.errors import InvalidInput
 from ibi.instant import Instant
-from ibi.label import Label, RepositoryName, parse
-from ibi.lru_cache import LruCache
-from ibi.messages.key import MAX_KEY, UrlKey
-from ibi.messages.label_forms import LabelForms
+from ibi.label import Label, RepositoryName
+from ibi.messages.key import UrlKeys
 from ibi.messages.requests import Acknowledgment
 from ibi.model.item import Item
 from ibi.model.usage import ReferrerClass, UsageDay, UsageKind, day_of
 from ibi.origin import authority_of
-from ibi.relation import Relation
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
-
-# --- the urlkey -------------------------------------------------------------------------------------------------------
-
-# The urlkey: by it an Archive knows its own answer again when the resolver acknowledges it (R §9.2).
-#
-# `<unix time>-<digits>` (R Table 7.1): eight digits of chance, so that every answer has another key; twenty-four of an
-# HMAC-SHA256 over time, chance, item and relation, so that only this Archive can make one; and what it speaks for, so
-# that nothing has to be written down per answer nor guessed from the acknowledgment, whose `ibi` is another item's
-# after a translation and is missing where metadata has no IBI.
-
-LIFETIME: Final = 24 * 3600
-"""Seconds for which a key is good: longer than the answer it came with may be cached (E32)."""
-MIN_SECRET: Final = 32
-
-_RANDOM_DIGITS: Final = 8
-RANDOM_LIMIT: Final = 10**_RANDOM_DIGITS
-"""`random` is a number below this one."""
-
-_MAC_DIGITS: Final = 24
-_MAC_LIMIT: Final = 10**_MAC_DIGITS
-_TIME_DIGITS: Final = 10
-_HEAD: Final = _TIME_DIGITS + 1 + _RANDOM_DIGITS + _MAC_DIGITS
-_BLOCK: Final = 64
-_INNER_PAD: Final = bytes(byte ^ 0x36 for byte in range(256))
-_OUTER_PAD: Final = bytes(byte ^ 0x5C for byte in range(256))
-_MOST_ISSUED: Final = 50_000
-_SLACK: Final = 60
-"""Seconds by which a key may be ahead: several machines answer for one Archive, and their clocks differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeySubject:
-    """What a key speaks for, as it is signed and as it is carried."""
-
-    text: bytes
-    digits: bytes
-    rep: RepositoryName | None = None
-    """The name under which the item is kept."""
-
-
-class KnownKey(NamedTuple):
-    """A key of ours that is still good: when it was made, and what for."""
-
-    seconds: int
-    label: Label
-    relation: Relation
-    rep: RepositoryName | None = None
-    """Of a key that was issued in this process: the name under which the item is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class UrlKeys:
-    """Makes and recognises keys. All processes that answer for one Archive share its `secret`, which is known to them
-    alone."""
-
-    secret: bytes
-    lifetime: int = LIFETIME
-    _inner: _Hash = field(init=False, repr=False, compare=False)
-    _outer: _Hash = field(init=False, repr=False, compare=False)
-    """The two hashes of an HMAC (RFC 2104), which have taken in the secret already: copies of them sign in a third of
-    the time that it takes from the secret on. Never changed themselves."""
-
-    _issued: LruCache[str, KnownKey] = field(
-        default_factory=lambda: LruCache(_MOST_ISSUED), init=False, repr=False, compare=False
-    )
-    """The keys that were given within this process lately."""
-
-    def __post_init__(self) -> None:
-        if len(self.secret) < MIN_SECRET:
-            raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
-        secret = self.secret if len(self.secret) <= _BLOCK else sha256(self.secret).digest()
-        padded = secret.ljust(_BLOCK, b"\0")
-        object.__setattr__(self, "_inner", sha256(padded.translate(_INNER_PAD)))
-        object.__setattr__(self, "_outer", sha256(padded.translate(_OUTER_PAD)))
-
-    def __repr__(self) -> str:
-        return f"UrlKeys(…, lifetime={self.lifetime})"
-
-    def subject(self, item: LabelForms, relation: Relation) -> KeySubject:
-        """What the keys of all answers about that relation of that item carry; to be kept with the answer.
-
-        A name that is too long for a key is signed and not carried: such a key counts nothing.
-        """
-        text = f"{item.ibip or item.rep} {relation.modifier}".encode()  # an IBIp is the shorter of the two
-        # A one before the text keeps it from losing what would be leading zeros.
-        digits = str(int.from_bytes(b"\x01" + text, "big")).encode()
-        return KeySubject(text, digits if _HEAD + len(digits) <= MAX_KEY else b"", item.rep)
-
-    def make(self, subject: KeySubject, seconds: int, random: int) -> bytes:
-        """The key of an answer given at that POSIX second. `random` is chance below `RANDOM_LIMIT`."""
-        head = b"%010d-%08d" % (seconds, random % RANDOM_LIMIT)
-        return b"%b%024d%b" % (head, self._mac(head + subject.text), subject.digits)
-
-    def issue(self, subject: KeySubject, seconds: int, random: int) -> UrlKey:
-        """The same for a resolver in this process, which gives it back in a moment: it is remembered, and its signature
-        need not be checked."""
-        key = UrlKey(self.make(subject, seconds, random).decode("ascii"))
-        named = (
-            _parse_subject(subject.text) if subject.digits else None
-        )  # what it does not carry, it does not speak for
-        if named is not None:
-            self._issued.keep(key.reveal(), KnownKey(seconds, *named, subject.rep))
-        return key
-
-    def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
-        """What the key says, if it is one of ours and still good at that second; None for everything else."""
-        known = self._issued.find(key.reveal()) or self._read_signed(key)
-        is_good = known is not None and known.seconds - _SLACK <= seconds <= known.seconds + self.lifetime
-        return known if is_good else None
-
-    def _read_signed(self, key: UrlKey) -> KnownKey | None:
-        """When it was made and for what, if it was signed by us."""
-        text = key.reveal().encode()
-        head, mac, carried = text[: _HEAD - _MAC_DIGITS], text[_HEAD - _MAC_DIGITS : _HEAD], text[_HEAD:]
-        if len(mac) != _MAC_DIGITS or not carried or head[_TIME_DIGITS : _TIME_DIGITS + 1] != b"-":
-            return None
-        subject = _decode_subject(carried)
-        if subject is None or not compare_digest(b"%024d" % self._mac(head + subject), mac):
-            return None
-        named = _parse_subject(subject)
-        return None if named is None else KnownKey(int(head[:_TIME_DIGITS]), *named)
-
-    def _mac(self, signed: bytes) -> int:
-        inner = self._inner.copy()
-        inner.update(signed)
-        outer = self._outer.copy()
-        outer.update(inner.digest())
-        return int.from_bytes(outer.digest()[:16], "big") % _MAC_LIMIT
-
-
-def _decode_subject(digits: bytes) -> bytes | None:
-    """The text that the digits stand for; None if they are not written as we write them, or stand for none."""
-    number = int(digits)
-    text = number.to_bytes((number.bit_length() + 7) // 8, "big")
-    return text[1:] if text[:1] == b"\x01" and digits[:1] != b"0" else None
-
-
-@lru_cache(maxsize=1024)
-def _parse_subject(subject: bytes) -> tuple[Label, Relation] | None:
-    """Only what we have signed comes here; but an older version of ours may have signed it."""
-    try:
-        label, _, modifier = subject.decode("ascii").partition(" ")
-        return parse(label), Relation.from_modifier(modifier, registered=False)
-    except (InvalidInput, UnicodeDecodeError):
-        return None
-
-
-# --- use --------------------------------------------------------------------------------------------------------------
 
 WINDOW: Final = 30
 """Seconds within which the same client wanting the same thing counts once (E32; COUNTER's double click)."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import structlog
 
-from ibi.archive.counting import UrlKeys
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.reader_requests import RequestRules
@@ -27,6 +26,7 @@ from ibi.config import Settings
 from ibi.demo.collection import fill
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.messages.key import UrlKeys
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin

@@ -12,7 +12,6 @@ from time import monotonic, time
 
 import structlog
 
-from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import STORE, open_store
 from ibi.composition.membership import own_keys
@@ -24,6 +23,7 @@ from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
 from ibi.messages.copy_holders import read_copies_statement
+from ibi.messages.key import UrlKeys
 from ibi.messages.label_forms import LabelForms
 from ibi.origin import Origin, is_same_place
 from ibi.ports.accounts import AuditLog

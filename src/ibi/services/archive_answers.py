@@ -14,7 +14,7 @@ from secrets import randbelow
 from typing import Final, NamedTuple, cast
 
 from ibi.archive.answer import StaticAnswer, answer, static_answer
-from ibi.archive.counting import RANDOM_LIMIT, Recent, UrlKeys, counted_acknowledgment
+from ibi.archive.counting import Recent, counted_acknowledgment
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile
 from ibi.errors import IbiError
 from ibi.instant import Instant
@@ -23,6 +23,7 @@ from ibi.languages import Preference
 from ibi.lru_cache import TaggedLruCache, Tags
 from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
+from ibi.messages.key import RANDOM_LIMIT, UrlKeys
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request

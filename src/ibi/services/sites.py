@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from ibi.archive.counting import Recent, UrlKeys, classify_referrer
+from ibi.archive.counting import Recent, classify_referrer
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.related_items import find_labelled
 from ibi.instant import Instant
 from ibi.label import Label
+from ibi.messages.key import UrlKeys
 from ibi.messages.label_forms import LabelForms
 from ibi.model.account import Actor
 from ibi.model.item import Item

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.label import Label
+from ibi.messages.key import UrlKeys
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.values import ip_addresses

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import pytest
 
 from ibi.archive.answer import answer
-from ibi.archive.counting import UrlKeys
 from ibi.archive.profile import ArchiveProfile
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, UrlRequest
+from ibi.messages.key import UrlKeys
 from ibi.model.item import Item
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Missing, Redirect, RelatedItemMissing

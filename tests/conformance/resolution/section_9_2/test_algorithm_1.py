@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ibi.archive.answer import answer, static_answer
-from ibi.archive.counting import UrlKeys
 from ibi.errors import InvalidMessage
 from ibi.messages import (
     Acknowledgment,
@@ -21,6 +20,7 @@ from ibi.messages import (
     parse_request,
     parse_url_list,
 )
+from ibi.messages.key import UrlKeys
 from ibi.pairs import Pairs
 from tests.support.standards_archives import MTC_M16C, MTC_M16D, NOW, StandardsArchive
 

@@ -6,9 +6,9 @@ from hmac import new
 
 import pytest
 
-from ibi.archive.counting import LIFETIME, UrlKeys
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlKey
+from ibi.messages.key import LIFETIME, UrlKeys
 from ibi.relation import Relation
 
 NOW = 1_426_203_276
