@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterator
+from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -17,7 +18,7 @@ class LruCache(Generic[Key, Value]):
     A value that is larger than all of `room` is not kept, and drives nothing out. With `keeps_last` it is, alone: for
     values that are dear to make anew, and known to be needed again at once.
 
-    For one thread; `ibi.storage.batching` has the same for several.
+    For one thread; `SharedLruCache` is for several.
     """
 
     __slots__ = ("_keeps_last", "_kept", "_most", "_room", "_size", "_sizes")
@@ -65,6 +66,33 @@ class LruCache(Generic[Key, Value]):
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+class SharedLruCache(LruCache[Key, Value]):
+    """An `LruCache` that keeps the last value whatever its size, from any thread. `lock` is one that a thread may take
+    again while it has it: to keep is also to forget."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, most: int, room: int, lock: AbstractContextManager[object]) -> None:
+        super().__init__(most, room, keeps_last=True)
+        self._lock = lock
+
+    def find(self, key: Key) -> Value | None:
+        with self._lock:
+            return super().find(key)
+
+    def keep(self, key: Key, value: Value, size: int = 0) -> None:
+        with self._lock:
+            super().keep(key, value, size)
+
+    def forget(self, key: Key) -> None:
+        with self._lock:
+            super().forget(key)
+
+    def clear(self) -> None:
+        with self._lock:
+            super().clear()
 
 
 Tags = Collection[Hashable]

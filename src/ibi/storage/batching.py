@@ -1,5 +1,4 @@
-"""What threads share: work that many want at the same time, done by one of them for all; commits of SQLite made in this
-way; and a cache.
+"""Work that many threads want at the same time, done by one of them for all; and commits of SQLite made in this way.
 
 A disk is asked once for as many changes as there are callers to keep it busy. And it is one thread that makes them:
 threads that each make their own side by side spend more on taking turns at the interpreter than on what they do.
@@ -9,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Condition, Lock, RLock
+from threading import Condition, Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
 from ibi.errors import IbiError
-from ibi.lru_cache import Key, LruCache, Value
 from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.errors import StoreClosed
 from ibi.storage.locks import FairLock
@@ -137,35 +135,6 @@ class Batcher(Generic[Job, Outcome]):
 def batched(work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> Callable[[Job], Outcome]:
     """The port `Batching`."""
     return Batcher(work).run
-
-
-# --- a cache for several threads --------------------------------------------------------------------------------------
-
-
-class SharedLruCache(LruCache[Key, Value]):
-    """An `LruCache` that keeps the last value whatever its size, from any thread."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self, most: int, room: int) -> None:
-        super().__init__(most, room, keeps_last=True)
-        self._lock = RLock()  # to keep is also to forget
-
-    def find(self, key: Key) -> Value | None:
-        with self._lock:
-            return super().find(key)
-
-    def keep(self, key: Key, value: Value, size: int = 0) -> None:
-        with self._lock:
-            super().keep(key, value, size)
-
-    def forget(self, key: Key) -> None:
-        with self._lock:
-            super().forget(key)
-
-    def clear(self) -> None:
-        with self._lock:
-            super().clear()
 
 
 # --- commits of SQLite ------------------------------------------------------------------------------------------------

@@ -10,17 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import Final
 
 from ibi.errors import InvalidInput
+from ibi.lru_cache import SharedLruCache
 from ibi.model.content import BlockHasher
 from ibi.model.draft_record import DRAFT_ID
 from ibi.model.item_json import read_file
 from ibi.model.json_fields import decode_document, require_type, string
 from ibi.ports.drafts import PartialUpload, Uploaded
 from ibi.ports.errors import DiskFull, DraftDamaged, refused_for_room
-from ibi.storage.batching import SharedLruCache
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import raise_if_exhausted, refusals, sync_directory, sync_file
 
@@ -264,7 +264,7 @@ class DraftSizes:
     """Of drafts that files come into at the moment. What one forgets is looked up again. From any thread."""
 
     def __init__(self) -> None:
-        self._known: SharedLruCache[str, dict[str, int]] = SharedLruCache(_MOST_DRAFTS, _MOST_NAMES)
+        self._known: SharedLruCache[str, dict[str, int]] = SharedLruCache(_MOST_DRAFTS, _MOST_NAMES, RLock())
 
     def learn(self, draft: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Have what is there already `read`, once."""

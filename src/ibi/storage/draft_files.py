@@ -25,10 +25,12 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import RLock
 from typing import Final
 
 from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft, UnknownUpload, UploadBusy
 from ibi.errors import IbiError
+from ibi.lru_cache import SharedLruCache
 from ibi.model.content import BlockHasher
 from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument
@@ -37,7 +39,6 @@ from ibi.model.item_json import file_document
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import IncomingFile, PartialUpload, Uploaded
 from ibi.ports.errors import DraftDamaged, StorageError
-from ibi.storage.batching import SharedLruCache
 from ibi.storage.draft_bytes import (
     DraftChanges,
     DraftSizes,
@@ -74,8 +75,10 @@ class DraftFiles:
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks
         self._sizes, self._changes = DraftSizes(), DraftChanges(self._folder / _CHANGES)
-        self._uploaded: SharedLruCache[str, dict[str, tuple[RecordStamp, Uploaded]]] = SharedLruCache(256, 100_000)
-        self._hashers: SharedLruCache[str, tuple[int, BlockHasher]] = SharedLruCache(_MOST_HASHERS, 0)
+        self._uploaded: SharedLruCache[str, dict[str, tuple[RecordStamp, Uploaded]]] = SharedLruCache(
+            256, 100_000, RLock()
+        )
+        self._hashers: SharedLruCache[str, tuple[int, BlockHasher]] = SharedLruCache(_MOST_HASHERS, 0, RLock())
 
     # --- drafts ---
 

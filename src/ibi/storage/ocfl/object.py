@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha512
+from threading import RLock
 from types import TracebackType
 from typing import Final, TypeVar, cast
 
@@ -20,9 +21,9 @@ import msgspec
 
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
+from ibi.lru_cache import SharedLruCache
 from ibi.model.content import Change, KeptObject, KeptVersion
 from ibi.ports.content import ContentDamaged, ContentMissing
-from ibi.storage.batching import SharedLruCache
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import Broken
 
@@ -414,7 +415,9 @@ class RememberedInventories:
     """Each is given only while the file it was read from is still in its place. From any thread."""
 
     def __init__(self) -> None:
-        self._inventories: SharedLruCache[str, tuple[tuple[int, ...], Inventory]] = SharedLruCache(_MOST, _MOST_FILES)
+        self._inventories: SharedLruCache[str, tuple[tuple[int, ...], Inventory]] = SharedLruCache(
+            _MOST, _MOST_FILES, RLock()
+        )
 
     def inventory(self, found: ObjectDirectory) -> Inventory:
         try:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from time import monotonic
 from typing import Any, Final
 
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
+from ibi.lru_cache import SharedLruCache
 from ibi.messages.copy_holders import CopiesStatement, CopyHolder
 from ibi.model.registration import (
     DISPUTED,
@@ -29,7 +31,6 @@ from ibi.model.registration import (
     Succession,
 )
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
-from ibi.storage.batching import SharedLruCache
 from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, transaction
 from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, open_or_begin_anew
@@ -110,7 +111,7 @@ class SqliteBeliefs(GuardedDatabase):
         self._rulings: dict[Label, Label] = {}
         """The holders that were named by rulings; there are few."""
         self._holders: SharedLruCache[Label, tuple[Label, int] | tuple[()]] = SharedLruCache(
-            _MOST_IN_MEMORY, _MOST_IN_MEMORY
+            _MOST_IN_MEMORY, _MOST_IN_MEMORY, RLock()
         )
         path = directory / FILE_NAME
 

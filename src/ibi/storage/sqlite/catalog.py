@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import count, islice, repeat
 from pathlib import Path
-from threading import Lock, get_ident, local
+from threading import Lock, RLock, get_ident, local
 from time import monotonic, time
 from typing import Final, TypeVar
 from weakref import WeakSet
@@ -18,6 +18,7 @@ from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.lru_cache import SharedLruCache
 from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.errors import InvalidDocument, NewerDocument
@@ -26,7 +27,7 @@ from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.batching import GroupCommit, SharedLruCache
+from ibi.storage.batching import GroupCommit
 from ibi.storage.change_journal import CatalogStanding, Expected, GenerationFile, first_standing
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import make_directory, refusals
@@ -103,7 +104,7 @@ class SqliteCatalog(CatalogHoldings):
         """Another number after every change by this process; in which order they come does not matter."""
         self._opening = Lock()
         self._readers: WeakSet[CatalogReader] = WeakSet()
-        self._decoded: SharedLruCache[Record, Item] = SharedLruCache(_MOST_ITEMS, _MOST_BYTES)
+        self._decoded: SharedLruCache[Record, Item] = SharedLruCache(_MOST_ITEMS, _MOST_BYTES, RLock())
         with refusals(DiskRefused, path):
             make_directory(path.parent)
         with self._errors():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import RLock
 
-from ibi.storage.batching import SharedLruCache
+from ibi.lru_cache import SharedLruCache
 
 
 def kept(cache: SharedLruCache[str, str], *keys: str) -> list[str]:
@@ -12,7 +13,7 @@ def kept(cache: SharedLruCache[str, str], *keys: str) -> list[str]:
 
 
 def test_the_one_wanted_longest_ago_goes_first() -> None:
-    cache: SharedLruCache[str, str] = SharedLruCache(2, 100)
+    cache: SharedLruCache[str, str] = SharedLruCache(2, 100, RLock())
     cache.keep("a", "A", 1)
     cache.keep("b", "B", 1)
     assert cache.find("a") == "A"
@@ -21,14 +22,14 @@ def test_the_one_wanted_longest_ago_goes_first() -> None:
 
 
 def test_size_counts_as_well_as_number() -> None:
-    cache: SharedLruCache[str, str] = SharedLruCache(100, 10)
+    cache: SharedLruCache[str, str] = SharedLruCache(100, 10, RLock())
     for key in "abc":
         cache.keep(key, key, 4)
     assert kept(cache, "a", "b", "c") == ["b", "c"]
 
 
 def test_the_last_one_stays_however_large() -> None:
-    cache: SharedLruCache[str, str] = SharedLruCache(100, 10)
+    cache: SharedLruCache[str, str] = SharedLruCache(100, 10, RLock())
     cache.keep("a", "A", 4)
     cache.keep("b", "B", 1_000)
     assert kept(cache, "a", "b") == ["b"]
@@ -37,7 +38,7 @@ def test_the_last_one_stays_however_large() -> None:
 
 
 def test_the_same_key_counts_once() -> None:
-    cache: SharedLruCache[str, str] = SharedLruCache(100, 10)
+    cache: SharedLruCache[str, str] = SharedLruCache(100, 10, RLock())
     for value in ("A", "AA", "AAA"):
         cache.keep("a", value, 5)
     cache.keep("b", "B", 5)
@@ -45,7 +46,7 @@ def test_the_same_key_counts_once() -> None:
 
 
 def test_a_cache_can_be_emptied() -> None:
-    cache: SharedLruCache[str, str] = SharedLruCache(100, 10)
+    cache: SharedLruCache[str, str] = SharedLruCache(100, 10, RLock())
     cache.keep("a", "A", 10)
     cache.clear()
     cache.keep("b", "B", 5)
@@ -54,7 +55,7 @@ def test_a_cache_can_be_emptied() -> None:
 
 
 def test_what_is_dropped_leaves_its_room() -> None:
-    cache: SharedLruCache[str, str] = SharedLruCache(100, 10)
+    cache: SharedLruCache[str, str] = SharedLruCache(100, 10, RLock())
     cache.keep("a", "A", 5)
     cache.keep("b", "B", 5)
     cache.forget("a")
@@ -64,7 +65,7 @@ def test_what_is_dropped_leaves_its_room() -> None:
 
 
 def test_several_threads_leave_it_with_the_sizes_of_what_it_has() -> None:
-    cache: SharedLruCache[int, int] = SharedLruCache(20, 1_000)
+    cache: SharedLruCache[int, int] = SharedLruCache(20, 1_000, RLock())
 
     def use(seed: int) -> None:
         for number in range(2_000):
