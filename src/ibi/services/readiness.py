@@ -16,7 +16,7 @@ from ibi.minting.errors import ClockRefused, QueueTooLong
 from ibi.minting.minter import Decision, decide
 from ibi.model.minting import MintRequest, TickState
 from ibi.ports.clocks import Clocks, Remembered, Ticks
-from ibi.services.minting.mint_queue import MintGroup, MintQueue
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import beside
 
 _FRESH = 1.0
@@ -47,7 +47,7 @@ class Readiness:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Without a `queue` nothing is minted here, and nothing tried. Each of the `checks` raises an
-        `IbiError` if its file cannot be relied on. `now` counts seconds, for the age of an answer. Without
+        `IbiError` if its file cannot be relied on. `now` is the monotonic clock, for the age of an answer. Without
         `is_prompt` what is checked is slow, and reports do not wait for it."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
         self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
@@ -55,11 +55,8 @@ class Readiness:
         self._is_prompt, self._known = is_prompt, tuple[IbiError, ...]()
         self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
         self._asked = -_FRESH
-        self._failed: float | None = None
         self.epoch = ""
         """Which instance mints here, as of the last answer."""
-        if queue is not None:
-            queue.watch(self._note)
 
     async def reasons(self) -> tuple[IbiError, ...]:
         """Why the server is not ready; empty if it is. Concurrent callers share one answer."""
@@ -81,12 +78,6 @@ class Readiness:
     async def _look(self) -> tuple[IbiError, ...]:
         self._known = await (asyncio.to_thread(self._try) if self._is_prompt else beside(self._try))
         return self._known
-
-    def _note(self, group: MintGroup) -> None:
-        if group.failure is not None:
-            self._failed = self._now()
-        elif group.minted:
-            self._failed = None
 
     def _try(self) -> tuple[IbiError, ...]:
         return (*self._try_minting(), *self._check_all())
@@ -116,8 +107,8 @@ class Readiness:
         refusal = queue.refusal()
         refusals = refusals if refusal is None else (refusal, *refusals)
         reasons = tuple(refusal for refusal in refusals if isinstance(refusal, IbiError))
-        failed = self._failed
-        if failed is not None and self._now() < failed + _FAILURE_COUNTS:
+        failed_at = queue.failed_at  # once: the thread of the queue changes it
+        if failed_at is not None and self._now() < failed_at + _FAILURE_COUNTS:
             return (*reasons, StoreUnwritable())
         return reasons
 

@@ -8,7 +8,7 @@ from ibi.minting.errors import ClockBehind, QueueTooLong
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.ports.errors import StoreDamaged
-from ibi.services.minting.mint_queue import MintGroup, MintQueue
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.set_clocks import SetClocks
@@ -37,7 +37,7 @@ class Asked(MemoryTicks):
         return super().advance(decide)
 
 
-def confirm_not_found() -> tuple[Readiness, Asked, SetClocks, Watch]:
+def readiness_in_memory() -> tuple[Readiness, Asked, SetClocks, Watch]:
     ticks, clocks, watch = Asked(), SetClocks(), Watch()
     ticks.freeze(IDENTITY)
     queue = MintQueue(ticks, IDENTITY, Rules(), clocks)
@@ -45,7 +45,7 @@ def confirm_not_found() -> tuple[Readiness, Asked, SetClocks, Watch]:
 
 
 async def test_asking_mints_nothing() -> None:
-    readiness, ticks, _, _ = confirm_not_found()
+    readiness, ticks, _, _ = readiness_in_memory()
     before = list(ticks.log())
     assert await readiness.reasons() == ()
     assert list(ticks.log()) == before
@@ -53,7 +53,7 @@ async def test_asking_mints_nothing() -> None:
 
 
 async def test_an_answer_stands_for_a_second() -> None:
-    readiness, ticks, clocks, watch = confirm_not_found()
+    readiness, ticks, clocks, watch = readiness_in_memory()
     for now, times in ((100.0, 1), (100.9, 1), (101.0, 2), (101.5, 2), (200.0, 3)):
         watch.now = now
         await readiness.reasons()
@@ -64,8 +64,9 @@ async def test_an_answer_stands_for_a_second() -> None:
 
 
 async def test_a_failed_write_counts_for_half_a_minute() -> None:
-    readiness, _, _, watch = confirm_not_found()
-    readiness._note(MintGroup(1, 0, 0.1, OSError("no space left")))
+    readiness, _, _, watch = readiness_in_memory()
+    assert readiness._queue is not None
+    readiness._queue.failed_at = watch.now
     assert [type(each) for each in await readiness.reasons()] == [StoreUnwritable]
     watch.now += 29
     assert len(await readiness.reasons()) == 1
@@ -74,7 +75,7 @@ async def test_a_failed_write_counts_for_half_a_minute() -> None:
 
 
 async def test_a_store_that_fails_is_a_reason_whatever_the_failure() -> None:
-    readiness, ticks, _, _ = confirm_not_found()
+    readiness, ticks, _, _ = readiness_in_memory()
     ticks.failure = ZeroDivisionError()
     assert [type(each) for each in await readiness.reasons()] == [StoreUnwritable]
 

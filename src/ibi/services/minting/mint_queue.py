@@ -79,6 +79,8 @@ class MintQueue:
         """None ends the writer."""
         self._ready: LabelBatch | None = None
         """The batch answered last, if its dates had been reached by then."""
+        self.failed_at: float | None = None
+        """When the store last failed, by the monotonic clock; None if it has minted since."""
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="ibi-minter", daemon=True)
 
@@ -171,8 +173,10 @@ class MintQueue:
         try:
             made = self._ticks.advance(decision)
             outcomes, batch = made.outcomes, made.batch
+            self.failed_at = None if batch else self.failed_at
         except Exception as error:  # noqa: BLE001  every caller must get the error
             outcomes, failure = (error,) * len(waiting), error
+            self.failed_at = time.monotonic()
         group = MintGroup(len(waiting), batch.count if batch else 0, time.perf_counter() - began, failure)
         for watcher in self._watchers:
             watcher(group)

@@ -92,6 +92,18 @@ async def test_everybody_hears_of_a_failure_and_minting_goes_on() -> None:
     assert groups[-1].failure is None
 
 
+async def test_a_failure_of_the_store_is_remembered_until_labels_are_minted() -> None:
+    ticks = Failing()
+    async with started(ticks) as queue:
+        ticks.failure = OSError("no space left")
+        with pytest.raises(OSError, match="no space left"):
+            await queue.mint(1, "test")
+        assert queue.failed_at is not None
+        ticks.failure = None
+        await queue.mint(1, "test")
+        assert queue.failed_at is None
+
+
 async def test_a_bad_request_spoils_nothing_for_the_others() -> None:
     async with started() as queue:
         bad, good = await asyncio.gather(queue.mint(0, "a"), queue.mint(1, "a"), return_exceptions=True)
