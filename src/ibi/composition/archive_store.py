@@ -24,6 +24,7 @@ from ibi.ports.archive_store import ReadAhead
 from ibi.ports.errors import CatalogDamaged, StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore, ListingResult
+from ibi.services.items.item_repository import ignore_step
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.batching import batched
 from ibi.storage.change_journal import FILE_NAME as GENERATION
@@ -46,10 +47,6 @@ JOURNAL: Final = "changes"
 _LOCKS: Final = "item-locks"
 
 
-def _pass(step: str) -> None:
-    """Default: steps are not watched."""
-
-
 def _ignore() -> None:
     """Default: items are not counted."""
 
@@ -61,7 +58,7 @@ def _begin(expected: int | None) -> None:
 def open_store(
     data: Path,
     *,
-    on_step: Callable[[str], None] = _pass,
+    on_step: Callable[[str], None] = ignore_step,
     on_item: Callable[[], None] = _ignore,
     on_rebuild: Callable[[int | None], None] = _begin,
     give_up_missing: bool = False,
@@ -90,7 +87,7 @@ def open_in_place(
     *,
     generation: Path,
     forget_given_out: Callable[[], None],
-    on_step: Callable[[str], None] = _pass,
+    on_step: Callable[[str], None] = ignore_step,
     on_item: Callable[[], None] = _ignore,
     on_rebuild: Callable[[int | None], None] = _begin,
     give_up_missing: bool = False,

@@ -48,7 +48,7 @@ REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "chang
 """Where a crash is tried: of a change, and of the removal of an item that leaves nothing."""
 
 
-def _pass(step: str) -> None:
+def ignore_step(step: str) -> None:
     """Default: steps are not watched."""
 
 
@@ -105,7 +105,7 @@ class ItemRepository(ItemReader):
         locks: ItemLocks,
         journal: Journal | None = None,
         batching: Batching | None = None,
-        on_step: Callable[[str], None] = _pass,
+        on_step: Callable[[str], None] = ignore_step,
         integrity: Integrity | None = None,
         audit: AuditLog | None = None,
     ) -> None:
