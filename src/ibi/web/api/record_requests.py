@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.archive.drafts import NotADraft, UnknownDraft
@@ -31,8 +32,8 @@ from ibi.model.json_fields import decode_document
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.safe_text import printable
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.body import check_json, read_body
-from ibi.web.http.request import percent_decode, raw_path
+from ibi.web.http.body import check_json, is_form, read_body
+from ibi.web.http.request import Handler, percent_decode, raw_path
 from ibi.web.http.request_errors import InvalidMember, MalformedBody, PathNotFound
 
 PREFIX = b"/api/items/"
@@ -242,3 +243,12 @@ def refusing_members(member: str | None = None) -> Iterator[None]:
     except InvalidInput as error:
         named = member or _NAMES.get(type(error)) or str(error.details.get("field", _PLACE))
         raise InvalidMember(field=_OURS.get(named, named), reason=str(error).rstrip(".")) from error
+
+
+def by_body(form: Handler, other: Handler) -> Handler:
+    """Hand on a request by what its body is: a form of parts, or anything else."""
+
+    async def handle(request: Request) -> Response:
+        return await (form if is_form(request.scope["headers"]) else other)(request)
+
+    return handle

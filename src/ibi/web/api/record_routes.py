@@ -25,6 +25,7 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.inbox import ItemClaimPages
 from ibi.web.api.item_content import ContentPages
 from ibi.web.api.item_search import ItemSearch
+from ibi.web.api.record_requests import by_body
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.reviews import ReviewPages
 from ibi.web.api.status import StandingPages
@@ -33,7 +34,6 @@ from ibi.web.api.tus import TusPages
 from ibi.web.api.uploads import UploadPages
 from ibi.web.api.versions import VersionPages
 from ibi.web.api.whole_deposits import WholeDepositPages
-from ibi.web.http.body import is_form
 from ibi.web.http.request import Handler, by_method, raw_path
 from ibi.web.http.request_errors import PathNotFound
 
@@ -95,7 +95,7 @@ def record_routes(
         ),
         _route("/api/items/{label:path}/publish", POST=drafts.publish),
         _route("/api/items/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
-        _route("/api/items", GET=_lists(site, callers, drafts), POST=_by_body(whole.deposit, drafts.begin)),
+        _route("/api/items", GET=_lists(site, callers, drafts), POST=by_body(whole.deposit, drafts.begin)),
         Route("/api/records", MovedPath()),
         Route("/api/records/{rest:path}", MovedPath()),
         *copies.routes(),
@@ -128,15 +128,6 @@ def _lists(site: ArchiveSite, callers: Callers, drafts: DraftPages) -> Handler:
         return await (drafts.list if "state" in request.query_params else items.get)(request)
 
     return get
-
-
-def _by_body(form: Handler, other: Handler) -> Handler:
-    """Hand on a request by what its body is: a form of parts, or anything else."""
-
-    async def handle(request: Request) -> Response:
-        return await (form if is_form(request.scope["headers"]) else other)(request)
-
-    return handle
 
 
 def _route(path: str, **handlers: Handler) -> Route:
