@@ -323,3 +323,14 @@ def write_all(descriptor: int, content: bytes | memoryview) -> None:
     written = os.write(descriptor, content) if content else 0
     while written < len(content):
         written += os.write(descriptor, memoryview(content)[written:])
+
+
+def write_file(path: str, content: bytes, batch: Batch) -> None:
+    """A new file, to be synced with the batch."""
+    descriptor = os.open(path, _NEW, 0o644)
+    try:
+        write_all(descriptor, content)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    batch.add_file(descriptor, len(content))

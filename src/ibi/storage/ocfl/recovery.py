@@ -20,7 +20,6 @@ from contextlib import suppress
 
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch
-from ibi.storage.ocfl.intake import write_all
 from ibi.storage.ocfl.layout import Broken
 from ibi.storage.ocfl.object import (
     ID_SCHEME,
@@ -29,13 +28,10 @@ from ibi.storage.ocfl.object import (
     Inventory,
     ObjectDirectory,
     read_inventory,
-    sidecar_of,
     version_name,
 )
 
 STEPS = ("recovery: synced", "recovery: inventory replaced", "recovery: durable")
-
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def is_between_versions(found: ObjectDirectory, inventory: Inventory) -> bool:
@@ -71,22 +67,6 @@ def finish_version(
     batch.sync()
     on_step("recovery: durable")
     return True
-
-
-def write_file(path: str, content: bytes, batch: Batch) -> None:
-    """A new file, to be synced with the batch."""
-    descriptor = os.open(path, _NEW, 0o644)
-    try:
-        write_all(descriptor, content)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    batch.add_file(descriptor, len(content))
-
-
-def write_inventory(folder: str, content: bytes, batch: Batch) -> None:
-    write_file(f"{folder}/{NAME}", content, batch)
-    write_file(f"{folder}/{SIDECAR}", sidecar_of(content), batch)
 
 
 def _highest(found: ObjectDirectory) -> Inventory | None:

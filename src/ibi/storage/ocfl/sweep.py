@@ -18,9 +18,9 @@ from ibi.model.content import Change, Copy, Keep, NewObject, Source
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import exchange, raise_if_exhausted, refusals, sync_directory
+from ibi.storage.ocfl.intake import write_file
 from ibi.storage.ocfl.layout import Broken, checked_name
 from ibi.storage.ocfl.object import NAME, Inventory
-from ibi.storage.ocfl.recovery import write_file
 from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, kept_digest, remove_moved
 from ibi.storage.ocfl.versions import stage_object
 

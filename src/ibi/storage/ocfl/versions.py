@@ -13,10 +13,19 @@ from ibi.ports.content import ContentDamaged, ContentExists, ContentMissing, OnB
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals
 from ibi.storage.ocfl.durability import Batch
-from ibi.storage.ocfl.intake import CHUNK, Intake
+from ibi.storage.ocfl.intake import CHUNK, Intake, write_file
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION
-from ibi.storage.ocfl.object import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, ObjectDirectory, Version, version_name
-from ibi.storage.ocfl.recovery import write_file, write_inventory
+from ibi.storage.ocfl.object import (
+    CONTENT,
+    ID_SCHEME,
+    NAME,
+    SIDECAR,
+    Inventory,
+    ObjectDirectory,
+    Version,
+    sidecar_of,
+    version_name,
+)
 from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, files_of, remove_moved
 
 CREATION_STEPS = (
@@ -161,8 +170,8 @@ def stage_object(
     with work.turn:
         intake.write()
         write_file(f"{place}/{declaration}", text, staged.batch)
-        write_inventory(folder, content, staged.batch)
-        write_inventory(place, content, staged.batch)
+        _write_inventory(folder, content, staged.batch)
+        _write_inventory(place, content, staged.batch)
     intake.finish(folder)
     staged.batch.add_directory(place)
     return inventory, intake
@@ -225,8 +234,8 @@ def _stage_version(
     places = {digest: f"{number}/{CONTENT}/{path}" for digest, path in intake.places.items()}
     inventory = before.with_version(version, places)
     content = inventory.encode()
-    write_inventory(folder, content, staged.batch)
-    write_inventory(staged.place, content, staged.batch)
+    _write_inventory(folder, content, staged.batch)
+    _write_inventory(staged.place, content, staged.batch)
     for name in (NAME, SIDECAR):
         os.link(f"{work.target(before.name)}/{name}", f"{staged.place}/before-{name}", follow_symlinks=False)
     intake.finish(folder)
@@ -283,3 +292,8 @@ def _replace(staged: Staged, target: str, name: str) -> None:
     os.rename(f"{staged.place}/{name}", f"{target}/{name}")
     # The name of the old file was kept: going back needs no space.
     staged.undoing.append(lambda: os.rename(f"{staged.place}/before-{name}", f"{target}/{name}"))
+
+
+def _write_inventory(folder: str, content: bytes, batch: Batch) -> None:
+    write_file(f"{folder}/{NAME}", content, batch)
+    write_file(f"{folder}/{SIDECAR}", sidecar_of(content), batch)
