@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 from ibi.errors import InvalidLabel
 from ibi.instant import LAST_SECOND, Instant, day_number, days_in_month
-from ibi.label.diagnosis import explain_ibip, explain_repository_name
+from ibi.label.diagnosis import explain, explain_ibip, explain_repository_name
 from ibi.label.generate import (
     mount_prefix_of_ibip,
     mount_prefix_of_repository_name,
@@ -314,3 +314,23 @@ def canonical_prefix(text: str) -> str | None:
     if "." not in subdomain and read_ibip(f"{subdomain}/{word}") is not None:
         return None
     return f"{subdomain}/{word}{separator}{port}".lower()
+
+
+def parse(text: str) -> RepositoryName | Ibip:
+    """Read exactly one label of either form; `InvalidLabel` says what is wrong with anything else."""
+    # A repository name always has dots in its date, an IBIp never has one.
+    label = read_repository_name(text) if "." in text else read_ibip(text)
+    if label is None:
+        raise explain(text)
+    return label
+
+
+def parse_any(text: str) -> Label:
+    """Read exactly one label, of either form or of before 2008 (E72); for what is resolved, asked for and explained."""
+    try:
+        return parse(text)
+    except InvalidLabel:
+        label = read_legacy(text)
+        if label is None:
+            raise
+        return label
