@@ -68,7 +68,9 @@ _HOUR: Final = 3_600
 _IDLE: Final = 30.0
 """Seconds between two checks for due items."""
 _LOOK: Final = 0.1
-"""Seconds between two measurements of how late the event loop is."""
+"""Seconds between two measurements of how late the event loop is, during a verification."""
+_IDLE_LOOK: Final = 1.0
+"""The same while nothing is verified: an idle server sleeps."""
 _BUSY: Final = 0.03
 """Seconds of lateness from which on the server counts as busy: readers wait as long."""
 _PAUSE: Final = 1.0
@@ -128,7 +130,7 @@ class VerificationSchedule:
         self._stopping, self._found = Event(), Event()
         self._thread: Thread | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._is_busy = False
+        self._is_busy = self._is_verifying = False
         self._verified: tuple[str | None, int] = None, 0
         """The item verified last, and when."""
         self._counted = 0
@@ -176,7 +178,11 @@ class VerificationSchedule:
         now = int(self._now())
         name = self._next_wanted() or self._next_due(now)
         if name is not None:
-            self._verify(name)
+            self._is_verifying = True
+            try:
+                self._verify(name)
+            finally:
+                self._is_verifying = False
             self._granted.intersection_update(self._integrity.ledger.wanted())
         if self._mail is not None:
             self._mail.send_if_due(self._integrity, int(self._now()))
@@ -243,9 +249,9 @@ class VerificationSchedule:
     async def _watch_loop(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            began = loop.time()
-            await asyncio.sleep(_LOOK)
-            self._is_busy = loop.time() - began - _LOOK > _BUSY
+            began, look = loop.time(), _LOOK if self._is_verifying else _IDLE_LOOK
+            await asyncio.sleep(look)
+            self._is_busy = loop.time() - began - look > _BUSY
 
     def _tell(self, name: str, problem: Problem) -> None:
         self._log.error("kept content is damaged", item=name, file=problem.path, reason=problem.reason)

@@ -215,6 +215,23 @@ async def test_a_long_verification_is_broken_off_when_the_server_stops(store: Ar
 # --- what a damaged item takes ---------------------------------------------------------------------------------------
 
 
+async def test_the_event_loop_is_watched_closely_only_during_a_verification(
+    store: ArchiveStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule, slept = scheduled(store, clock), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if schedule._is_verifying:
+            raise asyncio.CancelledError
+        schedule._is_verifying = True
+
+    monkeypatch.setattr("ibi.services.items.verification.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await schedule._watch_loop()
+    assert slept == [1.0, 0.1]
+
+
 def test_a_damaged_item_takes_no_change_but_its_end(tmp_path: Path, store: ArchiveStore) -> None:
     item, other = fill(store, 2)
     made = deposits(store, CountedLabels(10))
