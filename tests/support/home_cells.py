@@ -73,10 +73,6 @@ class Kind(StrEnum):
         """What follows the label."""
         return _LINKS.get(self, "")
 
-    @property
-    def has_relation(self) -> bool:
-        return self.link[:1] in ("!", "+", ":")
-
 
 _LINKS: Final = {
     Kind.REQUIRED: "?ibiurl.requireditemstatus=Original",

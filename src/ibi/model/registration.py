@@ -307,9 +307,5 @@ class NamedCopies(NamedTuple):
     def services(self) -> frozenset[Label]:
         return frozenset(holder.service for holder in self.holders)
 
-    def of_prefix(self, prefix: str) -> frozenset[Label]:
-        """Those that hold Copies of items whose labels have that prefix."""
-        return frozenset(holder.service for holder in self.holders if holder.has_copies_of(prefix))
-
 
 NO_COPIES: Final = NamedCopies()

@@ -334,10 +334,5 @@ def restart_delivery(archive: str, url: str, epoch: str, end: int, at: str) -> D
     return _delivery(f"{epoch}-restarted", "feed.restarted", at, data)
 
 
-def ping_delivery(archive: str, identity: str, at: str) -> Delivery:
-    """What is sent when a webhook is added or enabled, to see that it is there."""
-    return _delivery(f"ping-{identity}", "ping", at, {"archive": archive, "webhook": identity})
-
-
 def _delivery(identity: str, kind: str, at: str, data: dict[str, Any]) -> Delivery:
     return Delivery(f"msg_{identity}", msgspec.json.encode({"type": kind, "timestamp": at, "data": data}))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import takewhile
-from typing import Final
 
 from ibi.archive import life_cycle
 from ibi.archive.related_items import find_labelled
@@ -40,15 +39,11 @@ from ibi.origin import Origin
 from ibi.ports.archive_state import KeyStore
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentDamaged, ContentMissing
-from ibi.services.items import item_repository as kept_items
 from ibi.services.items.item_object import LOCAL, ItemTransferred
 from ibi.services.items.item_reader import StoredItem, name_of
 from ibi.services.items.item_repository import ItemRepository
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
-
-STEPS: Final = ("track kept", *kept_items.STEPS)
-"""Where a crash is tried."""
 
 
 def _trust_all(_who: Label, _key: object) -> bool:

@@ -44,11 +44,10 @@ class PartRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a label. `text` is its spelling; all parts together are the label. `meaning` is its decoded value."""
+    """A part of a label. `text` is its spelling; all parts together are the label."""
 
     text: str
     role: PartRole
-    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +89,14 @@ def _of_repository_name(label: RepositoryName) -> tuple[Part, ...]:
     found = _REPOSITORY_NAME.fullmatch(label.spelling)
     assert found is not None, label.spelling  # the grammar has no other shape
     subdomain, slash, word, separator, port, second_slash, date = found.groups()
-    written = (Part(separator, PartRole.SIGN), Part(port, PartRole.PORT, str(label.port))) if port else ()
+    written = (Part(separator, PartRole.SIGN), Part(port, PartRole.PORT)) if port else ()
     return (
-        Part(subdomain, PartRole.WHO, label.host),
+        Part(subdomain, PartRole.WHO),
         Part(slash, PartRole.SIGN),
-        Part(word, PartRole.WHO, label.host),
+        Part(word, PartRole.WHO),
         *written,
         Part(second_slash, PartRole.SIGN),
-        Part(date, PartRole.WHEN, str(label.instant)),
+        Part(date, PartRole.WHEN),
     )
 
 
@@ -105,13 +104,13 @@ def _of_ibip(label: Ibip) -> tuple[Part, ...]:
     found = _IBIP.fullmatch(label.spelling)
     assert found is not None, label.spelling
     address, separator, port, slash, date = found.groups()
-    written = (Part(port, PartRole.PORT, str(label.port)),) if port else ()
+    written = (Part(port, PartRole.PORT),) if port else ()
     return (
-        Part(address, PartRole.WHO, label.ip),
-        Part(separator, PartRole.SIGN, "IPv4" if separator in "Ww" else "IPv6"),
+        Part(address, PartRole.WHO),
+        Part(separator, PartRole.SIGN),
         *written,
         Part(slash, PartRole.SIGN),
-        Part(date, PartRole.WHEN, str(label.instant)),
+        Part(date, PartRole.WHEN),
     )
 
 

@@ -1,8 +1,8 @@
 """What the fields of a description offer to choose from, in the language of the page: kinds, licences, languages,
 relations to other works.
 
-For a form: `type_choices`, `licence_choices`, `language_choices` and `relation_choices` give what a `<select>` or a
-list of suggestions has; `find_language` reads what was typed instead.
+For a form: `type_choices`, `licence_choices` and `language_choices` give what a `<select>` or a list of suggestions
+has; `find_language` reads what was typed instead.
 """
 
 from __future__ import annotations
@@ -101,19 +101,6 @@ RELATION_WORDS: Final[Mapping[RelationKind, str]] = {
     RelationKind.IS_IDENTICAL_TO: message("It is the same as"),
 }
 """The most usual first."""
-SCHEMES: Final[Mapping[str, str]] = {
-    "doi": "DOI",
-    "ibi": "IBI",
-    "url": "URL",
-    "hdl": "Handle",
-    "ark": "ARK",
-    "isbn": "ISBN",
-    "issn": "ISSN",
-    "arxiv": "arXiv",
-    "pmid": "PubMed",
-    "urn": "URN",
-}
-"""Schemes of related identifiers, and the names that people know them by."""
 _FIRST_LANGUAGES: Final = ("pt-BR", "pt", "en", "es", "fr", "de", "it")
 
 
@@ -144,12 +131,6 @@ def _licence_choice(known: KnownLicence, language: str) -> FieldChoice:
 def terms_in_words(known: KnownLicence, language: str) -> str:
     """What the licence allows and asks for, in sentences."""
     return " ".join(_gettext(language, TERM_WORDS[term]) for term in known.terms)
-
-
-@lru_cache
-def relation_choices(language: str) -> tuple[FieldChoice, ...]:
-    """Relations of DataCite; the value is the name that DataCite has for it."""
-    return tuple(FieldChoice(kind.value, _gettext(language, words)) for kind, words in RELATION_WORDS.items())
 
 
 @lru_cache

@@ -18,7 +18,6 @@ from ibi.web.pages.field_choices import (
     find_language,
     language_choices,
     licence_choices,
-    relation_choices,
     type_choices,
 )
 from ibi.web.pages.reader import PAGE_LANGUAGES
@@ -31,7 +30,6 @@ def test_every_field_offers_choices_in_words_of_the_page(language: str) -> None:
     for choices in (
         type_choices(language),
         licence_choices(language, every=True),
-        relation_choices(language),
         language_choices(language),
     ):
         assert len(choices) > 30
