@@ -21,12 +21,12 @@ from ibi.messages import LabelForms
 from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Transfers
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.deposit_samples import WHO, draft, sources
 from tests.support.ibi_command import IbiCommand
+from tests.support.one_sided_transfers import Transfers
 
 HOST = {"IBI_MINT_HOST": "homeword.urlib.net", "IBI_MINT_IP": "150.163.34.248"}
 COPIES = "one.example.org/arq/2020/01.01.00.00 8JMKD3MGP8W/3UM2JL2"

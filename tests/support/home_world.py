@@ -34,7 +34,6 @@ from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.relating import Transfers
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS
 from ibi.storage.sqlite.connection import connect
@@ -44,6 +43,7 @@ from tests.support.ibi_command import IbiCommand
 from tests.support.loopback_archives import LoopbackArchives
 from tests.support.lying_archive import HomeProxy, HonestArchive, LoopbackMember, LyingArchive, inclusion
 from tests.support.membership_app import J
+from tests.support.one_sided_transfers import Transfers
 
 KEY: Final = "7730914258"
 OLD_LIAR: Final = "evil.org/old/2009/07.21.14.01"

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from ibi.accounts.rights import ItemAct
-from ibi.archive import life_cycle
 from ibi.archive.errors import ClaimAccepted, NoSuchClaim
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import (
@@ -35,20 +34,14 @@ from ibi.archive.related_items import (
     withdraw_translation,
 )
 from ibi.errors import IbiError
-from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
-from ibi.model.account import Actor, AuditEntry
-from ibi.model.content import Change
+from ibi.model.account import Actor
 from ibi.model.item import Item, name_one_item
-from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Link
-from ibi.ports.clocks import Clocks
-from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import with_backlink
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
 from ibi.vocabulary import State
 
@@ -228,41 +221,6 @@ def _in_language(item: Item, language: LanguageTag) -> Item:
     if item.language is not None and item.language != language:
         raise WrongLanguage(label=str(item.rep), language=str(item.language))
     return item if item.language == language else replace(item, language=language)
-
-
-STEPS: Final = kept_items.STEPS
-"""Steps at which crash tests interrupt a transfer."""
-
-
-class Transfers:
-    """Gives away Originals of one Archive. Calls block, from any thread."""
-
-    def __init__(self, kept: ItemRepository, clocks: Clocks, *, service: LabelForms | None = None) -> None:
-        """`service` is the Archive's own item, which cannot be transferred."""
-        self._kept, self._clocks, self._service = kept, clocks, service
-
-    def release(
-        self, label: Label, to: Label, who: str, *, keep_copy: bool = False, address: str | None = None
-    ) -> Transfer:
-        """Give the Original to the Archive whose service is `to`, at `address` (`host[:port]`) if that is known.
-
-        The answers to resolvers name that Archive from then on. Without `keep_copy` they contain nothing else; the
-        bytes stay in earlier versions of the object. `UnknownItem`, `OriginalNeeded`, `UntransferableItem` and other
-        errors of the life cycle if the item cannot go; nothing has changed then.
-        """
-        name = name_of(self._kept.find(label))
-        with self._kept.changing(name), self._kept.locks.hold(name):
-            before = self._kept.read(name)
-            now = Instant(self._clocks.read().wall.seconds)
-            transfer = life_cycle.send_away(before.item, to, now, service=self._service)
-            change = Change(who, f"Transferred to {to}", now)
-            if keep_copy:
-                copy = life_cycle.keep_copy(before.item, transfer, address)
-                self._kept.list(self._kept.annotate(copy, change, before.head))
-            else:
-                self._kept.depart(transfer, change, before.head)
-            self._kept.note(AuditEntry(now, "transfer", name, detail=str(to)))
-        return transfer
 
 
 # --- claims on items of others ----------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from ibi.model.content import Bytes
 from ibi.model.item import Item
 from ibi.model.item_json import encode_item
 from ibi.ports.copies import NoSource, SourceCut, SourceGone
-from ibi.services.items.relating import Transfers
 from ibi.vocabulary import State
 from tests.support.copy_world import (
     IBIP,
@@ -28,6 +27,7 @@ from tests.support.copy_world import (
     taker,
 )
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft
+from tests.support.one_sided_transfers import Transfers
 from tests.support.set_clocks import SetClocks
 
 LABEL = parse(IBIP)

@@ -22,9 +22,9 @@ from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_object import ItemTransferred
 from ibi.services.items.item_reader import name_of
-from ibi.services.items.item_repository import ItemRepository
-from ibi.services.items.relating import STEPS, Transfers
+from ibi.services.items.item_repository import STEPS, ItemRepository
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, sources
+from tests.support.one_sided_transfers import Transfers
 from tests.support.set_clocks import SetClocks
 
 TO = parse("other.br/arq/2020/01.01.00.00")
