@@ -52,7 +52,7 @@ from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
 from ibi.web.archive.service import ArchiveService
 from ibi.web.fast.fast_path import Dispatcher, DispatchMiddleware
-from ibi.web.fast.server import serve, spare_collector
+from ibi.web.fast.server import Server, listen, spare_collector
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens
@@ -430,9 +430,9 @@ def bytes_of(store: ArchiveStore, item: Item) -> list[bytes]:
 
 def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["constant"]:
-        serve(
-            with_lifespan(constant(b"x" * int(arguments[1]))), "127.0.0.1", 0, ready=lambda url: print(url, flush=True)
-        )
+        app = with_lifespan(constant(b"x" * int(arguments[1])))
+        with listen("127.0.0.1", 0) as listener:
+            Server(app, ready=lambda url: print(url, flush=True)).run([listener])
         return 0
     measured = figures(tuple(map(int, arguments)) or (10_000, 1_000_000))
     print(figure_table(measured))

@@ -21,7 +21,8 @@ from ibi.model.collection import (
 from ibi.model.search import Facet
 from ibi.ports.collections import CollectionStore
 from ibi.storage.errors import CollectionsDamaged
-from ibi.storage.sqlite.collections import FILE_NAME, SqliteCollections
+from ibi.storage.sqlite.collections import SqliteCollections
+from ibi.storage.sqlite.connection import COLLECTIONS
 
 ADAPTERS: dict[str, Callable[[Path], SqliteCollections]] = {"sqlite": SqliteCollections}
 NOW = Instant(1_800_000_000)
@@ -116,7 +117,7 @@ def test_another_process_sees_a_change_at_once_and_it_outlives_both(name: str, t
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_bytes(b"no database" * 1000)
+    (tmp_path / COLLECTIONS.file_name).write_bytes(b"no database" * 1000)
 
     with pytest.raises(CollectionsDamaged, match="--empty"):
         SqliteCollections(tmp_path)
@@ -124,7 +125,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_lost_file_is_not_silently_begun_again(tmp_path: Path) -> None:
     SqliteCollections(tmp_path).close()
-    (tmp_path / FILE_NAME).unlink()
+    (tmp_path / COLLECTIONS.file_name).unlink()
 
     with pytest.raises(CollectionsDamaged, match="it is gone"):
         SqliteCollections(tmp_path)

@@ -104,7 +104,7 @@ def test_an_item_that_was_brought_waits_no_more_and_its_follow_is_current(store:
     assert store.due(["one"], NOW, 1) == ()
     assert store.next_due(["one"]) is None
     assert counts(store) == FollowCounts({FollowedState.COPY: 1})
-    store.note_heard(["one"], NOW + 5)
+    store.advance([Advance("one", "e", 1, 1, ())], NOW + 5)
     assert (store.all()[0].current, store.all()[0].heard) == (NOW + 5, NOW + 5)
 
 

@@ -72,11 +72,6 @@ class Assembler:
             else self._answer(item, self._entries(item, self.profile.relations))
         )
 
-    def assemble_filtered(self) -> UrlList | Deletion | None:
-        """What `filter_url_list` leaves of the whole; the rest is not looked up in the first place."""
-        item = find_labelled(self.catalog, self.request.label)
-        return None if item is None or item.original_tombstone is not None else self._filter_wanted(item)
-
     def of_item(self, item: Item) -> UrlList | Deletion:
         """What is answered about the item that bears the label, filtered or not, as the profile says."""
         if self.profile.filtered:

@@ -105,11 +105,8 @@ class FollowStore(Protocol):
     def put_off(self, item: WantedItem, due: int, reason: str) -> None:
         """Try again then."""
 
-    def note_heard(self, follows: Sequence[str], now: int) -> None:
-        """The source answers."""
-
     def note_failure(self, follows: Sequence[str], reason: str, now: int) -> None:
-        """It does not, or not as an Archive does."""
+        """The source does not answer, or not as an Archive does."""
 
     def hold(self) -> bool:
         """Be the one process that works on the follows, if no other is. To be it already is fine. Ends with `release`

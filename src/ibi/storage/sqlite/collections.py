@@ -25,7 +25,6 @@ from ibi.model.search import Facet
 from ibi.storage.sqlite.connection import COLLECTIONS, Connection
 from ibi.storage.sqlite.guarded import PrivateStore
 
-FILE_NAME: Final = COLLECTIONS.file_name
 MIGRATIONS: Final = (
     """
     CREATE TABLE collections (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL,

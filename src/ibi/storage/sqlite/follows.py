@@ -259,14 +259,6 @@ class SqliteFollows:
                 (due, reason, item.follow, item.entry.label, item.entry.number),
             )
 
-    def note_heard(self, follows: Sequence[str], now: int) -> None:
-        with self._database.change() as connection:
-            for row in _rows(connection, follows):
-                connection.execute(
-                    "UPDATE follows SET heard = ?, failing = NULL, reason = NULL WHERE row = ?", (now, row)
-                )
-                connection.execute(_CURRENT, (now, row))
-
     def note_failure(self, follows: Sequence[str], reason: str, now: int) -> None:
         with self._database.change() as connection:
             for row in _rows(connection, follows):

@@ -179,16 +179,6 @@ class AddressUnusable(IbiError):
     code = "address-unusable"
 
 
-def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None] | None = None, grace: int = 10) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what is under way, for at most `grace` seconds, and return.
-
-    `ready` is told the URL as soon as requests are answered; with port 0 it has the port that was free. A second
-    SIGINT ends it at once.
-    """
-    with listen(host, port) as listener:
-        Server(app, ready=ready, grace=grace).run([listener])
-
-
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes one that is free."""
     try:

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ibi.web.fast.protocol import MOST_HEAD, GuardedProtocol
-from ibi.web.fast.server import AddressInUse, AddressUnusable, Server, listen, serve, url_of
+from ibi.web.fast.server import AddressInUse, AddressUnusable, Server, listen, url_of
 from tests.support.minting_app import made
 from tests.support.running_server import RunningServer, running
 
@@ -53,7 +53,7 @@ def test_a_port_in_use_is_refused_in_one_line() -> None:
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         with pytest.raises(AddressInUse) as refusal:
-            serve(Starlette(), "127.0.0.1", port)
+            listen("127.0.0.1", port)
     assert "\n" not in str(refusal.value)
     assert str(port) in str(refusal.value)
 
@@ -238,14 +238,15 @@ PROGRAM = """
 import sys
 from starlette.applications import Starlette
 from contextlib import asynccontextmanager
-from ibi.web.fast.server import serve
+from ibi.web.fast.server import Server, listen
 
 @asynccontextmanager
 async def lifespan(app):
     yield
     print("drained", flush=True)
 
-serve(Starlette(lifespan=lifespan), "127.0.0.1", 0, ready=lambda url: print(url, flush=True))
+with listen("127.0.0.1", 0) as listener:
+    Server(Starlette(lifespan=lifespan), ready=lambda url: print(url, flush=True)).run([listener])
 print("returned", flush=True)
 """
 
