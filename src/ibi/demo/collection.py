@@ -179,7 +179,7 @@ def _embargoed() -> DemoItem:
         name="model output",
         metadata=_described(
             "Output of the vapour model, run 12",
-            "Described for everybody today, given out from 2031 on.",
+            "Described for all readers today, given out from 2031 on.",
             _TEAM,
             "2026",
             ResourceType.DATASET,

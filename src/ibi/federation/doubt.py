@@ -1,7 +1,7 @@
 """What an Archive does that may have been put back from a backup: ask others for its own releases.
 
 A directory that is put back does not know what was given away since. Those know who were told: the resolver, and the
-Archives that received something. What they show is signed by this Archive itself, and so is believed whoever shows it.
+Archives that received something. What they show is signed by this Archive itself, and so is believed from any of them.
 """
 
 from __future__ import annotations

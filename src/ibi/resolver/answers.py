@@ -71,8 +71,8 @@ class Reason(StrEnum):
     RELATED = "the relation leads to it"
     NEXT_EDITION = "it is the next edition"
     LATER_EDITION = "there may be a later edition than the Copy"
-    NO_NEXT_EDITION = "nobody knows of a next edition"
-    ANY_LANGUAGE = "nobody has that very language"
+    NO_NEXT_EDITION = "no Archive knows of a next edition"
+    ANY_LANGUAGE = "no Archive has that very language"
     NO_TRANSLATION = "there is no translation that suits"
 
 

@@ -365,7 +365,7 @@ class HeardFacts:
 
 
 def _deleted(report: Report) -> tuple[Label, ...]:
-    """Whoever says it: what is kept is then asked for again, and nothing worse."""
+    """From any source: what is kept is then asked for again, and nothing worse."""
     is_deletion = isinstance(report.said, Deletion) and report.verdict is not Verdict.DISBELIEVED
     return report.said.ibi.labels if is_deletion and report.said is not None else ()
 

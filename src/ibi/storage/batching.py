@@ -162,7 +162,7 @@ class GroupCommit:
         is raised as `damaged`."""
         self._path, self._before_commit, self._damaged = path, before_commit, damaged
         self._connection: Connection | None = connection
-        # SQLite itself has those who wait look again now and then, and whoever looks first is next.
+        # SQLite itself has those who wait look again now and then, and the first to look is next.
         self._queue = FairLock(path.with_name(f"{path.name}.lock"))
         self._turn = Lock()
         self._together: Batcher[_Change, Any] = Batcher(self._commit)

@@ -2,7 +2,7 @@
 
 The file is the standard input, the text goes to the standard output, piece by piece, so that what was read before a
 limit is not lost. Files are strangers': the process gives itself a bound on memory and on time of the processor before
-it looks at them, can write no file, and is killed by whoever started it when it takes too long
+it looks at them, can write no file, and is killed by the process that started it when it takes too long
 (`ibi.storage.text_process`). Nothing of the file is executed, no entity is expanded, nothing is fetched.
 """
 

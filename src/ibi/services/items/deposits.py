@@ -392,7 +392,7 @@ def _shown(visibility: Visibility) -> str:
 
 
 def address_of(who: str) -> str | None:
-    """A URI of somebody who goes by an e-mail address, or by a page such as that of an ORCID."""
+    """The URI of a person who goes by an e-mail address, or by a page such as that of an ORCID."""
     with suppress(InvalidMessage):
         if who.startswith("https://"):
             return url(who)

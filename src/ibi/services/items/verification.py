@@ -32,7 +32,7 @@ What is kept of {count} of {archive} is damaged:
 
 {items}
 
-What is damaged is not given out, and the items take no new version. Restore the files from a backup
+Damaged files are not served, and the items take no new version. Restore the files from a backup
 or from a Copy in another Archive, at the same place below the directory store, then run
 
   ibi verify LABEL

@@ -72,7 +72,7 @@ def _closed() -> Iterator[str]:
 
 
 class RobotsPage:
-    """Answers the same to all, whoever asks."""
+    """Answers the same to all readers."""
 
     def __init__(self, public_url: str, *, has_sitemap: bool) -> None:
         self._body = robots_txt(public_url, has_sitemap=has_sitemap).encode()

@@ -140,7 +140,7 @@ class ServerFull(IbiError):
 
 
 class ServerStarting(IbiError):
-    """This server is starting: it reads anew what it keeps. Nothing is lost; ask again later."""
+    """This server is starting: it is rebuilding its catalogue. Nothing is lost; ask again later."""
 
     code = "server-starting"
     retry_after = 5
@@ -154,11 +154,11 @@ class ServerStarting(IbiError):
 
 
 READ_SO_FAR: Final = (
-    "This server is starting: it reads anew what it keeps, {read} items so far. Nothing is lost; ask again later."
+    "This server is starting: it is rebuilding its catalogue, {read} items so far. Nothing is lost; ask again later."
 )
 READ_OF: Final = (
-    "This server is starting: it reads anew what it keeps, {read} of {items} items so far. Nothing is lost; ask again"
-    " later."
+    "This server is starting: it is rebuilding its catalogue, {read} of {items} items so far. Nothing is lost; ask"
+    " again later."
 )
 
 

@@ -1,7 +1,7 @@
 """How a site looks, and what its owner says on it: colours, logo, and the pages below `/about`.
 
 Pages are Markdown (CommonMark, with tables). HTML in them is shown as it is typed, and links lead to addresses of the
-Web and of mail alone: whoever may write a page can run no script on the site. A picture is confined as files of items
+Web and of mail alone: the author of a page can run no script on the site. A picture is confined as files of items
 are, so that an SVG runs none either.
 
 Colours are those of the settings where they can be read, and else the nearest shade that can (WCAG 2.2, 1.4.3).

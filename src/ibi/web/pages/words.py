@@ -66,12 +66,13 @@ SENTENCES: Final = (
     message("This form is not from a page of this site as it is now: go back, load the page again and repeat it."),
     message("A page of another site sent this request. It was not done."),
     message("Something went wrong here, and not with your request. The log tells it under {request}."),
-    message("This server is starting: it reads anew what it keeps. Nothing is lost; ask again later."),
+    message("This server is starting: it is rebuilding its catalogue. Nothing is lost; ask again later."),
     message(
-        "This server is starting: it reads anew what it keeps, {read} items so far. Nothing is lost; ask again later."
+        "This server is starting: it is rebuilding its catalogue, {read} items so far. Nothing is lost; ask again"
+        " later."
     ),
     message(
-        "This server is starting: it reads anew what it keeps, {read} of {items} items so far. Nothing is lost; ask"
+        "This server is starting: it is rebuilding its catalogue, {read} of {items} items so far. Nothing is lost; ask"
         " again later."
     ),
     message("This server is stopping."),
