@@ -174,7 +174,7 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {hop['number'] + 1}  {hop['label']}{hop['relation']}  ({hop['reason']}{after})")
         for one in hop["archives"]:
             lines.append(f"     {one['address']:<{width}}  {_took(one):>10}  {_became(one)}")
-            lines += [f"       {name} {value}" for name, value in _said(one)]
+            lines += [f"       {name} {value}" for name, value in _answer_pairs(one)]
             lines += [f"       ({left['name']} was left out: {left['why']})" for left in one.get("left_out", ())]
     found = record["said"] or record["url"]
     return [*lines, f"  → {found}  in {_milliseconds(record['seconds'])}"]
@@ -184,7 +184,7 @@ def _took(one: Mapping[str, Any]) -> str:
     return "–" if one["seconds"] is None else _milliseconds(one["seconds"])
 
 
-def _said(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _answer_pairs(one: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the pairs of an answer, without those that name the Archive and are in every answer."""
     said: Mapping[str, Any] = one["said"] or {}
     return [(name, str(value)) for name, value in sorted(said.items()) if name not in _OF_THE_ARCHIVE]

@@ -82,7 +82,7 @@ def _line(each: dict[str, Any]) -> str:
     return f"{each['ibip'] or each['rep']}  {title}{creators}"
 
 
-def _told(item: Item, persistent_url: str | None) -> dict[str, Any]:
+def _item_document(item: Item, persistent_url: str | None) -> dict[str, Any]:
     creators = [str(creator) for creator in item.metadata.creator]
     return {
         "rep": item.rep.spelling,
@@ -107,7 +107,7 @@ def _remote(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[It
     # One that is too long for a list is asked for alone.
     whole = (client.record(_name(record, settings)) if record.get("in_short") else record for record in records)
     items = ((record, item_of(record, settings)) for record in whole)
-    yield (_told(item, links_of(record, item)["persistent_url"]) for record, item in items)
+    yield (_item_document(item, links_of(record, item)["persistent_url"]) for record, item in items)
 
 
 def _name(record: dict[str, Any], settings: Settings) -> Label:
@@ -132,7 +132,7 @@ def _local(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[Ite
     with opened_store(settings) as store:
         query = SearchQuery(text=text, filters=filters, order=order, size=size)
         found = walk(store.search, query)
-        yield (_told(item, links(item, settings)["persistent_url"]) for item in found)
+        yield (_item_document(item, links(item, settings)["persistent_url"]) for item in found)
 
 
 def walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:

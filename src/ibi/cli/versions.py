@@ -53,11 +53,11 @@ def _local(settings: Settings, label: Label) -> Iterator[dict[str, Any]]:
         item, before = store.find(label), None
         history = Versions(store.content, store.integrity)
         while page := history.list(item, before=before, most=_A_PAGE):
-            yield from map(_told, page)
+            yield from map(_version_document, page)
             before = page[-1].number
 
 
-def _told(each: ItemVersion) -> dict[str, Any]:
+def _version_document(each: ItemVersion) -> dict[str, Any]:
     """In the form in which a server tells it."""
     return {
         "number": each.number,

@@ -185,7 +185,7 @@ class Copying:
                 return self._keep(prepared, self._sources_at_hand(prepared), who)
         with self._staging.begin(prepared.name, prepared.size, self._room_for(label, prepared.size)) as staged:
             try:
-                files = self._received(archive, prepared, staged, on_bytes)
+                files = self._receive_files(archive, prepared, staged, on_bytes)
                 brought = self._keep(prepared, files, who)
             except (SourceCut, CopyStopped):
                 raise  # what has come is gone on with
@@ -214,7 +214,7 @@ class Copying:
 
     # --- receiving ---
 
-    def _received(
+    def _receive_files(
         self, archive: ItemSource, prepared: PreparedCopy, staged: StagedFiles, on_bytes: OnBytes
     ) -> dict[str, Source]:
         files: dict[str, Source] = self._sources_at_hand(prepared)
@@ -282,7 +282,7 @@ class Copying:
                 self._repository.list(stored)
             assert pending.entry is not None
             self._repository.note(pending.entry)
-        return self._brought(prepared, stored.item)
+        return self._finish_copy(prepared, stored.item)
 
     def _create(self, pending: PendingItem) -> StoredItem:
         try:
@@ -343,12 +343,12 @@ class Copying:
         for (number, each), outcome in zip(prepared.items(), made, strict=True):
             if isinstance(outcome, LabelTaken):
                 self._repository.content.remove(each.name)
-            outcomes[number] = self._told(each, outcome)
+            outcomes[number] = self._report_outcome(each, outcome)
         return outcomes
 
-    def _told(self, prepared: PreparedCopy, outcome: Item | Exception) -> Brought | IbiError:
+    def _report_outcome(self, prepared: PreparedCopy, outcome: Item | Exception) -> Brought | IbiError:
         if isinstance(outcome, Item):
-            return self._brought(prepared, outcome)
+            return self._finish_copy(prepared, outcome)
         if isinstance(outcome, ContentExists):
             return ContentChanged(name=prepared.name, expected=0, found=1)
         if isinstance(outcome, IbiError):
@@ -364,7 +364,7 @@ class Copying:
         record = prepared.record.item_json
         return PendingItem(prepared.name, prepared.as_copy, files, change, entry, record, others, prepared.dropped)
 
-    def _brought(self, prepared: PreparedCopy, item: Item) -> Brought:
+    def _finish_copy(self, prepared: PreparedCopy, item: Item) -> Brought:
         is_new = prepared.before is None
         return Brought(item, changed=True, head=prepared.record.head, is_new=is_new, size=prepared.size)
 

@@ -72,11 +72,11 @@ class DraftPublishing:
         with _told_if_full():
             if record.labels is not None:
                 wanted_by = record.owner if is_reviewed else None
-                return self._updated(record, record.labels, files, sources, who, message or "Updated", wanted_by)
+                return self._update(record, record.labels, files, sources, who, message or "Updated", wanted_by)
             once = _LabelsOnce(labels, record.reserved, self._noting(record))
-            return self._deposited(record, files, sources, who, once, key or record.id, message or "Deposited")
+            return self._deposit(record, files, sources, who, once, key or record.id, message or "Deposited")
 
-    def _deposited(
+    def _deposit(
         self,
         record: DraftRecord,
         files: tuple[File, ...],
@@ -86,7 +86,7 @@ class DraftPublishing:
         key: str,
         message: str,
     ) -> Publication:
-        if record.reserved is not None and (known := self._known(record.reserved)) is not None:
+        if record.reserved is not None and (known := self._find_publication(record.reserved)) is not None:
             return known
         deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
         draft = record.description.draft(files)
@@ -102,7 +102,7 @@ class DraftPublishing:
             item = first
         return Publication(item.labels, item.version)
 
-    def _updated(
+    def _update(
         self,
         record: DraftRecord,
         labels: LabelForms,
@@ -144,7 +144,7 @@ class DraftPublishing:
     def find_made(self, record: DraftRecord) -> Publication | None:
         """What the draft became, if it was published and its record does not say so yet."""
         if record.labels is None:
-            return None if record.reserved is None else self._known(record.reserved)
+            return None if record.reserved is None else self._find_publication(record.reserved)
         uploaded = [one.file for one in self.files.uploads(record.id).values()]
         try:
             item = self.kept.find(record.labels.labels[0])
@@ -154,14 +154,14 @@ class DraftPublishing:
             return None
         return Publication(item.labels, item.version) if is_made else None
 
-    def _known(self, labels: LabelForms) -> Publication | None:
+    def _find_publication(self, labels: LabelForms) -> Publication | None:
         item = find_forms(self.kept.catalog, labels)
         return None if item is None else Publication(item.labels, item.version)
 
     def _noting(self, record: DraftRecord) -> Callable[[LabelForms], None]:
         def note(forms: LabelForms) -> None:
             # Of a key that was used before, the item is there: the draft may become another one, with another key.
-            if self._known(forms) is None:
+            if self._find_publication(forms) is None:
                 self.files.write(replace(record, reserved=forms))
 
         return note

@@ -87,7 +87,7 @@ class Deposits:
 
     def check(self, draft: Draft) -> None:
         """Refuse a new item that could not be deposited; nothing is spent or read for it."""
-        self._checked(self._known(draft))
+        self._check_publishable(self._with_all_forms(draft))
 
     def deposit(
         self,
@@ -107,13 +107,13 @@ class Deposits:
         count. Asked again with the same `key`, it gives the item of the first time; `KeyReused` if that was deposited
         with other content.
         """
-        draft, change = self._known(draft), self._change(who, message)
+        draft, change = self._with_all_forms(draft), self._change(who, message)
         files = DepositedFiles(draft, sources)
-        checked = self._checked(files.expected_draft())
+        checked = self._check_publishable(files.expected_draft())
         labels = self._labels.reserve(key)
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
-            return self._repeated(known, checked, files)
+            return self._return_earlier(known, checked, files)
         if not transferable or owner is not None:
             checked = replace(checked, transferable=transferable, owner=owner)
         try:
@@ -125,7 +125,7 @@ class Deposits:
         except ContentExists:
             if key is None:
                 raise
-            return self._repeated(self._kept.read(name_of(_rep(labels))).item, checked, files)
+            return self._return_earlier(self._kept.read(name_of(_rep(labels))).item, checked, files)
 
     def find_deposited(self, labels: LabelForms, draft: Draft, sources: Mapping[str, Source]) -> Item | None:
         """The item under labels that were reserved with a key, if there is one. For what was refused: the item of the
@@ -133,10 +133,10 @@ class Deposits:
         known = find_forms(self._catalog, labels)
         if known is None:
             return None
-        files = DepositedFiles(self._known(draft), sources)
-        return self._repeated(known, life_cycle.publish(files.expected_draft(), _ANY, self._now()), files)
+        files = DepositedFiles(self._with_all_forms(draft), sources)
+        return self._return_earlier(known, life_cycle.publish(files.expected_draft(), _ANY, self._now()), files)
 
-    def _repeated(self, known: Item, wanted: Item, files: DepositedFiles) -> Item:
+    def _return_earlier(self, known: Item, wanted: Item, files: DepositedFiles) -> Item:
         require_same(self._kept, known, wanted, files.digests())
         return known
 
@@ -159,7 +159,7 @@ class Deposits:
                 if named_by(new.draft) or not files.are_at_hand:
                     outcomes[number] = self.deposit(new.draft, new.sources, who, message, key=new.key, owner=owner)
                 else:
-                    checked = replace(self._checked(files.expected_draft()), owner=owner)
+                    checked = replace(self._check_publishable(files.expected_draft()), owner=owner)
                     together[number] = checked, files, new.key
             except IbiError as error:
                 outcomes[number] = error
@@ -179,11 +179,11 @@ class Deposits:
         ) as names:
             for (number, (checked, files, key)), forms in zip(wanted.items(), reserved, strict=True):
                 if isinstance(forms, Exception):
-                    outcomes[number] = _told(forms)
+                    outcomes[number] = _as_refusal(forms)
                     continue
                 try:
                     if key is not None and (known := find_forms(self._catalog, forms)) is not None:
-                        outcomes[number] = self._repeated(known, checked, files)
+                        outcomes[number] = self._return_earlier(known, checked, files)
                         continue
                     names.allow(checked.alternates, forms)
                     pending[number] = self._pending(checked, forms, files, change)
@@ -194,11 +194,11 @@ class Deposits:
             if isinstance(made, ContentExists) and wanted[number][2] is not None:
                 checked, files, _ = wanted[number]
                 try:
-                    outcomes[number] = self._repeated(self._kept.read(new.name).item, checked, files)
+                    outcomes[number] = self._return_earlier(self._kept.read(new.name).item, checked, files)
                 except KeyReused as error:
                     outcomes[number] = error
             else:
-                outcomes[number] = _told(made) if isinstance(made, Exception) else made
+                outcomes[number] = _as_refusal(made) if isinstance(made, Exception) else made
         return outcomes
 
     def _add(
@@ -223,7 +223,7 @@ class Deposits:
 
         with self._kept.changing(name, *held), self._alone_on(name, *held):
             if held:
-                self._checked(draft)  # others may have deposited an edition meanwhile
+                self._check_publishable(draft)  # others may have deposited an edition meanwhile
                 for each in held:
                     self._kept.read(each)  # one that is damaged could not say its half afterwards
             stored = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
@@ -271,7 +271,7 @@ class Deposits:
             self._kept.settle(name)  # not simply listed: others may have changed it since
             self._kept.note(self.entry("update", name, message))
             if stored.item.visibility != before.item.visibility:
-                self._kept.note(self.entry("visibility", name, _shown(stored.item.visibility)))
+                self._kept.note(self.entry("visibility", name, _visibility_text(stored.item.visibility)))
         return replace(expected, item=stored.item)
 
     def delete(
@@ -330,7 +330,7 @@ class Deposits:
             self._kept.note(*(self.entry(act, name, message) for name in names.values()))
             return changed
 
-    def _known(self, draft: Draft) -> Draft:
+    def _with_all_forms(self, draft: Draft) -> Draft:
         """The draft, naming others by all the labels that they are known by here."""
         if not named_by(draft):
             return draft
@@ -352,7 +352,7 @@ class Deposits:
             self._kept.require_whole(name_of(held))
         check_backlinks(self._catalog, draft, _ANY)
 
-    def _checked(self, draft: Draft) -> Item:
+    def _check_publishable(self, draft: Draft) -> Item:
         """The item but for its labels. What could not be published is refused before anything is spent or read."""
         self.check_claims(draft)
         check_dates(draft.metadata)
@@ -384,7 +384,7 @@ class Deposits:
         return Change(who, message, self._now(), address_of(who))
 
 
-def _shown(visibility: Visibility) -> str:
+def _visibility_text(visibility: Visibility) -> str:
     """A visibility as the audit log says it."""
     until = "" if visibility.embargo is None else f"embargo {visibility.embargo} "
     networks = ",".join(map(str, visibility.networks))
@@ -401,7 +401,7 @@ def address_of(who: str) -> str | None:
     return None
 
 
-def _told(error: Exception) -> IbiError:
+def _as_refusal(error: Exception) -> IbiError:
     """What an item was refused with; anything else is no refusal, and raised."""
     if not isinstance(error, IbiError):
         raise error

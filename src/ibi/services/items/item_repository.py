@@ -136,13 +136,13 @@ class ItemRepository(ItemReader):
     def changing(self, *names: str) -> Iterator[None]:
         """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again,
         now or, where that fails too, when the store is opened next."""
-        with self._noted(names):
+        with self._journal_entry(names):
             yield
         self.step("change done")
         self._end(names)
 
     @contextmanager
-    def _noted(self, names: tuple[str, ...]) -> Iterator[None]:
+    def _journal_entry(self, names: tuple[str, ...]) -> Iterator[None]:
         self._retry()
         if self._journal is not None:
             self._journal.begin(names)
@@ -194,12 +194,12 @@ class ItemRepository(ItemReader):
     def _add_all(self, new: Sequence[PendingItem]) -> list[Item | Exception]:
         """Each item, or what went wrong with it."""
         names = tuple(each.name for each in new)
-        with self._noted(names):
+        with self._journal_entry(names):
             stored = self._keep_all(new)
             self.step("content kept")
             outcomes: list[Item | Exception] = [each.item if isinstance(each, StoredItem) else each for each in stored]
             kept = [(number, each) for number, each in enumerate(stored) if isinstance(each, StoredItem)]
-            for (number, _), refusal in zip(kept, self._listed([each for _, each in kept]), strict=True):
+            for (number, _), refusal in zip(kept, self._list_together([each for _, each in kept]), strict=True):
                 if refusal is not None:
                     outcomes[number] = refusal
             self.step("item listed")
@@ -221,7 +221,7 @@ class ItemRepository(ItemReader):
         outcomes = zip(items, self.content.create_all(objects), strict=True)
         return [made if isinstance(made, Exception) else stored(late.item, made) for late, made in outcomes]
 
-    def _listed(self, stored: Sequence[StoredItem]) -> Sequence[Exception | None]:
+    def _list_together(self, stored: Sequence[StoredItem]) -> Sequence[Exception | None]:
         """What kept each of them from being listed."""
         if not stored:
             return ()
@@ -232,7 +232,7 @@ class ItemRepository(ItemReader):
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
             if len(stored) == 1:
                 return [error]
-        return [outcome for each in stored for outcome in self._listed([each])]
+        return [outcome for each in stored for outcome in self._list_together([each])]
 
     def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep the first version. The item is made when its files were taken in."""
@@ -358,7 +358,7 @@ class ItemRepository(ItemReader):
         for held in tuple(held for held in items_claimed(self.catalog, item) if _is_answered_at_once(held, item)):
             change = self.content.read(name).versions[-1].change
             with self.locks.hold(name_of(held)):
-                self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
+                self.rewrite(name_of(held), lambda now: _add_backlink(self.catalog, now, item), change)
         return item
 
 
@@ -366,7 +366,7 @@ def _is_answered_at_once(held: Item, claimant: Item) -> bool:
     return have_one_owner(held, claimant) and not is_declined(held, claimant.labels)
 
 
-def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
+def _add_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
     """`held` with the back-link to `claimant`; unchanged if that is refused because another was quicker, and the claim
     stays without one."""
     try:

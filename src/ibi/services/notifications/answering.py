@@ -70,7 +70,7 @@ class RemoteClaims:
         claim = claims[0]
 
         def accepted(now: Item) -> Item:
-            return self._accepted(now, claim)
+            return self._accept(now, claim)
 
         changed = self.deposits.change({item.rep: accepted}, who, f"Accepted the claim of {claim.url}", act="accept")
         for each in claims:
@@ -85,7 +85,7 @@ class RemoteClaims:
         if claim.relation.is_backlink and _said_to(item, claim) is ClaimState.ACCEPTED:
             raise ClaimAccepted(label=str(item.rep), claimant=str(claimant))
         message = f"Declined the claim of {claim.url}"
-        changed = self.deposits.change({item.rep: lambda now: _declined(now, claim)}, who, message, act="decline")
+        changed = self.deposits.change({item.rep: lambda now: _decline(now, claim)}, who, message, act="decline")
         for each in claims:
             self.context.settle(each, RemoteClaimState.DECLINED)
         return changed[item.rep]
@@ -103,7 +103,7 @@ class RemoteClaims:
         first = min(standing, key=lambda each: (each.inbox is None, -each.number))
         return item, [first, *(each for each in standing if each != first and each.relation is first.relation)]
 
-    def _accepted(self, item: Item, claim: ReceivedClaim) -> Item:
+    def _accept(self, item: Item, claim: ReceivedClaim) -> Item:
         forms = claim.forms
         if forms is None:
             return with_related_link(item, claim)
@@ -140,7 +140,7 @@ def _without_link(item: Item, claim: ReceivedClaim) -> tuple[RelatedLink, ...]:
     return tuple(each for each in item.related if (each.kind, each.url) != (claim.relation, claim.url))
 
 
-def _declined(item: Item, claim: ReceivedClaim) -> Item:
+def _decline(item: Item, claim: ReceivedClaim) -> Item:
     forms = claim.forms
     if forms is not None:
         return decline(item, forms)

@@ -104,9 +104,9 @@ class HarvestPages:
             if pairs is None:
                 raise HarvestRefused(error="badArgument", reason="the arguments cannot be read")
             arguments = read_arguments(pairs)
-            second, parts = self._answered(HarvestVerb(arguments["verb"]), arguments, name)
+            second, parts = self._dispatch(HarvestVerb(arguments["verb"]), arguments, name)
         except HarvestRefused as error:
-            second, parts = error.second or self._now(), _refused(error)
+            second, parts = error.second or self._now(), _error_parts(error)
             arguments = {} if error.error in _SAID_NOTHING else arguments
         told = "".join(f' {name}="{escape(value)}"' for name, value in arguments.items() if _is_repeatable(value))
         head = (
@@ -115,11 +115,11 @@ class HarvestPages:
         )
         return "".join((head, *parts, "</OAI-PMH>\n")).encode()
 
-    def _answered(self, verb: HarvestVerb, arguments: Arguments, name: str) -> tuple[int, list[str]]:
+    def _dispatch(self, verb: HarvestVerb, arguments: Arguments, name: str) -> tuple[int, list[str]]:
         """The second of the answer, and its parts."""
         if verb in (HarvestVerb.IDENTIFIERS, HarvestVerb.RECORDS):
             page = self._list(arguments)
-            return page.second, [*self._listed(verb, page, is_resumed="resumptionToken" in arguments)]
+            return page.second, [*self._list_parts(verb, page, is_resumed="resumptionToken" in arguments)]
         second = self._now()
         if verb is HarvestVerb.IDENTIFY:
             return second, [*self._identity(name)]
@@ -143,7 +143,7 @@ class HarvestPages:
         resumed = read_token(token)
         return self._harvesting.page(resumed.selection, resumed)
 
-    def _listed(self, verb: HarvestVerb, page: RecordPage, *, is_resumed: bool) -> Iterator[str]:
+    def _list_parts(self, verb: HarvestVerb, page: RecordPage, *, is_resumed: bool) -> Iterator[str]:
         yield f"<{verb}>\n"
         for record in page.records:
             yield from self._record(record) if verb is HarvestVerb.RECORDS else (self._header(record),)
@@ -230,7 +230,7 @@ def _sets_of(record: HarvestedRecord) -> Iterator[RecordSet]:
         yield RecordSet("type", kind)
 
 
-def _refused(error: HarvestRefused) -> list[str]:
+def _error_parts(error: HarvestRefused) -> list[str]:
     return [f'<error code="{error.error}">{escape(error.reason)}</error>\n']
 
 

@@ -74,11 +74,11 @@ class ZipContent:
     def _parts(self, offset: int, length: int, by_block: Callable[[], bool]) -> Iterator[bytes]:
         for part in self._layout.parts(offset, length):
             if isinstance(part, StoredPart):
-                yield from self._stored(part, by_block)
+                yield from self._pieces_of(part, by_block)
             else:
                 yield part
 
-    def _stored(self, part: StoredPart, by_block: Callable[[], bool]) -> Iterator[bytes]:
+    def _pieces_of(self, part: StoredPart, by_block: Callable[[], bool]) -> Iterator[bytes]:
         with self._site.open_file(self._item, part.file.path) as opened:
             if opened.digest != part.file.sha512:
                 raise AnswerBroken  # the item was changed; a reader who asks for the rest is told so by the tag
@@ -130,13 +130,13 @@ class ZipDownload:
 
     async def _layout_with_crcs(self, item: Item) -> ZipLayout:
         """The layout of an item whose files were taken in by an earlier version."""
-        files, lacking = self._completed(item)
+        files, lacking = self._files_with_crc(item)
         if lacking:
             await self._learn(item, lacking)
-            files, _ = self._completed(item)
+            files, _ = self._files_with_crc(item)
         return await asyncio.to_thread(ZipLayout, zip_name(item), files, item.rep.instant)
 
-    def _completed(self, item: Item) -> tuple[list[File], list[File]]:
+    def _files_with_crc(self, item: Item) -> tuple[list[File], list[File]]:
         """The files of the item with what is known by now, and those that lack a CRC-32."""
         files = [
             file if file.crc32 is not None else replace(file, crc32=self._crcs.find(file.sha512)) for file in item.files

@@ -106,13 +106,13 @@ def style_sheet(colour: str | None, header_colour: str | None) -> str:
     if header_colour is not None:
         day += [("header", header_colour), ("on-header", letters_on(header_colour))]
     rules = (
-        f":root {{ {_declared(day)} }}",
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {_declared(night)} }} }}",
+        f":root {{ {_declarations(day)} }}",
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {_declarations(night)} }} }}",
     )
     return "\n".join((*rules, ""))
 
 
-def _declared(names: Sequence[tuple[str, str]]) -> str:
+def _declarations(names: Sequence[tuple[str, str]]) -> str:
     return " ".join(f"--{name}: {value};" for name, value in names)
 
 
@@ -161,12 +161,12 @@ def _confine(token: Token) -> None:
     if style == "text-align:right":
         token.attrs["class"] = "number"
     if token.type == "link_open":
-        token.attrs["href"] = _led(str(token.attrs.get("href", "")))
+        token.attrs["href"] = _resolve_link(str(token.attrs.get("href", "")))
     elif token.type == "image":
-        token.attrs["src"] = _led(str(token.attrs.get("src", "")))
+        token.attrs["src"] = _resolve_link(str(token.attrs.get("src", "")))
 
 
-def _led(address: str) -> str:
+def _resolve_link(address: str) -> str:
     if not _ABSOLUTE.match(address):
         return f"{ABOUT}/{address}".replace(f"{ABOUT}/about.md", ABOUT).replace(".md", "")
     has_scheme = ":" in address.partition("/")[0]
@@ -206,7 +206,7 @@ class Appearance:
         found = [Route(ABOUT, self.about), Route(f"{ABOUT}/{{name}}", self.below)]
         return found if self._style is None else [*found, Route(_STYLE, self.style)]
 
-    async def known(self, facts: SiteFacts) -> SiteFacts:
+    async def with_current_look(self, facts: SiteFacts) -> SiteFacts:
         """The facts with the look that the site has now."""
         await self._look()
         return facts if facts.look is self._read.look else replace(facts, look=self._read.look)

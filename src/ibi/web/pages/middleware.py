@@ -176,7 +176,7 @@ class KnownSite:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._appearance is not None and not scope.get("path", "").startswith("/api/"):
-            self._facts = await self._appearance.known(self._facts)
+            self._facts = await self._appearance.with_current_look(self._facts)
         scope.setdefault(SITE, self._facts)
         scope[SESSIONS] = self._sessions
         if self._slow_sessions is not None:

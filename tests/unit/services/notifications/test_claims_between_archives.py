@@ -300,7 +300,7 @@ async def test_an_answer_is_sent_although_the_process_ended_before_it_was_noted(
     item, _ = await claimed(world)
     a, b = both(world)
     b.deposits().change(
-        {item.rep: lambda now: b.claims()._accepted(now, b.received()[0])},
+        {item.rep: lambda now: b.claims()._accept(now, b.received()[0])},
         WHO,
         "Accepted",
     )
