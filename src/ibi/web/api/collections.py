@@ -20,7 +20,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
 from ibi.web.http.body import read_json
 from ibi.web.http.request import by_method
-from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
+from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.words import shown_title
 
@@ -30,7 +30,6 @@ MOST_AT_ONCE: Final = 1000
 MOST_PAGES: Final = 1_000_000
 """Pages of a list: of the largest collection, far more than it has."""
 _NO_CACHE: Final = {"cache-control": "no-cache"}
-_LONGEST_NUMBER: Final = 7
 
 
 class _SearchBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -122,8 +121,8 @@ class CollectionEndpoints:
         """A page of its items, the newest or those chosen last first."""
         check_parameters(request.query_params, ("page", "size"))
         collection = await self._named(request)
-        number = _number(request, "page", 1, MOST_PAGES)
-        size = _number(request, "size", PAGE_SIZE, LARGEST_PAGE)
+        number = number_of(request.query_params, "page", 1, 1, MOST_PAGES)
+        size = number_of(request.query_params, "size", PAGE_SIZE, 1, LARGEST_PAGE)
         found, site = await self._collections.page(collection, number, size), self._site
         base = f"{site.public_url}{COLLECTIONS}/{collection.name}/items"
         links = {"self": f"{base}?page={number}&size={size}"}
@@ -182,13 +181,6 @@ def _labels(texts: list[str], field: str) -> tuple[Label, ...]:
     if len(texts) > MOST_AT_ONCE:
         raise InvalidCollection(field=field, reason=f"it names more than {MOST_AT_ONCE} items")
     return tuple(parse_link(text).label for text in texts)
-
-
-def _number(request: Request, name: str, usual: int, most: int) -> int:
-    text = request.query_params.get(name, str(usual))
-    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER and 1 <= int(text) <= most):
-        raise InvalidParameter(field=name, reason=f"it is a number from 1 to {most}")
-    return int(text)
 
 
 def _json(body: object, status: int = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Response:

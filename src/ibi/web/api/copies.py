@@ -38,6 +38,7 @@ from ibi.web.http.request_errors import (
     MemberMissing,
     ReadOnlyArchive,
     UnknownMember,
+    whole_number,
 )
 
 MOST_LISTED: Final = 100
@@ -176,10 +177,10 @@ def checked_token(token: object) -> str | None:
 
 
 def _after(request: Request) -> int:
-    text = request.query_params.get("after", "0")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+    number = whole_number(request.query_params.get("after", "0"), 9)
+    if number is None:
         raise InvalidParameter(field="after", reason="it is the number of a label")
-    return int(text)
+    return number
 
 
 # --- what others make Copies of ---------------------------------------------------------------------------------------

@@ -33,7 +33,14 @@ from ibi.web.api.record_requests import json_object, parse_description_here, rec
 from ibi.web.http.body import read_body
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
-from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MalformedBody, UnknownMember, check_parameters
+from ibi.web.http.request_errors import (
+    InvalidMember,
+    InvalidParameter,
+    MalformedBody,
+    UnknownMember,
+    check_parameters,
+    number_of,
+)
 
 
 def draft_url(site: ArchiveSite, draft: str) -> str:
@@ -302,12 +309,10 @@ def _page(request: Request) -> tuple[str, int]:
     check_parameters(query, ("state", "after", "limit"))
     if query.get("state") != "draft":
         raise InvalidParameter(field="state", reason="only drafts are listed: state=draft")
-    after, limit = query.get("after", ""), query.get("limit", str(_LISTED))
+    after = query.get("after", "")
     if after and DRAFT_ID.fullmatch(after) is None:
         raise InvalidParameter(field="after", reason="it is the id of a draft")
-    if not (limit.isascii() and limit.isdigit() and len(limit) <= 6 and 1 <= int(limit) <= MOST_LISTED):
-        raise InvalidParameter(field="limit", reason=f"it is a number from 1 to {MOST_LISTED}")
-    return after, int(limit)
+    return after, number_of(query, "limit", _LISTED, 1, MOST_LISTED)
 
 
 def _imported_document(found: ImportedRecord) -> dict[str, Any]:

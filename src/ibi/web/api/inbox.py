@@ -51,6 +51,7 @@ from ibi.web.http.request_errors import (
     PathNotFound,
     UnknownMember,
     check_parameters,
+    whole_number,
 )
 from ibi.web.pages import redirect, wants_page
 from ibi.web.pages.account_pages import PLACE, ClaimsPage
@@ -189,19 +190,23 @@ class InboxPages:
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER and int(text)):
+    number = whole_number(text, _LONGEST_NUMBER)
+    if not number:
         raise PathNotFound()
-    return int(text)
+    return number
 
 
 def _page(request: Request) -> tuple[RemoteClaimState, int]:
     query = request.query_params
-    state, after = query.get("state", RemoteClaimState.PENDING.value), query.get("after", "0")
+    state, after = (
+        query.get("state", RemoteClaimState.PENDING.value),
+        whole_number(query.get("after", "0"), _LONGEST_NUMBER),
+    )
     if state not in _STATES:
         raise InvalidParameter(field="state", reason=f"it is one of {', '.join(_STATES)}")
-    if not (after.isascii() and after.isdigit() and len(after) <= _LONGEST_NUMBER):
+    if after is None:
         raise InvalidParameter(field="after", reason="it is the number of a claim")
-    return _STATES[state], int(after)
+    return _STATES[state], after
 
 
 # --- claims within one Archive ----------------------------------------------------------------------------------------

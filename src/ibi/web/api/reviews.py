@@ -24,7 +24,7 @@ from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import draft_validators
 from ibi.web.http.body import read_json
 from ibi.web.http.request import by_method
-from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
+from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters, number_of
 
 MOST_LISTED: Final = 1000
 """Reviews in one answer."""
@@ -137,15 +137,9 @@ def _page(request: Request) -> tuple[ReviewState, int, int]:
         raise InvalidParameter(field="state", reason=f"it is one of {', '.join(ReviewState)}")
     return (
         ReviewState(state),
-        _number(query.get("after", "0"), "after", 10**12),
-        _number(query.get("limit", str(_LISTED)), "limit", MOST_LISTED, least=1),
+        number_of(query, "after", 0, 0, 10**12),
+        number_of(query, "limit", _LISTED, 1, MOST_LISTED),
     )
-
-
-def _number(text: str, field: str, most: int, least: int = 0) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 13 and least <= int(text) <= most):
-        raise InvalidParameter(field=field, reason=f"it is a number from {least} to {most}")
-    return int(text)
 
 
 def _json(body: object, headers: dict[str, str] | None = None) -> Response:

@@ -35,7 +35,7 @@ from ibi.web.archive.zip_download import ZIP, ZipDownload
 from ibi.web.http.content_security import is_to_run, safety_headers
 from ibi.web.http.errors import problem
 from ibi.web.http.request import percent_decode, raw_path, raw_query, raw_target, reader_address, requested_origin
-from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound
+from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound, whole_number
 from ibi.web.pages import redirect, refusal, wants_page
 from ibi.web.pages.file_pages import LOOK, FilePage
 from ibi.web.pages.preview import PREVIEW
@@ -226,8 +226,8 @@ class Collection:
     def _list(self, item: Item, number: str, scope: Scope) -> Response:
         if not item.visibility.listing:
             raise ListingNotPermitted(label=str(item.rep))
-        page = int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1
-        return self._files.answer(item, page, scope)
+        page = whole_number(number, 6)
+        return self._files.answer(item, 1 if page is None else page, scope)
 
     # --- bytes ---
 

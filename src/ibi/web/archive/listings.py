@@ -20,7 +20,7 @@ from ibi.ports.archive_state import DumpFiles
 from ibi.ports.catalog import ChangeFeed
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.request_errors import InvalidParameter, PathNotFound
+from ibi.web.http.request_errors import InvalidParameter, PathNotFound, whole_number
 from ibi.web.pages.rendering import SITE, SiteFacts
 from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
 
@@ -108,7 +108,7 @@ class SitemapPages:
         return [Route(SITEMAP, self.get)]
 
     async def get(self, request: Request) -> Response:
-        after = _number(request)
+        after = _multiple_of(PART, request, "the index has")
         body = await beside(self._index if after is None else lambda: self._part(after))
         if body is None:
             raise PathNotFound()
@@ -161,15 +161,6 @@ def _document(name: str, parts: list[str]) -> bytes | None:
         return None
     beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name} {_NAMESPACE}>\n'
     return f"{beginning}{''.join(parts)}</{name}>\n".encode()
-
-
-def _number(request: Request) -> int | None:
-    text = request.query_params.get("after")
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) % PART == 0):
-        raise InvalidParameter(field="after", reason=f"it is 0 or a multiple of {PART}, as the index has it")
-    return int(text)
 
 
 # --- dumps ------------------------------------------------------------------------------------------------------------
@@ -232,7 +223,7 @@ class ItemsFeed:
         return [Route(ITEMS_FEED, self.get)]
 
     async def get(self, request: Request) -> Response:
-        after, epoch = _feed_number(request), request.query_params.get("epoch")
+        after, epoch = _multiple_of(FEED_PART, request, "the links have"), request.query_params.get("epoch")
         part = await beside(self._newest if after is None else lambda: self._part(after))
         if after is not None and (epoch != part.epoch or after + FEED_PART > part.end):
             raise PathNotFound()  # of another epoch, or not whole yet: readers begin again with the newest
@@ -292,10 +283,12 @@ class ItemsFeed:
                 yield item
 
 
-def _feed_number(request: Request) -> int | None:
+def _multiple_of(part: int, request: Request, where: str) -> int | None:
+    """The parameter `after`, which says how many are passed over; `where` it is told."""
     text = request.query_params.get("after")
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) % FEED_PART == 0):
-        raise InvalidParameter(field="after", reason=f"it is 0 or a multiple of {FEED_PART}, as the links have it")
-    return int(text)
+    number = whole_number(text, 15)
+    if number is None or number % part:
+        raise InvalidParameter(field="after", reason=f"it is 0 or a multiple of {part}, as {where} it")
+    return number

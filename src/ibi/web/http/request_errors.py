@@ -273,11 +273,17 @@ def check_given_once(given: QueryParams, repeatable: Collection[str] = ()) -> No
             raise InvalidParameter(field=name[:_SHOWN], reason="it is given once")
 
 
+def whole_number(text: str, most_digits: int = 18) -> int | None:
+    """The number that a text of digits is; None for any other text, and for more digits."""
+    return int(text) if len(text) <= most_digits and text.isascii() and text.isdigit() else None
+
+
 def number_of(given: QueryParams, name: str, default: int, lowest: int, highest: int, more: str = "") -> int:
     """The whole number that a parameter has; `more` ends the sentence that refuses another."""
     text = given.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 20 and lowest <= int(text) <= highest):
+    number = whole_number(text, 19)
+    if number is None or not lowest <= number <= highest:
         raise InvalidParameter(field=name, reason=f"it is a whole number from {lowest} to {highest}{more}")
-    return int(text)
+    return number

@@ -24,7 +24,7 @@ from ibi.services.membership.registration_admin import Application, Registered, 
 from ibi.services.promptness import ask, beside
 from ibi.services.resolving.disputes import Disputes
 from ibi.web.http.errors import answer_to
-from ibi.web.http.request_errors import InvalidMember, PathNotFound
+from ibi.web.http.request_errors import InvalidMember, PathNotFound, whole_number
 from ibi.web.pages.admin_shell import ADMIN, AdminShell
 from ibi.web.pages.reader import ForeignForm, Visitor, message, see_other
 from ibi.web.pages.words import FAILURES_BY_CODE
@@ -216,7 +216,7 @@ class ArchivesPage:
 
 
 def _page_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 0
+    return whole_number(text, 6) or 0
 
 
 def _is_named(registration: Registration, wanted: str) -> bool:

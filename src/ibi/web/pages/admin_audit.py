@@ -23,7 +23,7 @@ from ibi.label import parse
 from ibi.model.account import LOG_BROKEN, AuditQuery
 from ibi.ports.accounts import AuditTrail
 from ibi.safe_text import csv_row
-from ibi.web.http.request_errors import InvalidMember, PathNotFound
+from ibi.web.http.request_errors import InvalidMember, PathNotFound, whole_number
 from ibi.web.pages.admin_shell import ADMIN, AdminShell
 from ibi.web.pages.reader import PRIVATE, Visitor, see_other
 
@@ -158,8 +158,7 @@ def _now() -> Instant:
 
 
 def _place(query: QueryParams) -> int | None:
-    text = query.get("before", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+    return whole_number(query.get("before", ""))
 
 
 def _day(text: str, field: str, *, last: bool = False) -> Instant | None:

@@ -29,7 +29,7 @@ from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
-from ibi.web.http.request_errors import PathNotFound
+from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, local_target, page_language, see_other, translations
 from ibi.web.pages.rendering import SITE, SiteFacts, render
@@ -40,7 +40,7 @@ from ibi.web.pages.words import ItemListing
 PLACE: Final = "/collections"
 _MOST_LABELS: Final = 500
 """Items that one form puts into a collection."""
-_LONGEST_NUMBER: Final = 7
+_MOST_DIGITS: Final = 6
 _OUT: Final = "out:"
 """Before the label of an item that is to be taken out, in the name of its field."""
 
@@ -289,5 +289,4 @@ def _labels(text: str) -> tuple[Label, ...]:
 
 
 def _page_number(request: Request) -> int:
-    text = request.query_params.get("page", "1")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < _LONGEST_NUMBER else 1
+    return whole_number(request.query_params.get("page", "1"), _MOST_DIGITS) or 1

@@ -26,6 +26,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.services.subscriptions.subscriptions import Listing
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import reader_address
+from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.reader import PRIVATE, Sessions, message, read_form, require_librarian, see_other
 from ibi.web.pages.rendering import render
 
@@ -82,8 +83,7 @@ class JobPages:
             self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
             await asyncio.to_thread(self._work.cancel, name)
             return see_other(f"/jobs/{name}")
-        after = request.query_params.get("after", "0")
-        number = int(after) if after.isascii() and after.isdigit() and len(after) <= 9 else 0
+        number = whole_number(request.query_params.get("after", "0"), 9) or 0
         job = await asyncio.to_thread(self._work.find, name)
         items = await asyncio.to_thread(self._work.items, name, number, SHOWN + 1)
         return render(

@@ -38,7 +38,7 @@ from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import values
-from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
+from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
 from ibi.web.pages.deposit_body import FormReader, SentForm
 from ibi.web.pages.deposit_form import fill_fields, fill_from, read_fields
 from ibi.web.pages.deposit_list import OwnItemsPage
@@ -365,4 +365,4 @@ def _json(document: Mapping[str, Any]) -> Response:
 
 def _page_number(text: str, files: int) -> int:
     last = max(1, -(-files // FILES_SHOWN))
-    return min(last, max(1, int(text))) if text.isascii() and text.isdigit() and len(text) < 6 else 1
+    return min(last, whole_number(text, 5) or 1)

@@ -34,7 +34,7 @@ from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import reader_address, truncate_address
-from ibi.web.http.request_errors import PathNotFound
+from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.reader import (
     PRIVATE,
     SESSIONS,
@@ -165,7 +165,7 @@ class RequestPages:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
             return visitor
-        before = _number(request.query_params.get("before", ""))
+        before = whole_number(request.query_params.get("before", ""))
         found = await asyncio.to_thread(self._requests.list, visitor.actor, before, SHOWN + 1)
         return render(
             request.scope,
@@ -182,7 +182,7 @@ class RequestPages:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
             return visitor
-        number = _number(request.path_params["number"])
+        number = whole_number(request.path_params["number"])
         if number is None:
             raise UnknownRequest(number=request.path_params["number"][:20])
         if request.method != "POST":
@@ -263,7 +263,3 @@ def _label(text: str) -> Label:
         return parse(text[:1000])
     except InvalidLabel:
         raise PathNotFound() from None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None

@@ -30,7 +30,7 @@ from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.content_security import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.errors import answer_to
-from ibi.web.http.request_errors import PathNotFound
+from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Visitor, find_visitor, message, page_language, see_other
 from ibi.web.pages.reader import translations as translations_into
 from ibi.web.pages.rendering import render
@@ -110,9 +110,9 @@ class ReviewDesk:
         if isinstance(visitor, Response):
             return visitor
         query = request.query_params
-        named, after = query.get("state", ReviewState.SUBMITTED), query.get("after", "0")
+        named = query.get("state", ReviewState.SUBMITTED)
         state = ReviewState(named) if named in set(ReviewState) else ReviewState.SUBMITTED
-        number = int(after) if after.isascii() and after.isdigit() and len(after) <= 12 else 0
+        number = whole_number(query.get("after", "0"), 12) or 0
         found = await asyncio.to_thread(self._reviews.waiting, visitor.depositor, number, SHOWN + 1, state)
         return render(
             request.scope,

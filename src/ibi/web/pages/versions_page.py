@@ -16,6 +16,7 @@ from ibi.model.item import Item
 from ibi.services.items.versions import ItemVersion, VersionChanges
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import raw_query, reader_address
+from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.reader import message
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import ELEMENTS, shown_title
@@ -73,7 +74,7 @@ class VersionsPage:
 
     async def answer(self, item: Item, before: str, scope: Scope) -> Response:
         """`before` is the number of a version: those before it are shown."""
-        first = int(before) if before.isascii() and before.isdigit() and len(before) < 10 else None
+        first = whole_number(before, 9)
         found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_A_PAGE)
         address = reader_address(scope, self._site.proxies)
         addresses = () if address is None else (address,)
@@ -119,4 +120,4 @@ def version_in(scope: Scope) -> int | None:
     if VERSION.encode() not in scope["query_string"]:
         return None
     text = next((value for name, value in decode_query(raw_query(scope)) if name == VERSION), "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    return whole_number(text, 9)
