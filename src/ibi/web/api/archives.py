@@ -28,7 +28,7 @@ from ibi.services.resolving.disputes import Disputes, dispute_facts
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ResolverSite
 from ibi.web.api.authentication import Authentication, name_of
-from ibi.web.http.body import read_json
+from ibi.web.http.body import read_json, short_json
 from ibi.web.http.request import by_method, percent_decode, raw_path, reader_address, values
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPages, RegisterStatementPage
@@ -66,13 +66,13 @@ class DisputeEndpoints:
     async def list(self, request: Request) -> Response:
         settled = request.query_params.get("settled", "") == "yes"
         disputes = await ask(self._disputes, lambda: self._disputes.all(settled=settled))
-        return _answer({"disputes": [dispute_facts(each) for each in disputes]})
+        return short_json({"disputes": [dispute_facts(each) for each in disputes]})
 
     async def get(self, request: Request) -> Response:
         """The disputes over one item: its Archives learn how they were settled."""
         label = _label(request, DISPUTES)
         disputes = await ask(self._disputes, lambda: self._disputes.over(label))
-        return _answer({"disputes": [dispute_facts(each) for each in disputes]})
+        return short_json({"disputes": [dispute_facts(each) for each in disputes]})
 
     async def settle(self, request: Request) -> Response:
         """Say who holds the Original."""
@@ -82,7 +82,7 @@ class DisputeEndpoints:
         actor = _actor(token, request, self._proxies)
         disputes = await beside(lambda: self._disputes.settle(label, holder, name_of(token), actor))
         self._resolving.forget((label,))
-        return _answer({"disputes": [dispute_facts(each) for each in disputes]})
+        return short_json({"disputes": [dispute_facts(each) for each in disputes]})
 
 
 # --- the register -----------------------------------------------------------------------------------------------------
@@ -143,11 +143,11 @@ class ArchivePages:
     async def list(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts
         found = await asyncio.to_thread(self._admin.all)
-        return _answer({"archives": [facts(registration) for registration in found]})
+        return short_json({"archives": [facts(registration) for registration in found]})
 
     async def get(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts
-        return _answer(facts(await self._admin.find(_label(request))))
+        return short_json(facts(await self._admin.find(_label(request))))
 
     async def register(self, request: Request) -> Response:
         actor = await self._require_admin(request)
@@ -167,17 +167,17 @@ class ArchivePages:
             replace_key=wanted.replace,
             actor=actor,
         )
-        return _answer(registered_facts(registered), 200 if wanted.replace else 201)
+        return short_json(registered_facts(registered), 200 if wanted.replace else 201)
 
     async def change(self, request: Request) -> Response:
         actor = await self._require_admin(request)
         label, wanted = _label(request), await read_json(request, _Change)
         change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
-        return _answer(all_facts(await self._admin.set(label, change, actor=actor)))
+        return short_json(all_facts(await self._admin.set(label, change, actor=actor)))
 
     async def forget(self, request: Request) -> Response:
         actor = await self._require_admin(request)
-        return _answer(all_facts(await self._admin.forget(_label(request), actor=actor)))
+        return short_json(all_facts(await self._admin.forget(_label(request), actor=actor)))
 
     async def _require_admin(self, request: Request) -> Actor:
         token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
@@ -207,10 +207,6 @@ def _label(request: Request, prefix: bytes = PREFIX) -> Label:
     if not path.startswith(prefix):
         raise PathNotFound()
     return parse(percent_decode(path[len(prefix) :]))
-
-
-def _answer(body: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(body), status, {"cache-control": "no-store"}, "application/json")
 
 
 # --- all routes of a resolver -----------------------------------------------------------------------------------------

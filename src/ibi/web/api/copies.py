@@ -28,7 +28,7 @@ from ibi.services.copies.jobs import MOST_LABELS, CopyWork
 from ibi.web.api.authentication import Callers
 from ibi.web.api.item_content import require_readable
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
-from ibi.web.http.body import json_answer
+from ibi.web.http.body import JSON, NO_STORE, json_answer
 from ibi.web.http.errors import problem_document
 from ibi.web.http.request import by_method, reader_address
 from ibi.web.http.request_errors import (
@@ -48,8 +48,6 @@ MOST_ITEMS: Final = 1_000
 _MOST_BODY: Final = 2 << 20
 _MOST_TOKEN: Final = 500
 _MEMBERS: Final = ("labels", "from", "token")
-_NO_STORE: Final = {"cache-control": "no-store"}
-_JSON: Final = "application/json"
 _PATH: Final = "/api/copies"
 
 
@@ -77,8 +75,8 @@ class CopyPages:
         who, work = self._callers.depositor_of(token, request), self._work
         labels, source, shown = _wanted(await json_object(request, most=_MOST_BODY) or {})
         job = await self._callers.run_short(lambda: work.begin(labels, source, shown, who.name, who.actor))
-        headers = {**_NO_STORE, "location": self._url(job)}
-        return json_answer(self._document(job), HTTPStatus.ACCEPTED, headers, _JSON)
+        headers = {**NO_STORE, "location": self._url(job)}
+        return json_answer(self._document(job), HTTPStatus.ACCEPTED, headers, JSON)
 
     async def list(self, request: Request) -> Response:
         await self._callers.token(request, Scope.EDIT)
@@ -88,7 +86,7 @@ class CopyPages:
         if len(found) == MOST_LISTED:
             links["next"] = f"{links['self']}?before={found[-1].id}"
         document = {"jobs": [self._document(job) for job in found], "links": links}
-        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+        return json_answer(document, HTTPStatus.OK, NO_STORE, JSON)
 
     async def get(self, request: Request) -> Response:
         await self._callers.token(request, Scope.EDIT)
@@ -98,13 +96,13 @@ class CopyPages:
         document = self._document(job) | {"items": [item_document(item) for item in items]}
         if len(items) == MOST_ITEMS:
             document["links"] |= {"next": f"{self._url(job)}?after={items[-1].number}"}
-        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+        return json_answer(document, HTTPStatus.OK, NO_STORE, JSON)
 
     async def cancel(self, request: Request) -> Response:
         await self._callers.token(request, Scope.EDIT)
         work, name = self._work, request.path_params["job"]
         job = await self._callers.run_short(lambda: work.cancel(name))
-        return json_answer(self._document(job), HTTPStatus.OK, _NO_STORE, _JSON)
+        return json_answer(self._document(job), HTTPStatus.OK, NO_STORE, JSON)
 
     async def drop(self, request: Request) -> Response:
         """Drop the Copy of an item."""
@@ -112,7 +110,7 @@ class CopyPages:
         who, label = self._callers.depositor_of(token, request), record_target(request.scope, "/object").required_label
         copying = self._work.copying.acting_for(who.actor)
         await self._callers.run_short(lambda: copying.drop(label, who.name))
-        return Response(None, HTTPStatus.NO_CONTENT, _NO_STORE)
+        return Response(None, HTTPStatus.NO_CONTENT, NO_STORE)
 
     def _url(self, job: CopyJob) -> str:
         return f"{self._site.public_url}{_PATH}/{job.id}"

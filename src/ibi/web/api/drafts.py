@@ -30,7 +30,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.record_requests import json_object, parse_description_here, record_target
-from ibi.web.http.body import read_body
+from ibi.web.http.body import NO_STORE, read_body, short_json
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
 from ibi.web.http.request_errors import (
@@ -136,7 +136,6 @@ def _record_url(site: ArchiveSite, label: str) -> str:
     return f"{site.public_url}/api/items/{encoded_path(label)}"
 
 
-JSON: Final = "application/json"
 MOST_LISTED: Final = 1000
 """Drafts in one answer."""
 MOST_MESSAGE: Final = 1000
@@ -144,7 +143,6 @@ MOST_MESSAGE: Final = 1000
 
 _LISTED: Final = 100
 _SMALL: Final = 64 * 1024
-_NO_STORE: Final = {"cache-control": "no-store"}
 
 
 class DraftPages:
@@ -171,7 +169,7 @@ class DraftPages:
         except UnicodeDecodeError:
             raise MalformedBody(reason="it is not text in UTF-8") from None
         found = await self._callers.run_short(lambda: read_records(text))
-        return _json({"records": [_imported_document(each) for each in found]}, HTTPStatus.OK)
+        return short_json({"records": [_imported_document(each) for each in found]})
 
     async def list(self, request: Request) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
@@ -183,7 +181,7 @@ class DraftPages:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
         drafts = [draft_document(self._site, view) for view in found[:most]]
         quota = quota_document(services.drafts.rules.quota, held)
-        return _json({"drafts": drafts, "quota": quota, "links": links}, HTTPStatus.OK)
+        return short_json({"drafts": drafts, "quota": quota, "links": links})
 
     # --- /api/items/<draft> ---
 
@@ -195,7 +193,7 @@ class DraftPages:
         who, services = await self._callers.depositor(request), self._callers.item_services
         view = await self._callers.run_short(lambda: services.drafts.find(who, draft))
         document = draft_document(self._site, view)
-        return _json({"files": document["files"], "target": document.get("target")}, HTTPStatus.OK)
+        return short_json({"files": document["files"], "target": document.get("target")})
 
     async def describe(self, request: Request) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
@@ -210,7 +208,7 @@ class DraftPages:
     async def discard(self, request: Request, draft: str) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
         await self._callers.run_short(lambda: services.drafts.discard(who, draft, _conditions(request)))
-        return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers=NO_STORE)
 
     # --- /api/items/<label>/draft ---
 
@@ -270,15 +268,15 @@ class DraftPages:
             )
         )
         if isinstance(published, Submitted):
-            return _json(draft_document(self._site, published.view), HTTPStatus.ACCEPTED)
+            return short_json(draft_document(self._site, published.view), HTTPStatus.ACCEPTED)
         document = publication_document(self._site, published)
-        return _json(document, HTTPStatus.CREATED, location=document["links"]["self"])
+        return short_json(document, HTTPStatus.CREATED, {**NO_STORE, "location": document["links"]["self"]})
 
     def _answer(self, view: DraftView, status: HTTPStatus) -> Response:
         headers = {"etag": draft_validators(view).etag}
         if status is HTTPStatus.CREATED:
             headers["location"] = draft_url(self._site, view.record.id)
-        return _json(draft_document(self._site, view), status, **headers)
+        return short_json(draft_document(self._site, view), status, {**NO_STORE, **headers})
 
 
 def _conditions(request: Request) -> Check:
@@ -319,7 +317,3 @@ def _imported_document(found: ImportedRecord) -> dict[str, Any]:
     language = {} if found.language is None else {"language": str(found.language)}
     described = {"metadata": metadata_document(found.metadata), **language}
     return {"format": found.format.value, "description": described, "passed_over": found.passed_over}
-
-
-def _json(body: object, status: HTTPStatus, **headers: str) -> Response:
-    return Response(msgspec.json.encode(body), status, {**_NO_STORE, **headers}, JSON)

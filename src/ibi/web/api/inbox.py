@@ -42,7 +42,7 @@ from ibi.vocabulary import State
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.record_requests import json_object, refusing_members
 from ibi.web.archive.metadata import item_record
-from ibi.web.http.body import check_media_type, json_answer, read_body
+from ibi.web.http.body import JSON, NO_STORE, check_media_type, json_answer, read_body
 from ibi.web.http.request import Handler, by_method, reader_address
 from ibi.web.http.request_errors import (
     InvalidMember,
@@ -59,9 +59,7 @@ from ibi.web.pages.account_pages import PLACE, ClaimsPage
 JSON_LD: Final = "application/ld+json"
 MOST_CLAIMS: Final = 1000
 """Claims in one answer."""
-_JSON: Final = "application/json"
-_NO_STORE: Final = {"cache-control": "no-store"}
-_ACCEPTED: Final = {"accept-post": f"{JSON_LD}, {_JSON}", "allow": "GET, HEAD, OPTIONS, POST"}
+_ACCEPTED: Final = {"accept-post": f"{JSON_LD}, {JSON}", "allow": "GET, HEAD, OPTIONS, POST"}
 _ALL: Final = tuple(state for state in RemoteClaimState if state is not RemoteClaimState.WITHDRAWN)
 _STATES: Final = {str(state.value): state for state in RemoteClaimState}
 _LONGEST_NUMBER: Final = 15
@@ -110,13 +108,13 @@ class InboxPages:
         network = str(network_of(address) or "unknown")
         self._inbox.rate.count(network)
         headers = request.scope["headers"]
-        check_media_type(headers, (JSON_LD, _JSON))
+        check_media_type(headers, (JSON_LD, JSON))
         body = await read_body(headers, request.receive, MOST_BODY)
         claim = await asyncio.to_thread(self._receive, body, network)
         self._wake()
         if claim is None:
-            return Response(b"", HTTPStatus.ACCEPTED, _NO_STORE)
-        return Response(b"", HTTPStatus.CREATED, {"location": self._place(claim), **_NO_STORE})
+            return Response(b"", HTTPStatus.ACCEPTED, NO_STORE)
+        return Response(b"", HTTPStatus.CREATED, {"location": self._place(claim), **NO_STORE})
 
     def _receive(self, body: bytes, network: str) -> ReceivedClaim | None:
         with self._turn:
@@ -138,7 +136,7 @@ class InboxPages:
             "@id": self._site.inbox_url,
             "contains": [self._place(claim) for claim, _ in found],
         }
-        return json_answer(document, HTTPStatus.OK, {**_NO_STORE, **_ACCEPTED, "vary": "Accept"}, JSON_LD)
+        return json_answer(document, HTTPStatus.OK, {**NO_STORE, **_ACCEPTED, "vary": "Accept"}, JSON_LD)
 
     async def get(self, request: Request) -> Response:
         """A notification as it was understood."""
@@ -146,7 +144,7 @@ class InboxPages:
         claim = await self._callers.run_short(lambda: claims.find(number))
         if claim is None:
             raise PathNotFound()
-        return json_answer(self._document(claim), HTTPStatus.OK, _NO_STORE, JSON_LD)
+        return json_answer(self._document(claim), HTTPStatus.OK, NO_STORE, JSON_LD)
 
     def _document(self, claim: ReceivedClaim) -> dict[str, Any]:
         sender = Sender(claim.origin, claim.origin_inbox, claim.name or claim.origin)
@@ -179,7 +177,7 @@ class InboxPages:
         links, given = {"self": place}, shown[:MOST_CLAIMS]
         if len(shown) > MOST_CLAIMS:
             links["next"] = f"{place}&after={given[-1]['number']}"
-        return json_answer({"claims": given, "links": links}, HTTPStatus.OK, _NO_STORE, _JSON)
+        return json_answer({"claims": given, "links": links}, HTTPStatus.OK, NO_STORE, JSON)
 
     async def _remote_claims(self, request: Request) -> RemoteClaims:
         actor = await self._callers.actor(request, Scope.READ)
@@ -238,7 +236,7 @@ class ItemClaimPages:
             shown = [claim for claim in shown if claim.claimant.rep != last]
             links["next"] = f"{links['self']}&after={shown[-1].claimant.rep.spelling}"
         document = {"claims": [claim_document(claim) for claim in shown], "links": links}
-        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+        return json_answer(document, HTTPStatus.OK, NO_STORE, JSON)
 
     async def answer(self, request: Request) -> Response:
         """Accept or decline a claim, and give the item claimed."""
@@ -254,7 +252,7 @@ class ItemClaimPages:
         else:
             answer = claims.accept if is_accepted else claims.decline
             changed = await self._callers.run_short(lambda: answer(item, claimant, who.name))
-        return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, _NO_STORE, _JSON)
+        return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, NO_STORE, JSON)
 
     async def _is_elsewhere(self, label: Label) -> bool:
         """Whether no Original of that label is here, nor was: its claims came from another Archive."""

@@ -28,7 +28,7 @@ from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import DraftPages
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.archive.metadata import item_files, item_record, record_links
-from ibi.web.http.body import json_answer
+from ibi.web.http.body import JSON, NO_STORE, json_answer
 from ibi.web.http.request_errors import (
     InvalidMember,
     ListingNotPermitted,
@@ -39,7 +39,6 @@ from ibi.web.http.request_errors import (
 )
 from ibi.web.pages.signposting import inbox_link
 
-JSON: Final = "application/json"
 MOST_REASON: Final = 10_000
 """Characters of the reason for a deletion."""
 
@@ -98,7 +97,7 @@ class RecordPages:
             )
         )
         body = item_record(self._site, item, in_full=True)
-        return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
+        return json_answer(body, HTTPStatus.OK, NO_STORE, JSON)
 
     async def give(self, request: Request) -> Response:
         """Give an item to another account, or to the Archive."""
@@ -109,9 +108,7 @@ class RecordPages:
         await self._callers.run_short(lambda: deposits.require(ItemAct.GIVE, services.repository.find(label)))
         owner = await self._callers.account(_owner(await json_object(request, most=_SMALL) or {}))
         item = await self._callers.run_short(lambda: deposits.give(label, owner, who.name))
-        return json_answer(
-            item_record(self._site, item, in_full=True), HTTPStatus.OK, {"cache-control": "no-store"}, JSON
-        )
+        return json_answer(item_record(self._site, item, in_full=True), HTTPStatus.OK, NO_STORE, JSON)
 
     async def _item(self, label: Label) -> Item:
         item = await self._site.find(label)

@@ -5,7 +5,6 @@ They are submitted and published by `POST /api/items/<draft>/publish`.
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -22,14 +21,13 @@ from ibi.services.drafts.reviews import Reviews, ReviewView
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import draft_validators
-from ibi.web.http.body import read_json
+from ibi.web.http.body import NO_STORE, read_json, short_json
 from ibi.web.http.request import by_method
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters, number_of
 
 MOST_LISTED: Final = 1000
 """Reviews in one answer."""
 _LISTED: Final = 100
-_NO_STORE: Final = {"cache-control": "no-store"}
 
 
 class _Comment(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,7 +80,7 @@ class ReviewPages:
         links = {"self": f"{self._site.public_url}/api/reviews?state={state}"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].turn}"
-        return _json({"reviews": [review_document(self._site, each) for each in found[:most]], "links": links})
+        return short_json({"reviews": [review_document(self._site, each) for each in found[:most]], "links": links})
 
     async def get(self, request: Request) -> Response:
         who, reviews = await self._ask(request)
@@ -125,8 +123,9 @@ class ReviewPages:
 
     def _answer(self, found: ReviewView) -> Response:
         document = review_document(self._site, found.review)
-        headers = {} if found.view is None else {"etag": draft_validators(found.view).etag}
-        return _json({**document, "entries": [_entry_document(entry) for entry in found.entries]}, headers)
+        headers = NO_STORE if found.view is None else {**NO_STORE, "etag": draft_validators(found.view).etag}
+        entries = [_entry_document(entry) for entry in found.entries]
+        return short_json({**document, "entries": entries}, headers=headers)
 
 
 def _page(request: Request) -> tuple[ReviewState, int, int]:
@@ -140,7 +139,3 @@ def _page(request: Request) -> tuple[ReviewState, int, int]:
         number_of(query, "after", 0, 0, 10**12),
         number_of(query, "limit", _LISTED, 1, MOST_LISTED),
     )
-
-
-def _json(body: object, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(body), HTTPStatus.OK, {**_NO_STORE, **(headers or {})}, "application/json")

@@ -8,7 +8,6 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -24,16 +23,16 @@ from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.web.api.authentication import Callers
-from ibi.web.api.records import JSON, usage_counts
+from ibi.web.api.records import usage_counts
+from ibi.web.http.body import JSON, NO_STORE, short_json
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
 
 _READY = b'{"ready":true,"reasons":[]}'
-_NO_STORE = {"cache-control": "no-store"}
 
 
 async def healthz(_: Request) -> Response:
-    return Response(b'{"status":"alive"}', HTTPStatus.OK, _NO_STORE, "application/json")
+    return Response(b'{"status":"alive"}', HTTPStatus.OK, NO_STORE, JSON)
 
 
 class HealthPage:
@@ -42,15 +41,15 @@ class HealthPage:
 
     async def readyz(self, _: Request) -> Response:
         reasons = await self._readiness.reasons()
-        return not_ready(reasons) if reasons else Response(_READY, HTTPStatus.OK, _NO_STORE, "application/json")
+        return not_ready(reasons) if reasons else Response(_READY, HTTPStatus.OK, NO_STORE, JSON)
 
 
 def not_ready(reasons: Sequence[IbiError], **others: object) -> Response:
     """The answer of a server that is not ready, with `others` among its members."""
     body = {"ready": False, "reasons": [_reason(each) for each in reasons], **others}
     wait = min(retry_after(each) for each in reasons)
-    headers = {**_NO_STORE, "retry-after": str(wait)}
-    return Response(msgspec.json.encode(body), HTTPStatus.SERVICE_UNAVAILABLE, headers, "application/json")
+    headers = {**NO_STORE, "retry-after": str(wait)}
+    return short_json(body, HTTPStatus.SERVICE_UNAVAILABLE, headers)
 
 
 def _reason(error: IbiError) -> dict[str, object]:
@@ -66,8 +65,7 @@ class IdentityPage:
     async def get(self, _: Request) -> Response:
         clock = await self._clock()  # first: it finds out which instance this is
         body = {**self._fixed_facts(), "clock": clock}
-        headers = {"cache-control": "no-store"}
-        return Response(msgspec.json.encode(body), HTTPStatus.OK, headers, "application/json")
+        return short_json(body)
 
     def _fixed_facts(self) -> dict[str, object]:
         rules = self._queue.rules
@@ -97,7 +95,7 @@ class StandingPages:
         await self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
         standing = {} if site.item_services is None else await self._callers.run_short(site.item_services.standing)
-        return _json(
+        return short_json(
             {
                 "begun": True,
                 "rep": None if service.rep is None else service.rep.spelling,
@@ -124,7 +122,7 @@ class StandingPages:
         links = {"self": f"{self._site.public_url}/api/usage"}
         if len(found) > MOST_TOTALS:
             links["next"] = f"{links['self']}?after={found[MOST_TOTALS - 1][0].spelling}"
-        return _json({"items": items, "links": links})
+        return short_json({"items": items, "links": links})
 
 
 def _after(request: Request) -> RepositoryName | None:
@@ -134,10 +132,6 @@ def _after(request: Request) -> RepositoryName | None:
         return None if text is None else RepositoryName.parse(text)
     except InvalidLabel as error:
         raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
-
-
-def _json(body: object) -> Response:
-    return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -156,7 +150,7 @@ class KeyPages:
 
     async def get(self, _: Request) -> Response:
         body = await beside(lambda: {"archive": self._archive_facts(), "resolver": self._resolver_facts()})
-        return Response(msgspec.json.encode(body), 200, {"cache-control": "no-cache"}, "application/json")
+        return short_json(body, headers={"cache-control": "no-cache"})
 
     def _archive_facts(self) -> dict[str, object] | None:
         site = self._archive

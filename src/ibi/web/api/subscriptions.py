@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from starlette.requests import Request
@@ -17,11 +17,10 @@ from ibi.model.subscription import FollowKind
 from ibi.model.visibility import IpNetwork
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.authentication import Authentication
-from ibi.web.http.body import read_json
+from ibi.web.http.body import read_json, short_json
 from ibi.web.http.request import by_method, reader_address
 from ibi.web.http.request_errors import InvalidMember, MemberMissing
 
-_NO_STORE: Final = {"cache-control": "no-store"}
 _NAMED: Final = ("label", "prefix", "search")
 
 
@@ -69,39 +68,39 @@ class SubscriptionPages:
 
     async def list_follows(self, request: Request) -> Response:
         await self._actor(request, Scope.EDIT)
-        return _answer({"follows": await asyncio.to_thread(self._follows.list_follows)})
+        return short_json({"follows": await asyncio.to_thread(self._follows.list_follows)})
 
     async def follow(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.EDIT)
         wanted = await read_json(request, _NewFollow)
         kind, text = _target(wanted)
         listed, is_new = await self._follows.acting_as(actor).add(kind, text, wanted.source, wanted.token)
-        return _answer(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+        return short_json(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def unfollow(self, request: Request) -> Response:
         admin = self._follows.acting_as(await self._actor(request, Scope.EDIT))
-        return _answer(await asyncio.to_thread(admin.remove_follow, str(request.path_params["id"])))
+        return short_json(await asyncio.to_thread(admin.remove_follow, str(request.path_params["id"])))
 
     # --- webhooks ---
 
     async def list_webhooks(self, request: Request) -> Response:
         await self._actor(request, Scope.ADMIN)
-        return _answer({"webhooks": await asyncio.to_thread(self._webhooks.list_webhooks)})
+        return short_json({"webhooks": await asyncio.to_thread(self._webhooks.list_webhooks)})
 
     async def add_webhook(self, request: Request) -> Response:
         admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
         wanted = await read_json(request, _NewWebhook)
         added = await asyncio.to_thread(admin.add_webhook, wanted.url, wanted.prefix, wanted.kinds)
-        return _answer(added, HTTPStatus.CREATED)
+        return short_json(added, HTTPStatus.CREATED)
 
     async def enable_webhook(self, request: Request) -> Response:
         """Tell a webhook again that was disabled."""
         admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        return _answer(await asyncio.to_thread(admin.enable_webhook, str(request.path_params["id"])))
+        return short_json(await asyncio.to_thread(admin.enable_webhook, str(request.path_params["id"])))
 
     async def remove_webhook(self, request: Request) -> Response:
         admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        return _answer(await asyncio.to_thread(admin.remove_webhook, str(request.path_params["id"])))
+        return short_json(await asyncio.to_thread(admin.remove_webhook, str(request.path_params["id"])))
 
     async def _actor(self, request: Request, needed: Scope) -> Actor:
         token = await self._authentication.require(request.scope["headers"], needed)
@@ -120,7 +119,3 @@ def _target(wanted: _NewFollow) -> tuple[FollowKind, str]:
         raise MemberMissing(field="label, prefix, search or all")
     name, text = named[0]
     return {"label": FollowKind.ITEM, "prefix": FollowKind.PREFIX, "search": FollowKind.SEARCH}[name], text
-
-
-def _answer(body: dict[str, Any], status: int = HTTPStatus.OK) -> Response:
-    return Response(msgspec.json.encode(body), status, _NO_STORE, "application/json")

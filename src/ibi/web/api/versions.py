@@ -30,7 +30,7 @@ from ibi.web.api.item_content import AttachedFile
 from ibi.web.api.record_requests import PREFIX, json_object
 from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.metadata import item_record, record_links
-from ibi.web.http.body import json_answer
+from ibi.web.http.body import JSON, NO_STORE, json_answer
 from ibi.web.http.content_security import is_to_run
 from ibi.web.http.request import percent_decode, raw_path, reader_address
 from ibi.web.http.request_errors import NoSuchFile, PathNotFound, check_parameters, number_of
@@ -88,7 +88,7 @@ class VersionPages:
             lambda: services.restoring_of(who.actor).restore(target.label, number, who.name, message)
         )
         body = item_record(self._site, restored.item, in_full=True)
-        return json_answer(body, HTTPStatus.CREATED, {"cache-control": "no-store"}, "application/json")
+        return json_answer(body, HTTPStatus.CREATED, NO_STORE, JSON)
 
     async def file(self, request: Request) -> Response:
         """The bytes of a file of a version."""

@@ -44,12 +44,14 @@ from ibi.web.api.drafts import draft_document, own_key, publication_document
 from ibi.web.api.record_requests import MOST_JSON, parse_description_here
 from ibi.web.http.body import (
     LEAST_SPEED,
+    NO_STORE,
     PATIENCE,
     MultipartParser,
     PartEnd,
     PartHead,
     body_pieces,
     boundary_of,
+    short_json,
     told_media_type,
 )
 from ibi.web.http.errors import answer_to, log_untold, problem
@@ -66,7 +68,6 @@ _MOST_MEMORY: Final = 32 * 1024 * 1024
 """Bytes of files that all requests together hold in memory. What comes beyond goes through drafts."""
 _A_FILE: Final = 500
 """Bytes that a file takes in memory beside its content."""
-_NO_STORE: Final = {"cache-control": "no-store"}
 _LOG = structlog.get_logger("ibi.archive")
 
 
@@ -114,10 +115,9 @@ class WholeDepositPages:
             raise outcome
         if isinstance(outcome, Submitted):
             draft = draft_document(self._site, outcome.view)
-            return Response(msgspec.json.encode(draft), HTTPStatus.ACCEPTED, _NO_STORE, "application/json")
+            return short_json(draft, HTTPStatus.ACCEPTED)
         document = publication_document(self._site, outcome)
-        headers = {**_NO_STORE, "location": document["links"]["self"]}
-        return Response(msgspec.json.encode(document), HTTPStatus.CREATED, headers, "application/json")
+        return short_json(document, HTTPStatus.CREATED, {**NO_STORE, "location": document["links"]["self"]})
 
     async def deposit_many(self, request: Request) -> Response:
         """Deposit each item of a batch, whole or not at all, and say what became of each. If the body cannot be read to
@@ -130,7 +130,7 @@ class WholeDepositPages:
         if failure is not None:
             log_untold(failure, _LOG)
             document["problem"] = _problem(failure)
-        return Response(msgspec.json.encode(document), HTTPStatus.OK, _NO_STORE, "application/json")
+        return short_json(document)
 
     async def _begin(self, request: Request, most_items: int) -> _Reading:
         headers = request.scope["headers"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -107,8 +108,18 @@ class LongList:
         return self._values()
 
 
+JSON: Final = "application/json"
+NO_STORE: Final = {"cache-control": "no-store"}
+"""Headers of what no cache keeps."""
+
+
+def short_json(document: object, status: int = HTTPStatus.OK, headers: Mapping[str, str] = NO_STORE) -> Response:
+    """An answer that is made at once."""
+    return Response(msgspec.json.encode(document), status, headers, JSON)
+
+
 def json_answer(document: Mapping[str, Any], status: int, headers: Mapping[str, str], media_type: str) -> Response:
-    """Make the answer. A member that is a `LongList` is made as the reader takes it."""
+    """An answer that may be long. A member that is a `LongList` is made as the reader takes it."""
     written, begun, size = _encode(document), [], 0
     for piece in written:
         begun.append(piece)
