@@ -29,7 +29,7 @@ from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ResolverSite
 from ibi.web.api.authentication import Authentication, name_of
 from ibi.web.http.body import read_json, short_json
-from ibi.web.http.request import by_method, percent_decode, raw_path, reader_address, values
+from ibi.web.http.request import address_text, by_method, percent_decode, raw_path, values
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPages, RegisterStatementPage
 
@@ -198,8 +198,7 @@ class ArchivePages:
 
 def _actor(token: Token, request: Request, proxies: tuple[IpNetwork, ...]) -> Actor:
     """Who changes the register, for the audit log."""
-    address = reader_address(request.scope, proxies)
-    return Actor(token.account, token.scope, token.id, "unknown" if address is None else str(address))
+    return Actor(token.account, token.scope, token.id, address_text(request.scope, proxies))
 
 
 def _label(request: Request, prefix: bytes = PREFIX) -> Label:

@@ -18,7 +18,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.authentication import Authentication
 from ibi.web.http.body import read_json, short_json
-from ibi.web.http.request import by_method, reader_address
+from ibi.web.http.request import address_text, by_method
 from ibi.web.http.request_errors import InvalidMember, MemberMissing
 
 _NAMED: Final = ("label", "prefix", "search")
@@ -104,8 +104,7 @@ class SubscriptionPages:
 
     async def _actor(self, request: Request, needed: Scope) -> Actor:
         token = await self._authentication.require(request.scope["headers"], needed)
-        address = reader_address(request.scope, self._proxies)
-        return Actor(token.account, token.scope, token.id, "unknown" if address is None else str(address))
+        return Actor(token.account, token.scope, token.id, address_text(request.scope, self._proxies))
 
 
 def _target(wanted: _NewFollow) -> tuple[FollowKind, str]:

@@ -347,6 +347,11 @@ def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | No
     return _way(scope, proxies)[-1]
 
 
+def address_text(scope: Scope, proxies: Sequence[IpNetwork]) -> str:
+    """The reader's address as the audit log has it."""
+    return str(reader_address(scope, proxies) or "unknown")
+
+
 def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddress, ...]:
     """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10)."""
     way = _way(scope, proxies)

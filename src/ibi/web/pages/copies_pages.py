@@ -25,7 +25,7 @@ from ibi.services.copies.jobs import MOST_LABELS, CopyWork
 from ibi.services.sites import ArchiveSite
 from ibi.services.subscriptions.subscriptions import Listing
 from ibi.web.http.errors import answer_to
-from ibi.web.http.request import reader_address
+from ibi.web.http.request import address_text
 from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.reader import PRIVATE, Sessions, message, read_form, require_librarian, see_other
 from ibi.web.pages.rendering import render
@@ -110,10 +110,8 @@ class JobPages:
     async def _begin(self, request: Request, signed: SignedIn) -> Response:
         fields = await read_form(request.scope, request.receive)
         self._sessions.check_form(request.scope, fields, signed)
-        address = reader_address(request.scope, self._site.proxies)
-        actor = Actor(
-            person_account(signed.person.name), Scope.EDIT, address="unknown" if address is None else str(address)
-        )
+        address = address_text(request.scope, self._site.proxies)
+        actor = Actor(person_account(signed.person.name), Scope.EDIT, address=address)
         try:
             labels, place = _labels(fields.get("labels", "")), fields.get("from", "").strip()
             token = fields.get("token", "").strip() or None

@@ -35,7 +35,7 @@ from ibi.services.accounts.sign_in import SignedIn, SignIn
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.promptness import beside
 from ibi.web.http.body import read_body
-from ibi.web.http.request import RawHeaders, authority, only_cookie, reader_address, values
+from ibi.web.http.request import RawHeaders, address_text, authority, only_cookie, values
 from ibi.web.http.request_errors import MalformedBody, PathNotFound, UnsupportedMediaType
 
 PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
@@ -330,5 +330,4 @@ def find_visitor(request: Request, site: BehindProxies, least: Role = Role.READE
         return see_other(f"/sign-in?{urlencode({'to': local_target(request.url.path)}, safe='/')}")
     if signed.person.role < least:
         raise NotAllowed(scope=str(signed.person.role), needed=str(ROLE_SCOPE[least]))
-    address = reader_address(request.scope, site.proxies)
-    return Visitor(signed, sessions, "unknown" if address is None else str(address))
+    return Visitor(signed, sessions, address_text(request.scope, site.proxies))
