@@ -90,7 +90,7 @@ def _note(settings: Settings, act: str, whose: str, detail: str) -> None:
     from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
 
-    now = Instant(MachineClocks().read().wall.seconds)
+    now = Instant(MachineClocks().seconds())
     with closing(FileAuditLog(settings.data)) as audit:
         audit.append([AuditEntry(now, act, f"key:{whose.replace(' ', '-')}", detail=detail)])
 

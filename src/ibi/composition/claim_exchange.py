@@ -53,7 +53,7 @@ def claim_context(
         store=notifications,
         repository=store,
         deposits=Deposits(store, NoLabels(), clocks, service=service),
-        now=lambda: clocks.read().wall.seconds,
+        now=clocks.seconds,
         new_id=lambda: f"urn:uuid:{uuid4()}",
         is_sandbox=sandbox,
     )

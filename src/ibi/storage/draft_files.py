@@ -178,7 +178,7 @@ class DraftFiles:
         self._date(self._place(draft) / _RECORD)
 
     def _date(self, path: Path) -> None:
-        now = self._clocks.read().wall.seconds
+        now = self._clocks.seconds()
         with suppress(OSError):
             os.utime(path, (now, now))
 

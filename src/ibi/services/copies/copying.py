@@ -409,7 +409,7 @@ class Copying:
         return (item for item in self._catalog.items() if item.state is State.COPY)
 
     def _now(self) -> Instant:
-        return Instant(self._clocks.read().wall.seconds)
+        return Instant(self._clocks.seconds())
 
     def _entry(self, act: str, name: str, detail: str) -> AuditEntry:
         who = self._actor

@@ -265,7 +265,7 @@ class ReaderRequests:
         return Belonging.of(item, self._service, self._clocks.read().wall)
 
     def _now(self) -> int:
-        return self._clocks.read().wall.seconds
+        return self._clocks.seconds()
 
 
 def _answered(request: ReaderInquiry, state: RequestState, name: str, answer: str, now: int) -> ReaderInquiry:

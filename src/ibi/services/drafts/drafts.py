@@ -311,7 +311,7 @@ class Drafts:
         self._publishing.changes_of(who).require_update(item, visibility)
 
     def _new(self, who: Depositor, description: Description) -> DraftRecord:
-        now = Instant(self._clocks.read().wall.seconds)
+        now = Instant(self._clocks.seconds())
         return DraftRecord(id=new_draft_id(), owner=who.owner, created=now, description=description)
 
     def _add(self, record: DraftRecord) -> DraftView:

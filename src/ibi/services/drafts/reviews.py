@@ -296,7 +296,7 @@ class Reviews:
 
     def _entry(self, who: Depositor | None, act: ReviewAct, text: str) -> ReviewEntry:
         account, name = (None, _ARCHIVE) if who is None else (who.owner, who.name)
-        return ReviewEntry(act, self._clocks.read().wall.seconds, account, name, text)
+        return ReviewEntry(act, self._clocks.seconds(), account, name, text)
 
 
 _ACTS: Final = {

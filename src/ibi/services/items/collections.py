@@ -235,7 +235,7 @@ class Collections:
 
     @property
     def _now(self) -> Instant:
-        return Instant(self._clocks.read().wall.seconds)
+        return Instant(self._clocks.seconds())
 
 
 def _belonging(collection: ItemCollection) -> Belonging:

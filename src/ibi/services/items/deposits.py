@@ -365,7 +365,7 @@ class Deposits:
 
     def _now(self) -> Instant:
         """In whole seconds, as messages have it."""
-        return Instant(self._clocks.read().wall.seconds)
+        return Instant(self._clocks.seconds())
 
     def _pending(self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change) -> PendingItem:
         """A new item that was checked, to be kept when its files were taken in."""

@@ -218,7 +218,7 @@ class Restoring:
         earlier = self._versions.find(before.item, number).item
         if earlier is None or earlier.tombstone is not None:
             raise VersionNotRestorable(label=str(label), version=number, reason="it has no content")
-        now = Instant(self._clocks.read().wall.seconds)
+        now = Instant(self._clocks.seconds())
         expected = life_cycle.update(before.item, _draft(before.item, earlier), now)
         later = restored_later(before.item.later[0], earlier.later[0]), before.item.later[1]
         restored = replace(expected.item, later=later)
