@@ -18,7 +18,7 @@ from ibi.errors import InvalidInput
 from ibi.languages import LANGUAGES, InvalidLanguageTag, LanguageTag
 from ibi.model.coar_types import COAR_TYPES
 from ibi.model.description_values import RelationKind
-from ibi.web.pages.reader import PAGE_LANGUAGES, locale_of, message, translations
+from ibi.web.pages.reader import PAGE_LANGUAGES, language_name, locale_of, message, translations
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +140,6 @@ def language_choices(language: str) -> tuple[FieldChoice, ...]:
     first = [FieldChoice(tag, language_name(tag, language)) for tag in _FIRST_LANGUAGES]
     others = [FieldChoice(tag, names[tag]) for tag in LANGUAGES - {*_FIRST_LANGUAGES} if tag in names]
     return (*first, *sorted(others, key=lambda each: _folded(each.label)))
-
-
-def language_name(tag: str, language: str) -> str:
-    """`pt-BR` is Portuguese (Brazil), or português (Brasil); an unknown tag stays as it is."""
-    locale = locale_of(language)
-    name, _, country = tag.partition("-")
-    known = locale.languages.get(name)
-    if known is None:
-        return tag
-    return f"{known} ({locale.territories.get(country, country)})" if country else str(known)
 
 
 def find_language(text: str) -> LanguageTag:

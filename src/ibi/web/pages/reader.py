@@ -101,6 +101,16 @@ def locale_of(language: str) -> Locale:
     return Locale.parse(language, sep="-")
 
 
+def language_name(tag: str, language: str) -> str:
+    """`pt-BR` is Portuguese (Brazil), or português (Brasil); an unknown tag stays as it is."""
+    locale = locale_of(language)
+    name, _, country = tag.partition("-")
+    known = locale.languages.get(name)
+    if known is None:
+        return tag
+    return f"{known} ({locale.territories.get(country, country)})" if country else str(known)
+
+
 @lru_cache
 def translations(language: str) -> NullTranslations:
     """`gettext`, `ngettext` and `pgettext` of one of `PAGE_LANGUAGES`."""

@@ -32,8 +32,16 @@ from ibi.instant import Instant
 from ibi.model.account import Role
 from ibi.web.http.request import raw_target
 from ibi.web.http.request_errors import PathNotFound
-from ibi.web.pages.field_choices import language_name
-from ibi.web.pages.reader import PAGE_LANGUAGES, SESSIONS, Sessions, locale_of, message, page_language, translations
+from ibi.web.pages.reader import (
+    PAGE_LANGUAGES,
+    SESSIONS,
+    Sessions,
+    language_name,
+    locale_of,
+    message,
+    page_language,
+    translations,
+)
 from ibi.web.pages.words import short
 
 _FOLDER: Final = files("ibi.web.pages") / "static"
