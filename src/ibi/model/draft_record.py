@@ -60,7 +60,7 @@ class Description:
     alternates: tuple[Alternate, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alternates", checked_alternates(self.alternates))
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
         if self.target is not None:
             checked_path(self.target)
         object.__setattr__(self, "url", Draft(target_url=self.url).target_url)

@@ -81,7 +81,7 @@ class Draft:
     """Other names that lead to it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alternates", checked_alternates(self.alternates))
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
         object.__setattr__(self, "files", _sorted_files(self.files))
         object.__setattr__(self, "target", _checked_target(self.files, self.target, self.target_url))
         object.__setattr__(self, "target_url", _checked_url(self.target_url))
@@ -141,7 +141,7 @@ class Item:
     """Items of other owners whose claims on this one were declined."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alternates", checked_alternates(self.alternates))
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates) if self.alternates else ())
         if not isinstance(self.files, RecordedFiles):
             object.__setattr__(self, "files", _sorted_files(self.files))
         object.__setattr__(self, "translations", tuple(sorted(self.translations, key=lambda entry: str(entry[0]))))
