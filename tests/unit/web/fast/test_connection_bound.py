@@ -141,6 +141,14 @@ def test_one_too_many_is_told_so_and_the_others_go_on(waited_for: int, monkeypat
             assert answered(another).startswith(b"HTTP/1.1 302 ")
 
 
+def test_a_delay_is_asked_for_only_while_others_wait() -> None:
+    bound, waiting = ConnectionBound(10), list[str]()
+    bound.pace(lambda _: 0.5, waiting)
+    assert bound.enter("192.0.2.1").delay == 0.0
+    waiting.append("a miss")
+    assert bound.enter("192.0.2.1").delay == 0.5
+
+
 def test_a_connection_that_waits_is_answered_in_the_end() -> None:
     bound, asked = ConnectionBound(10), list[object]()
 
