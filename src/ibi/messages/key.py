@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import sha256
-from hmac import compare_digest
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from ibi.errors import InvalidInput, InvalidMessage
@@ -48,6 +46,8 @@ class _Key:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
+        from hmac import compare_digest
+
         return compare_digest(self._text, other._text)
 
     def __hash__(self) -> int:
@@ -148,6 +148,8 @@ class UrlKeys:
     """The keys that were given within this process lately."""
 
     def __post_init__(self) -> None:
+        from hashlib import sha256  # heavy, and many who import this module make no keys
+
         if len(self.secret) < MIN_SECRET:
             raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
         secret = self.secret if len(self.secret) <= _BLOCK else sha256(self.secret).digest()
@@ -192,6 +194,8 @@ class UrlKeys:
 
     def _read_signed(self, key: UrlKey) -> KnownKey | None:
         """When it was made and for what, if it was signed by us."""
+        from hmac import compare_digest
+
         text = key.reveal().encode()
         head, mac, carried = text[: _HEAD - _MAC_DIGITS], text[_HEAD - _MAC_DIGITS : _HEAD], text[_HEAD:]
         if len(mac) != _MAC_DIGITS or not carried or head[_TIME_DIGITS : _TIME_DIGITS + 1] != b"-":
