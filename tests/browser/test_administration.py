@@ -59,18 +59,18 @@ def test_an_administrator_works_without_scripts(site: Site, session: tuple[str, 
     sign_in(page, site, session)
     page.goto(f"{site.url}/admin/fixity")
     page.locator("main input[name=label][type=text], main input[name=label]:not([type])").fill(site.labels["images"])
-    page.get_by_role("button", name="Verify it", exact=True).click()
+    page.get_by_role("button", name="Verify", exact=True).click()
     assert page.get_by_role("status").count() == 1
     page.goto(f"{site.url}/admin/archives")
     page.locator("main input[name=labels]").fill("lab.br/arq/2020/01.02.03.04")
     page.locator("main input[name=key]").fill("83110572946")
-    page.get_by_role("button", name="Register it").click()
-    assert page.get_by_text("waits: not switched on").count() == 1
+    page.get_by_role("button", name="Register").click()
+    assert page.get_by_text("waiting for activation").count() == 1
     page.goto(f"{site.url}/admin/audit?act=register archive")
     assert page.locator("main tbody tr").count() == 1
-    page.get_by_role("button", name="Verify it now, from the first line").click()
+    page.get_by_role("button", name="Verify the chain now").click()
     for _ in range(100):
         page.goto(f"{site.url}/admin/audit")
-        if page.get_by_text("It is being verified").count() == 0:
+        if page.get_by_text("Verification is running").count() == 0:
             break
-    assert page.get_by_text("Yes.").count() == 1
+    assert page.get_by_text("Intact.").count() == 1

@@ -129,7 +129,7 @@ class CodeNeeded(IbiError):
 
 
 class BadInvitation(IbiError):
-    """This invitation was used already or withdrawn, or is too old: ask for another one."""
+    """This invitation was already used or withdrawn, or has expired: ask for another one."""
 
     code = "bad-invitation"
 

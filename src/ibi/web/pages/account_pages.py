@@ -91,19 +91,19 @@ RELATIONS: Final = {
     ClaimRelation.RELATED: message("related to"),
 }
 STATES: Final = {
-    RemoteClaimState.PENDING: message("waits for an answer"),
+    RemoteClaimState.PENDING: message("pending"),
     RemoteClaimState.ACCEPTED: message("accepted"),
     RemoteClaimState.DECLINED: message("declined"),
     RemoteClaimState.WITHDRAWN: message("withdrawn"),
 }
 CHECKS: Final = {
-    SenderCheck.WAITING: message("Its Archive is being asked."),
-    SenderCheck.VERIFIED: message("Verified: it says so where it is kept."),
-    SenderCheck.UNVERIFIED: message("Not verified: it could not be looked at where it is kept."),
-    SenderCheck.CONTRADICTED: message("Not true: it does not say so where it is kept."),
+    SenderCheck.WAITING: message("Verification in progress."),
+    SenderCheck.VERIFIED: message("Verified: the Archive that keeps it confirms this."),
+    SenderCheck.UNVERIFIED: message("Not verified: the Archive that keeps it could not be consulted."),
+    SenderCheck.CONTRADICTED: message("False: the Archive that keeps it does not confirm this."),
 }
 DELIVERIES: Final = {
-    DeliveryState.QUEUED: message("on its way"),
+    DeliveryState.QUEUED: message("being delivered"),
     DeliveryState.DELIVERED: message("delivered"),
     DeliveryState.REFUSED: message("refused by its Archive"),
     DeliveryState.FAILED: message("could not be delivered"),
@@ -204,8 +204,8 @@ _COMING: Final = (ReceiverStage.ACCEPTED, ReceiverStage.HELD)
 _GOING: Final = (SenderStage.OFFERED, SenderStage.RELEASED)
 
 STAGES: Final = {
-    ReceiverStage.ACCEPTED: message("accepted: the Copy is being brought"),
-    ReceiverStage.HELD: message("the Copy is here: its release is awaited"),
+    ReceiverStage.ACCEPTED: message("accepted: the Copy is being made"),
+    ReceiverStage.HELD: message("copied: waiting for the release"),
     SenderStage.OFFERED: message("offered"),
     SenderStage.RELEASED: message("released: the other Archive has not confirmed yet"),
 }

@@ -42,12 +42,12 @@ CLAIMS: Final = {
     ClaimKind.NEXT_EDITION: message("says that there is a later edition"),
 }
 DONE: Final = {
-    "forgotten": message("The Archive is forgotten."),
-    "changed": message("The registration is changed."),
-    "settled": message("The dispute is settled."),
-    "unfollowed": message("It is followed no longer; Copies that are here stay."),
-    "unhooked": message("The webhook is removed."),
-    "enabled": message("The webhook is told of changes again."),
+    "forgotten": message("The registration was removed."),
+    "changed": message("The registration was changed."),
+    "settled": message("The dispute was settled."),
+    "unfollowed": message("No longer followed. The Copies made so far are kept."),
+    "unhooked": message("The webhook was removed."),
+    "enabled": message("The webhook was enabled."),
 }
 
 

@@ -39,9 +39,9 @@ _SLOW_BEAT: Final = 5.0
 
 PHASES: Final = {
     Phase.OFF: message("not a member of a resolver"),
-    Phase.INCLUDING: message("asks its resolver to be included"),
-    Phase.INCLUDED: message("included by its resolver"),
-    Phase.EXCLUDING: message("asks its resolver to be excluded"),
+    Phase.INCLUDING: message("inclusion requested"),
+    Phase.INCLUDED: message("included in its resolver"),
+    Phase.EXCLUDING: message("exclusion requested"),
 }
 STATES: Final = {
     State.ORIGINAL: message("Originals"),
@@ -151,10 +151,10 @@ def _integrity_facts(integrity: Integrity | None) -> dict[str, Any]:
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 SOURCES: Final = {
-    "flag": message("a flag of the command"),
-    "environment": message("a variable of the environment"),
-    "file": message("the file of settings"),
-    "default": message("the default"),
+    "flag": message("command-line option"),
+    "environment": message("environment variable"),
+    "file": message("configuration file"),
+    "default": message("default value"),
 }
 
 

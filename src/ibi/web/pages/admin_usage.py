@@ -40,13 +40,13 @@ _FIRST_MONTH: Final = 2008 * 12
 """Labels are dated from then on."""
 
 REFERRERS: Final = {
-    ReferrerClass.DIRECT: message("directly, or not said"),
-    ReferrerClass.HERE: message("from a page of this site"),
-    ReferrerClass.RESOLVER: message("by a persistent link"),
-    ReferrerClass.SEARCH: message("from a search engine"),
-    ReferrerClass.SCHOLARLY: message("from a scholarly service"),
-    ReferrerClass.SOCIAL: message("from a social network"),
-    ReferrerClass.WEB: message("from another site"),
+    ReferrerClass.DIRECT: message("direct or unknown"),
+    ReferrerClass.HERE: message("this site"),
+    ReferrerClass.RESOLVER: message("persistent link"),
+    ReferrerClass.SEARCH: message("search engine"),
+    ReferrerClass.SCHOLARLY: message("scholarly service"),
+    ReferrerClass.SOCIAL: message("social network"),
+    ReferrerClass.WEB: message("another site"),
     ReferrerClass.UNKNOWN: message("not recorded at the time"),
 }
 
@@ -92,11 +92,11 @@ class UsagePage:
             "by_class": by_class,
             "class_plot": _bars(
                 "classes",
-                words.gettext("Where readers came from"),
+                words.gettext("Sources of visits"),
                 [(words.gettext(REFERRERS[each]), usage) for each, usage in by_class],
             ),
             "by_archive": by_archive[:_MOST_ARCHIVES],
-            "archive_plot": _bars("archives", words.gettext("Use by Archive"), by_archive[:_MOST_ARCHIVES]),
+            "archive_plot": _bars("archives", words.gettext("Usage by Archive"), by_archive[:_MOST_ARCHIVES]),
             "items": [(rep, usage, self._title(rep)) for rep, usage in used],
             "month": _monthly(last, Usage()).instant,
             "month_text": _text(last),

@@ -41,11 +41,11 @@ STATES: Final = {
     JobState.CANCELLED: message("cancelled"),
 }
 OUTCOMES: Final = {
-    ItemOutcome.PENDING: message("to come"),
+    ItemOutcome.PENDING: message("pending"),
     ItemOutcome.COPIED: message("copied"),
-    ItemOutcome.REFRESHED: message("refreshed"),
+    ItemOutcome.REFRESHED: message("updated"),
     ItemOutcome.UNCHANGED: message("unchanged"),
-    ItemOutcome.DELETED: message("deleted at its Original"),
+    ItemOutcome.DELETED: message("Original deleted"),
     ItemOutcome.REFUSED: message("refused"),
 }
 
@@ -159,15 +159,15 @@ _KINDS: Final = {
     FollowKind.PREFIX: message("a prefix"),
     FollowKind.SEARCH: message("a search"),
     FollowKind.ALL: message("the whole Archive"),
-    FollowKind.MOVED: message("items that moved there"),
+    FollowKind.MOVED: message("transferred items"),
 }
 _STATES: Final = {
     FollowedState.COPY: message("Copies"),
-    FollowedState.DELETED: message("deleted at their Original; the Copies stay"),
-    FollowedState.PURGED: message("purged at their Original; the Copies stay until they are dropped"),
-    FollowedState.MOVED: message("whose Original was given to another Archive"),
-    FollowedState.GONE: message("which the source does not have any more"),
-    FollowedState.DROPPED: message("dropped here, and not brought again"),
+    FollowedState.DELETED: message("whose Original was deleted; the Copies are kept"),
+    FollowedState.PURGED: message("whose Original was purged; the Copies are kept until they are removed"),
+    FollowedState.MOVED: message("whose Original was transferred to another Archive"),
+    FollowedState.GONE: message("no longer at the source"),
+    FollowedState.DROPPED: message("removed here, and not copied again"),
     FollowedState.OWN: message("of which the Original is here"),
 }
 

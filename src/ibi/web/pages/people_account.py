@@ -66,9 +66,9 @@ LIFETIMES: Final = {
     "": message("until it is revoked"),
 }
 SCOPES: Final = {
-    Scope.READ: message("read: all of the records, and who owns them"),
-    Scope.DEPOSIT: message("deposit: new items, and changes of your own"),
-    Scope.EDIT: message("edit: changes of the items of all"),
+    Scope.READ: message("read: complete records, with their owners"),
+    Scope.DEPOSIT: message("deposit: new items, and changes to your own"),
+    Scope.EDIT: message("edit: changes to the items of all depositors"),
     Scope.ADMIN: message("admin: everything"),
     Scope.COPY: message("copy: reads restricted files, changes nothing"),
 }
@@ -243,7 +243,7 @@ def _enrolment(request: Request, person: str, factor: SecondFactor | None) -> di
     if factor is None or factor.confirmed is not None:
         return {"qr": None, "spelled": ""}
     facts: SiteFacts = request.scope.get(SITE, SiteFacts())
-    words = translations(page_language(request.scope)).gettext("The secret for your device")
+    words = translations(page_language(request.scope)).gettext("Secret for your authenticator app")
     # Not from the cache of codes: the secret is not to stay there.
     drawn = qr_code.__wrapped__(enrolment_uri(factor.secret, person, facts.name), words)
     return {"qr": drawn, "spelled": spell_secret(factor.secret)}

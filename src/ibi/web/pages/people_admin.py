@@ -42,22 +42,22 @@ ROLES: Final = {
     Role.ADMIN: message("administrator"),
 }
 DONE: Final = {
-    "invited": message("The invitation is on its way."),
-    "withdrawn": message("The invitation is withdrawn: its link leads nowhere now."),
-    "role": message("The role is changed. It counts from their next page on, and for their tokens."),
-    "disabled": message("They are signed out everywhere, and neither they nor their tokens are let in any more."),
-    "enabled": message("They can sign in again."),
-    "described": message("What is known of them is changed."),
+    "invited": message("The invitation was sent."),
+    "withdrawn": message("The invitation was withdrawn: its link no longer works."),
+    "role": message("The role was changed. It applies from their next page on, and to their tokens."),
+    "disabled": message("The account was disabled: its sessions were ended, and its tokens are refused."),
+    "enabled": message("The account was enabled: the person can sign in again."),
+    "described": message("The details of the person were changed."),
 }
 
 
 _PROBLEMS: Final = {
     "invalid-mail": message("This is not an e-mail address."),
     "mail-taken": message("Another person here has this address."),
-    "invalid-person-name": message("This will not do as a name."),
+    "invalid-person-name": message("This name is not allowed."),
     "last-admin": message("This is the only administrator who can sign in: give another person that role first."),
-    "unknown-person": message("There is no such person any more."),
-    "unknown-invitation": message("There is no such invitation any more."),
+    "unknown-person": message("This person no longer exists."),
+    "unknown-invitation": message("This invitation no longer exists."),
 }
 """Errors as the page says them, where a command would be named otherwise."""
 
@@ -163,8 +163,8 @@ def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, sit
     gettext = translations(language).gettext
     name = visitor.signed.person.full_name
     text = gettext(
-        "%(name)s invites you to %(site)s. With this link you make your account there, once, within two weeks:"
-        "\n\n%(link)s\n\nIf you do not know what this is about, do nothing."
+        "%(name)s invites you to %(site)s. Create your account with this link. It works once, within two"
+        " weeks:\n\n%(link)s\n\nIf you do not know what this is about, ignore this message."
     )
     return Letter(
         mail, gettext("Invitation to %(site)s") % {"site": site}, text % {"name": name, "site": site, "link": link}
@@ -174,8 +174,9 @@ def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, sit
 def password_letter(language: str, mail: str, secret: str, site: str) -> Letter:
     gettext, link = translations(language).gettext, f"{site}/sign-in/password/{secret}"
     text = gettext(
-        "A new password was asked for, for your account at %(site)s. With this link you choose one, once, within the"
-        " hour:\n\n%(link)s\n\nIf you did not ask for it, do nothing: your password stays as it is."
+        "A new password was requested for your account at %(site)s. Choose it with this link, which"
+        " works once, within one hour:\n\n%(link)s\n\nIf you did not request it, ignore this message: your"
+        " password is unchanged."
     )
-    subject = gettext("A new password at %(site)s") % {"site": site}
+    subject = gettext("New password at %(site)s") % {"site": site}
     return Letter(mail, subject, text % {"site": site, "link": link})

@@ -96,7 +96,7 @@ async def test_a_librarian_accepts_by_the_form_and_a_depositor_sees_nothing_of_o
         assert (answer.status, answer.headers["location"]) == (303, PAGE)
         record = json.loads((await ask(app.app, "GET", f"/api/items/{item}", {})).body)
         assert record["next_edition"] == {"rep": CLAIMANT}
-        assert re.search("Answered before", (await visitor.get()).body.decode())
+        assert re.search("Answered claims", (await visitor.get()).body.decode())
 
 
 async def test_claims_inside_the_archive_are_answered_on_the_same_page(tmp_path: Path) -> None:

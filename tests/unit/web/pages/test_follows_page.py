@@ -85,7 +85,7 @@ async def test_a_librarian_sees_what_is_followed_how_far_it_is_and_no_secret(tmp
     status, text = await page(tmp_path, "librarian")
     assert status == 200
     read_page(text.encode())
-    for words in ("a search", "&lt;rain&gt;", "4 changes", "purged at their Original", "it is restricted", "too long"):
+    for words in ("a search", "&lt;rain&gt;", "4 changes", "whose Original was purged", "it is restricted", "too long"):
         assert words in text
     assert "t0ken" not in text
     assert "b.example" not in text
@@ -110,4 +110,4 @@ async def test_others_do_not_see_it(tmp_path: Path) -> None:
     answer = await Browser(site.app).get("/follows")
     assert (answer.status, answer.headers["location"]) == (303, "/sign-in?to=/follows")
     empty = await (await site.browser("librarian")).get("/follows")
-    assert b"Nothing is followed." in empty.body
+    assert b"No Archives are followed." in empty.body

@@ -92,7 +92,7 @@ async def test_an_invitation_is_accepted_once_and_not_when_it_was_withdrawn_or_i
 @pytest.mark.parametrize(
     ("name", "password", "words"),
     [
-        ("ADA", PASSWORD, "Another person here is called so"),
+        ("ADA", PASSWORD, "Another person here has this name"),
         ("<b>", PASSWORD, "A name has letters of one script"),
         ("João", "short", "too short or too easy"),
         ("João", "", "too short or too easy"),
@@ -276,7 +276,7 @@ async def test_an_invitation_whose_address_was_taken_meanwhile_says_so(site: Peo
     answer = await site.browser().post(path, {"name": "João", "new": NEW})
 
     assert answer.status == 409
-    assert "Another person here has the e-mail address of this invitation" in read_page(answer.body).text
+    assert "The e-mail address of this invitation already belongs to an account" in read_page(answer.body).text
 
 
 async def test_the_name_of_an_account_is_not_the_address_of_another_invitation(site: PeopleSite, box: PostBox) -> None:
@@ -286,7 +286,7 @@ async def test_the_name_of_an_account_is_not_the_address_of_another_invitation(s
     answer = await site.browser().post(path, {"name": "eva@lab.example", "new": NEW})
 
     assert answer.status == 409
-    assert "Another person here is called so" in read_page(answer.body).text
+    assert "Another person here has this name" in read_page(answer.body).text
 
 
 async def test_an_administrator_who_has_only_links_to_sign_in_does_not_count_as_another(site: PeopleSite) -> None:

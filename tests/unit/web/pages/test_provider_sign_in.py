@@ -77,7 +77,7 @@ async def by_provider(browser: Browser, subject: str, to: str = "/") -> Answer:
 
 async def test_a_person_signs_in_by_a_real_provider_and_gets_an_account(real: str) -> None:
     with open_site(OidcProvider(real, "ibi", "secret", "Universidade"), Role.DEPOSITOR) as site:
-        assert "Sign in by Universidade" in read_page((await site.browser().get("/sign-in")).body).text
+        assert "Sign in with Universidade" in read_page((await site.browser().get("/sign-in")).body).text
         first, again, other = site.browser(), site.browser(), site.browser()
         answer = await by_provider(first, "joao", "/search")
         assert (answer.status, answer.headers["location"]) == (303, "/search")
@@ -97,7 +97,7 @@ async def test_without_a_role_for_new_people_the_provider_lets_in_those_who_link
     with open_site(OidcProvider(real, "ibi", "secret")) as site:
         refused = await by_provider(site.browser(), "joao")
         assert refused.status == 403
-        assert "no account here that is linked" in read_page(refused.body).text
+        assert "No account here is linked" in read_page(refused.body).text
         ada = await signed_in(site)
         page = read_page((await ada.send("/account", act="link")).body)
         (way,) = [link for link in page.links if link.startswith(real)]
@@ -158,7 +158,7 @@ async def come_back(browser: Browser, liar: LyingProvider, **changes: str | None
 
 def is_refused(answer: Answer, site: PeopleSite) -> bool:
     assert [one.name for one in site.people.list()] == ["ada"]
-    return answer.status == 403 and "did not work" in read_page(answer.body).text
+    return answer.status == 403 and "failed" in read_page(answer.body).text
 
 
 async def test_an_honest_answer_signs_in_with_a_proof_key_and_is_asked_for_in_full(

@@ -116,7 +116,7 @@ async def test_links_and_new_passwords_ask_for_the_code_too(site: PeopleSite, bo
     by_mail = site.browser()
     answer = await by_mail.post(found[1], {"new": "nove rios voadores"})
     assert (answer.status, by_mail.cookie) == (200, None)
-    assert "Code of your device" in read_page(answer.body).text
+    assert "Verification code" in read_page(answer.body).text
 
 
 async def test_a_wrong_first_code_asks_for_nothing_yet(site: PeopleSite) -> None:
@@ -124,7 +124,7 @@ async def test_a_wrong_first_code_asks_for_nothing_yet(site: PeopleSite) -> None
     await ada.send("/account", act="factor-begin")
     wrong = await ada.send("/account", act="factor-confirm", code="000000")
     assert wrong.status == 403
-    assert "This code is not right" in read_page(wrong.body).text
+    assert "This code is wrong" in read_page(wrong.body).text
     assert (await site.browser().post("/sign-in", SIGN_IN)).status == 303
 
 

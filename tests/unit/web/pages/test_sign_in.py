@@ -67,7 +67,7 @@ async def test_nobody_learns_who_has_an_account(site: PeopleSite, fields: dict[s
     answer = await site.browser().post("/sign-in", fields)
 
     assert answer.status == 403
-    assert b"do not belong together" in answer.body
+    assert b"The name or the password is wrong" in answer.body
     assert "set-cookie" not in answer.headers
 
 

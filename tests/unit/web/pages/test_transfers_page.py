@@ -93,7 +93,7 @@ async def test_an_offer_is_accepted_and_seen_on_its_way(site: Site) -> None:
     fields = {"csrf": await csrf(browser), "item": item.rep.spelling, "answer": "accept"}
     assert (await browser.post(TRANSFERS, fields)).headers["location"] == TRANSFERS
     under_way = (await browser.get(TRANSFERS)).body.decode()
-    assert "the Copy is being brought" in under_way
+    assert "the Copy is being made" in under_way
     assert 'value="accept"' not in under_way
     for _ in range(3):
         site.b.receiving.go_on(item.rep)
