@@ -66,7 +66,7 @@ def test_an_item_is_deposited_without_scripts(
     page.get_by_label("Date").fill("2027-02-28")
     page.get_by_label("Creators").fill("Ávila, João\nSilva, Ana 0000-0002-1825-0097")
     page.get_by_role("button", name="Save the draft").last.click()
-    expect(page.get_by_role("status").first).to_contain_text("The draft is saved")
+    expect(page.get_by_role("status").first).to_contain_text("The draft was saved")
     label = page.locator("[data-label]").inner_text()
     expect(page.locator(".cited").first).to_contain_text("ÁVILA, João; SILVA, Ana. Rain in the valley")
     page.get_by_role("button", name="Publish").click()
@@ -120,7 +120,7 @@ def test_a_folder_is_stopped_and_goes_on_where_it_was(
     page.route("**/uploads", hold)
     page.get_by_label("Choose a folder").set_input_files(folder)
     expect(page.locator("[data-progress]")).to_contain_text(f"{FILES // 3} of {FILES} files", timeout=600_000)
-    page.get_by_role("button", name="Stop sending").click()
+    page.get_by_role("button", name="Stop the upload").click()
     expect(page.locator("[data-progress]")).to_contain_text("Stopped")
     page.unroute_all(behavior="ignoreErrors")
     address = page.url

@@ -77,8 +77,8 @@ def test_a_deposit_is_reviewed_and_given_to_a_reader_who_asks(
     look(ada, sound_ada)
     ada.get_by_role("link", name="Uma tese").click()
     look(ada, sound_ada)
-    ada.get_by_label("To the depositor").fill("O ano falta.")
-    ada.get_by_role("button", name="Send back").click()
+    ada.get_by_label("Message to the depositor").fill("O ano falta.")
+    ada.get_by_role("button", name="Return").click()
     dan.goto(f"{url}/account/drafts/{draft[0]}/review")
     look(dan, sound_dan)
     assert "O ano falta." in dan.locator(".conversation").inner_text()
@@ -86,7 +86,7 @@ def test_a_deposit_is_reviewed_and_given_to_a_reader_who_asks(
     judge(command, url, draft[0], token)
     ada.goto(f"{url}/review/{draft[0]}")
     ada.get_by_role("button", name="Publish").click()
-    ada.get_by_role("link", name="The published item").click()
+    ada.get_by_role("link", name="Published item").click()
     item = ada.url
 
     stranger.goto(item)
@@ -94,7 +94,7 @@ def test_a_deposit_is_reviewed_and_given_to_a_reader_who_asks(
     look(stranger, sound)
     stranger.get_by_label("Your name").fill("Rui Reis")
     stranger.get_by_label("Your e-mail address").fill("rui@example.org")
-    stranger.get_by_label("What you need it for").fill("Para um estudo.")
+    stranger.get_by_label("Purpose of the request").fill("Para um estudo.")
     stranger.get_by_role("button", name="Send").click()
     look(stranger, sound)
 
@@ -102,7 +102,7 @@ def test_a_deposit_is_reviewed_and_given_to_a_reader_who_asks(
     look(dan, sound_dan)
     dan.get_by_role("link", name="Rui Reis").click()
     look(dan, sound_dan)
-    dan.get_by_role("button", name="Give the files").click()
+    dan.get_by_role("button", name="Grant access").click()
     link = re.search(r"/request/files/\S+", dan.locator(".notice.good").inner_text())
     assert link is not None
     stranger.goto(url + link[0])
@@ -111,6 +111,6 @@ def test_a_deposit_is_reviewed_and_given_to_a_reader_who_asks(
     given = stranger.request.get(f"{url}{place}")
     assert (given.status, given.text()) == (200, "Palavras")
     dan.goto(f"{url}/requests/1")
-    assert "1 file fetched" in dan.locator("main").inner_text()
+    assert "1 file downloaded" in dan.locator("main").inner_text()
     dan.get_by_role("button", name="Revoke the link").click()
     assert stranger.request.get(f"{url}{place}").status == 404

@@ -98,13 +98,13 @@ def read_asked(name: str, mail: str, text: str) -> Asked:
     becomes a header of a mail."""
     name, mail = name.strip(), mail.strip()
     if not name:
-        raise InvalidRequest("name", "say who you are")
+        raise InvalidRequest("name", "enter your name")
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise InvalidRequest("name", "it is one line of at most {most} characters", most=LONGEST_NAME)
     try:
         mail_address(mail)
     except InvalidMessage:
-        raise InvalidRequest("mail", "an answer needs an e-mail address") from None
+        raise InvalidRequest("mail", "enter an e-mail address") from None
     return Asked(name, mail, read_lines(text, "text"))
 
 
@@ -112,7 +112,7 @@ def read_lines(text: str, field: str, *, is_required: bool = True) -> str:
     """Lines of visible characters."""
     said = tidy_lines(text)
     if not said and is_required:
-        raise InvalidRequest(field, "say what it is about")
+        raise InvalidRequest(field, "enter a message")
     if len(said) > LONGEST_REASON:
         raise InvalidRequest(
             field, "it has {number} characters, and at most {most} are kept", number=len(said), most=LONGEST_REASON

@@ -64,7 +64,7 @@ _NEXT: Final[Mapping[tuple[ReviewState | None, ReviewAct], ReviewState]] = {
 _SHOWN: Final = {
     None: "not submitted",
     ReviewState.SUBMITTED: "submitted already",
-    ReviewState.RETURNED: "with its depositor",
+    ReviewState.RETURNED: "with the depositor",
     ReviewState.PUBLISHED: "published",
 }
 
@@ -82,7 +82,7 @@ def read_comment(text: str, *, is_required: bool = True) -> str:
     """A comment as it is kept: lines of visible characters. `InvalidComment` says what is wrong with it."""
     comment = tidy_lines(text)
     if not comment and is_required:
-        raise InvalidComment("text", "say something: it is read by who works on the draft")
+        raise InvalidComment("text", "enter a message: it is read by the people who work on the draft")
     if len(comment) > LONGEST_COMMENT:
         raise InvalidComment(
             "text", "it has {number} characters, and at most {most} are kept", number=len(comment), most=LONGEST_COMMENT

@@ -41,10 +41,10 @@ class FieldChoice:
 
 TERM_WORDS: Final[Mapping[LicenceTerm, str]] = {
     LicenceTerm.FREE: message("Anyone may use, change and share it."),
-    LicenceTerm.UNCHANGED: message("Anyone may share it, but only as it is."),
-    LicenceTerm.PUBLIC_DOMAIN: message("No rights are kept: nothing is asked for."),
-    LicenceTerm.ATTRIBUTION: message("Its authors have to be named."),
-    LicenceTerm.SHARE_ALIKE: message("What is made of it has to be shared on the same terms."),
+    LicenceTerm.UNCHANGED: message("Anyone may share it, but only unmodified."),
+    LicenceTerm.PUBLIC_DOMAIN: message("No rights are reserved."),
+    LicenceTerm.ATTRIBUTION: message("The authors must be credited."),
+    LicenceTerm.SHARE_ALIKE: message("Derived works must be shared under the same terms."),
     LicenceTerm.NON_COMMERCIAL: message("Not for commercial purposes."),
     LicenceTerm.NOTICE: message("Its notice of copyright and licence has to stay with it."),
     LicenceTerm.OPEN_SOURCE: message("Programs that contain it have to be given with their source, on the same terms."),
@@ -53,7 +53,7 @@ TERM_WORDS: Final[Mapping[LicenceTerm, str]] = {
     ),
     LicenceTerm.OPEN_SERVICE: message("Those who run it as a service have to give its source to their users."),
     LicenceTerm.PATENTS: message("Patents of its contributors that it needs may be used."),
-    LicenceTerm.DATABASE: message("It is made for databases."),
+    LicenceTerm.DATABASE: message("It is intended for databases."),
 }
 _GROUPS: Final[Mapping[LicenceGroup, str]] = {
     LicenceGroup.WORKS: message("For texts, images, data and other works"),

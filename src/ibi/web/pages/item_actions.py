@@ -93,17 +93,17 @@ class ActRefused(IbiError):
         return translate(str(self.parameters["reason"]))
 
 
-_NO_REASON: Final = message("Say why it is deleted: readers of the link will see it.")
+_NO_REASON: Final = message("Enter the reason for the deletion: it is shown to readers.")
 _LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
-_NOT_CONFIRMED: Final = message("Confirm that it is to be deleted.")
+_NOT_CONFIRMED: Final = message("Confirm the deletion.")
 _NO_TITLE: Final = message("The translation needs a title.")
-_PAST_DAY: Final = message("That day is past: leave it empty to open the files to readers now.")
-_REASON_ALONE: Final = message("A reason is told beside a day: say until when the files are withheld.")
-_CHANGED: Final = message("The item was changed meanwhile: look at what is there now, then send the form again.")
-_SAME_ITEM: Final = message("An item does not take its own place.")
+_PAST_DAY: Final = message("This date is in the past: leave it empty for no embargo.")
+_REASON_ALONE: Final = message("A reason needs an embargo: enter its end date.")
+_CHANGED: Final = message("The item was changed meanwhile: check the current values, then submit the form again.")
+_SAME_ITEM: Final = message("An item cannot replace itself.")
 _MANY_NETWORKS: Final = message("There are more than 1,000 networks.")
-_LABEL_WANTED: Final = message("one IBI is wanted, or one link with an IBI in it")
-_DAY_WANTED: Final = message("a day looks like 2027-01-31")
+_LABEL_WANTED: Final = message("enter one IBI, or one link that contains an IBI")
+_DAY_WANTED: Final = message("enter a date such as 2027-01-31")
 
 
 @dataclass(slots=True)

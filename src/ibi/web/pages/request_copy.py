@@ -60,17 +60,17 @@ _KINDS: Final = {
     "message": (RequestKind.MESSAGE, message("Write to the depositor")),
 }
 STATES: Final = {
-    RequestState.WAITING: message("waits for an answer"),
+    RequestState.WAITING: message("pending"),
     RequestState.GRANTED: message("granted"),
     RequestState.DECLINED: message("declined"),
     RequestState.CLOSED: message("read"),
 }
 # Errors of the rules, in words that are translated.
 _ERRORS: Final = (
-    message("say who you are"),
+    message("enter your name"),
     message("it is one line of at most {most} characters"),
-    message("an answer needs an e-mail address"),
-    message("say what it is about"),
+    message("enter an e-mail address"),
+    message("enter a message"),
     message("it is a number from 1 to {most}"),
     message("Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."),
     message("There is no request {number}, or it is not yours to answer, or it was deleted with time."),

@@ -46,25 +46,25 @@ _VIEWED: Final = re.compile(r"image/(?:avif|gif|jpeg|png|webp)|text/(?:plain|csv
 """Types that are shown; all others are for saving."""
 
 STATES: Final = {
-    ReviewState.SUBMITTED: message("waits for review"),
-    ReviewState.RETURNED: message("with its depositor"),
+    ReviewState.SUBMITTED: message("waiting for review"),
+    ReviewState.RETURNED: message("with the depositor"),
     ReviewState.PUBLISHED: message("published"),
 }
 ACTS: Final = {
     ReviewAct.SUBMITTED: message("submitted it for review"),
-    ReviewAct.COMMENTED: message("said"),
-    ReviewAct.RETURNED: message("sent it back"),
+    ReviewAct.COMMENTED: message("commented"),
+    ReviewAct.RETURNED: message("returned it"),
     ReviewAct.WITHDRAWN: message("withdrew it"),
     ReviewAct.PUBLISHED: message("published it"),
 }
 _LISTS: Final = {
-    ReviewState.SUBMITTED: message("Waiting"),
-    ReviewState.RETURNED: message("Sent back"),
+    ReviewState.SUBMITTED: message("Pending"),
+    ReviewState.RETURNED: message("Returned"),
     ReviewState.PUBLISHED: message("Published"),
 }
 # Errors of the rules, in words that are translated.
 _ERRORS: Final = (
-    message("say something: it is read by who works on the draft"),
+    message("enter a message: it is read by the people who work on the draft"),
     message("it has {number} characters, and at most {most} are kept"),
     message("it has a character that cannot be shown"),
     message("there are {most} entries already, which is all that is kept"),

@@ -172,7 +172,7 @@ async def test_fields_of_many_parts_are_read_and_shown_again(app: RecordsApp, li
     shown = {name: value_of(page, name).strip() for name in said if name != "type"}
     assert shown == {**{k: v for k, v in said.items() if k != "type"}, "language": "pt", "licence": "CC-BY-4.0"}
     assert page.one("option", value="c_db06").attrib.get("selected") is not None
-    assert "Its authors have to be named." in page.text
+    assert "The authors must be credited." in page.text
     headers = app.bearer(Scope.ADMIN, "root")
     found = json.loads((await ask(app.app, "GET", f"/api/items/{place.removeprefix('/deposit/')}", headers)).body)
     metadata = found["metadata"]
@@ -377,7 +377,7 @@ async def test_what_waits_for_review_is_shown_and_does_not_change_until_it_is_se
     async with records_app(tmp_path, people=people, is_reviewed=True) as app:
         lia, bia = DepositingPerson(app, people), DepositingPerson(app, people, "bia", Role.LIBRARIAN)
         place = await lia.begin([("a.txt", b"one")], title="Uma")
-        assert "Send to review" in read_page((await lia.get(place)).body).text
+        assert "Submit for review" in read_page((await lia.get(place)).body).text
         answer = await lia.send(place, {"act": "publish"})
         assert (answer.status, answer.headers["location"]) == (303, place)
         page = read_page((await lia.get(place)).body)
@@ -385,13 +385,13 @@ async def test_what_waits_for_review_is_shown_and_does_not_change_until_it_is_se
         assert f"/account{place.replace('/deposit/', '/drafts/')}/review" in page.links
         answer = await lia.send(place, {"title": "Changed", "act": "save"}, [("b.txt", b"two")])
         assert answer.status == 409
-        assert "waits for review" in read_page((await lia.get("/account/items")).body).text
+        assert "waiting for review" in read_page((await lia.get("/account/items")).body).text
         assert (await bia.send(place, {"title": "Corrected", "act": "save"})).status == 303
         reviews, draft = app.drafts.reviews, place.removeprefix("/deposit/")
         assert reviews is not None
         reviews.send_back(Depositor(person_account("bia"), "bia", Scope.EDIT), draft, "No date")
         page = read_page((await lia.get(place)).body)
-        assert "sent this draft back" in page.text
+        assert "returned this draft" in page.text
         assert value_of(page, "title") == "Corrected"
         assert page.all("fieldset", class_="all") == []
 

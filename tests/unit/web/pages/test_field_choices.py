@@ -41,7 +41,7 @@ def test_every_field_offers_choices_in_words_of_the_page(language: str) -> None:
 def test_a_licence_says_what_it_allows() -> None:
     first = {language: licence_choices(language)[0] for language in PAGE_LANGUAGES}
     assert first["en"].value == "CC-BY-4.0"
-    assert first["en"].detail == "Anyone may use, change and share it. Its authors have to be named."
+    assert first["en"].detail == "Anyone may use, change and share it. The authors must be credited."
     assert first["pt-BR"].group == "Para textos, imagens, dados e outras obras"
 
 

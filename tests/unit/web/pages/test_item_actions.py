@@ -148,7 +148,7 @@ async def test_an_act_is_done_by_those_who_may_and_shown_to_them_alone(
 async def test_who_is_not_signed_in_is_asked_to_and_shown_nothing(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         label, desk = await item_of(app), Desk(app, None)
-        assert "What you can do" not in (await desk.page(label)).body.decode()
+        assert "Edit description and files" not in (await desk.page(label)).body.decode()
         for act in PageAct:
             for answer in (await desk.get(label, act), await desk.send(label, act, **FILLED[act])):
                 assert answer.status == 303
@@ -298,11 +298,11 @@ async def test_an_embargo_with_its_reason_and_networks_are_recorded_as_one_versi
 @pytest.mark.parametrize(
     ("field", "text", "told"),
     [
-        ("embargo", "2001-01-01", "That day is past"),
+        ("embargo", "2001-01-01", "This date is in the past"),
         ("embargo", "2099-02-30", "no day 30"),
-        ("embargo", "soon", "a day looks like"),
-        ("embargo", "2099-01-31T00:00:00Z", "a day looks like"),
-        ("embargo", "", "A reason is told beside a day"),
+        ("embargo", "soon", "enter a date such as"),
+        ("embargo", "2099-01-31T00:00:00Z", "enter a date such as"),
+        ("embargo", "", "A reason needs an embargo"),
         ("embargo_reason", "x" * 10_001, "longer than 10,000"),
         ("embargo_reason", "a\x00b", "cannot be shown"),
         ("networks", "150.163.0.1/16", "is not a network"),
@@ -340,21 +340,21 @@ async def test_a_deletion_says_why_and_what_takes_its_place(tmp_path: Path) -> N
         assert (await desk.send(label, "delete", **said)).status == 409, "what is gone is not deleted again"
         for act in PageAct:
             assert (await desk.get(label, act)).status == 409
-        assert "What you can do" not in (await desk.page(label)).body.decode()
+        assert "Edit description and files" not in (await desk.page(label)).body.decode()
 
 
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"reason": ""}, "Say why it is deleted"),
-        ({"reason": "  \r\n "}, "Say why it is deleted"),
+        ({"reason": ""}, "Enter the reason for the deletion"),
+        ({"reason": "  \r\n "}, "Enter the reason for the deletion"),
         ({"reason": "x" * 10_001}, "longer than 10,000"),
         ({"reason": "a\x00"}, "cannot be shown"),
-        ({"confirm": ""}, "Confirm that it is to be deleted"),
-        ({"confirm": "no"}, "Confirm that it is to be deleted"),
+        ({"confirm": ""}, "Confirm the deletion"),
+        ({"confirm": "no"}, "Confirm the deletion"),
         ({"replaced_by": "<b>x</b>"}, "is not an IBI"),
-        ({"replaced_by": "lab.br/arq/1999/01.01.00.00 lab.br/arq/1999/01.01.00.01"}, "one IBI is wanted"),
-        ({"replaced_by": "itself"}, "does not take its own place"),
+        ({"replaced_by": "lab.br/arq/1999/01.01.00.00 lab.br/arq/1999/01.01.00.01"}, "enter one IBI"),
+        ({"replaced_by": "itself"}, "cannot replace itself"),
     ],
 )
 async def test_a_deletion_that_is_not_meant_so_is_refused_and_keeps_what_was_typed(

@@ -147,7 +147,7 @@ async def test_a_copy_is_asked_for_granted_fetched_counted_and_revoked(world: Wo
     file = await world.get(f"{place}/a.txt")
     assert (file.status, file.body) == (200, b"content")
     assert file.headers["content-disposition"].startswith("attachment")
-    assert "1 file fetched" in page_of(await world.dan.get("/requests/1")).text
+    assert "1 file downloaded" in page_of(await world.dan.get("/requests/1")).text
     assert place.rpartition("/")[2] not in (await world.dan.get("/requests/1")).body.decode()  # shown once
     assert (await world.dan.post("/requests/1", {"act": "revoke"})).status == 303
     for path in (place, f"{place}/a.txt"):
@@ -221,7 +221,7 @@ async def test_a_message_reaches_the_depositor_whose_address_is_not_shown(world:
 
 async def test_nothing_is_asked_for_that_every_reader_gets(world: World) -> None:
     rep = await world.deposit(SAID)
-    assert "nothing to ask for" in page_of(await world.get(f"/request/copy?item={quote(rep)}")).text
+    assert "no request is needed" in page_of(await world.get(f"/request/copy?item={quote(rep)}")).text
     assert (await world.ask_copy(rep)).status == 409
     for place in (
         "/request/copy",

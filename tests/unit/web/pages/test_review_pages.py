@@ -111,7 +111,7 @@ async def test_a_librarian_reads_comments_sends_back_and_publishes(world: World)
     after = await page(world.ada, place)
     assert any(link.startswith("/col/") for link in after.links)
     assert "Obrigada" in after.text
-    assert "is published" in (await page(world.dan, f"/account/drafts/{draft}/review")).text
+    assert "was published" in (await page(world.dan, f"/account/drafts/{draft}/review")).text
 
 
 async def test_what_was_not_seen_is_not_published(world: World) -> None:
@@ -225,6 +225,6 @@ async def test_files_of_a_draft_do_nothing_in_the_librarians_browser(world: Worl
 
 async def test_pages_speak_three_languages(world: World) -> None:
     draft = await world.submit()
-    for language, words in (("pt-BR", "Para quem depositou"), ("es", "Para quien lo depositó")):
+    for language, words in (("pt-BR", "Mensagem ao depositante"), ("es", "Mensaje al depositante")):
         answer = await world.ada.get(f"/review/{draft}", accept_language=language)
         assert words in read_page(answer.body).text
