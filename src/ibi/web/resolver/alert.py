@@ -80,7 +80,7 @@ def archive_records(archives: Iterable[ArchiveRef]) -> list[dict[str, object]]:
 def advise_world_resolver(url: PersistentUrl, base: str, gettext: Callable[[str], str]) -> tuple[Advice, ...]:
     """The way to Archives that the resolver at `base` does not know."""
     world = url.at_world_resolver(base)
-    words = gettext("Ask the resolver that the standard names, which knows other Archives:")
+    words = gettext("Try the resolver named in the standard, which knows other Archives:")
     return () if world is None else (Advice(words, world, world),)
 
 
@@ -88,8 +88,10 @@ def advise_tombstone(outcome: Deleted, gettext: Callable[[str], str]) -> Advice:
     """Where the Archive that kept the item says what it was; an Archive leads the link of a deleted item there."""
     by = outcome.by
     if by is None:
-        return Advice(gettext("Ask the Archive that kept it: it may know what took its place."))
-    words = gettext("See what it was, why it was deleted and what took its place, at the Archive that kept it:")
+        return Advice(gettext("Ask the Archive that kept it: it may know a replacement."))
+    words = gettext(
+        "See its description, the reason for the deletion and any replacement, at the Archive that kept it:"
+    )
     url = f"{by.protocol.scheme}://{by.address}/{outcome.label.spelling}"
     return Advice(words, url, url)
 
@@ -97,10 +99,10 @@ def advise_tombstone(outcome: Deleted, gettext: Callable[[str], str]) -> Advice:
 def alert_about_end(label: str, successor: str, gettext: Callable[[str], str]) -> Alert:
     """The alert about an Archive that ended, with the one that the administrator of the resolver named in its place
     (E91)."""
-    said = gettext("{label} was the service of an Archive that is not there any more.").format(label=label)
-    link = Advice(gettext("The Archive in its place:"), f"/{successor}", successor)
+    said = gettext("{label} was the archive service of an Archive that no longer exists.").format(label=label)
+    link = Advice(gettext("Replaced by:"), f"/{successor}", successor)
     facts: dict[str, object] = {"at": label, "successor": successor}
-    return Alert("archive-ended", HTTPStatus.GONE, gettext("This Archive has ended"), said, facts, (link,))
+    return Alert("archive-ended", HTTPStatus.GONE, gettext("This Archive no longer exists"), said, facts, (link,))
 
 
 _LONGEST_SHOWN: Final = 500
@@ -115,9 +117,9 @@ def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> 
         error.code,
         HTTPStatus.NOT_FOUND,
         _("The link ends in punctuation"),
-        _("What follows the identifier probably belongs to the sentence in which the link stood."),
+        _("The characters after the identifier probably belong to the sentence around the link."),
         {"suggestions": [suggestion]},
-        (Advice(_("Perhaps this was meant:"), f"/{suggestion}", suggestion),),
+        (Advice(_("Did you mean:"), f"/{suggestion}", suggestion),),
     )
 
 
@@ -125,9 +127,9 @@ def alert_about_fault(error: InvalidPersistentUrl, target: str, words: NullTrans
     """The alert about a link that cannot be read: its fault, and a link to the page that explains it. `target` is how
     it came."""
     _, link = words.gettext, target.removeprefix("/")
-    advice = [Advice(_("Compare the identifier with where you have it from: a character may be missing."))]
+    advice = [Advice(_("Check the identifier against its source: a character may be missing."))]
     if len(link) <= _LONGEST_SHOWN:
-        advice.append(Advice(_("See what can be read of it:"), f"/explain?q={quote(link, safe='')}", link))
+        advice.append(Advice(_("Explain it:"), f"/explain?q={quote(link, safe='')}", link))
     title = _(title_of(HTTPStatus.BAD_REQUEST))
     return Alert(error.code, HTTPStatus.BAD_REQUEST, title, error.message(_), {}, tuple(advice))
 

@@ -115,7 +115,7 @@ class _Alerts:
             {"suggestions": suggested},
             (
                 *(Advice(_("Did you mean this one?"), f"/{text}", text) for text in suggested),
-                Advice(_("Compare the identifier with where you have it from: a character may be missing.")),
+                Advice(_("Check the identifier against its source: a character may be missing.")),
                 *advise_world_resolver(self._url, self._base, _),
             ),
             silence=silence,
@@ -124,9 +124,9 @@ class _Alerts:
     def _item_deleted(self, outcome: Deleted) -> Alert:
         _, when, label = self._gettext, outcome.when, outcome.label.spelling
         said = (
-            _("{label} was deleted, says {archive}, the Archive that kept it.")
+            _("{label} was deleted, according to {archive}, the Archive that kept it.")
             if when is None
-            else _("{label} was deleted on {date}, says {archive}, the Archive that kept it.")
+            else _("{label} was deleted on {date}, according to {archive}, the Archive that kept it.")
         )
         facts: dict[str, object] = {
             "at": label,
@@ -137,7 +137,7 @@ class _Alerts:
         advice = [advise_tombstone(outcome, _)]
         kept_by = () if outcome.by is None else (Group(_("The Archive that kept it"), (outcome.by,), label),)
         if outcome.copies:
-            advice.insert(0, Advice(_("Other Archives still have a copy, which you may ask for.")))
+            advice.insert(0, Advice(_("Other Archives still have a Copy, which you may request.")))
         return Alert(
             "item-deleted",
             HTTPStatus.GONE,
@@ -155,10 +155,10 @@ class _Alerts:
         return Alert(
             "loop-detected",
             HTTPStatus.NOT_FOUND,
-            _("The editions lead in a circle"),
-            _("Each edition names a later one, and the way never ends: {path}.").format(path=" → ".join(path)),
+            _("The editions form a loop"),
+            _("Each edition names a later one, without end: {path}.").format(path=" → ".join(path)),
             {"path": path},
-            (self._link(_("Take this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),),
+            (self._link(_("Use this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),),
         )
 
     def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
@@ -171,7 +171,7 @@ class _Alerts:
             said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
             said = said.format(archive=outcome.away.labels[0].spelling, label=label)
         elif outcome.unreadable:
-            said = _("{archive} has something to say about {label}, but not in a form that this resolver can read.")
+            said = _("{archive} answered about {label} in a form that this resolver cannot read.")
             said = said.format(archive=outcome.unreadable[0].address, label=label)
         elif not asked:
             said = _("This resolver knows no Archive that it could ask.")
@@ -180,8 +180,8 @@ class _Alerts:
             said = said.format(archive=outcome.home.address, label=label)
         else:
             said = ngettext(
-                "{number} Archive was asked, and gave no answer.",
-                "{number} Archives were asked, and gave no answer.",
+                "{number} Archive was asked and did not answer.",
+                "{number} Archives were asked and did not answer.",
                 asked,
             ).format(number=asked)
         status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
@@ -191,13 +191,13 @@ class _Alerts:
             home = {"address": None, "ibi": forms_record(outcome.away)}
             advice = (*advice, Advice(_("Try again later: it may be switched on again.")))
         elif not asked:
-            advice = (Advice(_("Tell the administrator of this resolver: no Archive is switched on.")),)
+            advice = (Advice(_("Report this to the administrator of this resolver: no Archive is active.")),)
         is_one = outcome.home is not None or outcome.away is not None
         title = _("The Archive of this item could not be asked") if is_one else _("No Archive could be asked")
         return Alert(
             "no-archive-answered",
             status,
-            _("An Archive answered what cannot be read") if outcome.unreadable else title,
+            _("An Archive sent an unreadable answer") if outcome.unreadable else title,
             said,
             {"at": label, "home": home},
             advice,
@@ -222,36 +222,39 @@ class _Alerts:
         itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
         match outcome.missing:
             case Missing.FILE if self._url.file_list:
-                said = _("No Archive gives a list of the files of {label}.").format(label=label)
-                return "no-such-file", _("There is no list of files"), said, (itself,)
+                said = _("No Archive provides a list of the files of {label}.").format(label=label)
+                return "no-such-file", _("List of files not found"), said, (itself,)
             case Missing.FILE:
                 said = _("{label} has no file named {path}.").format(
                     label=label, path=(self._url.file_path or "/")[1:201]
                 )
-                listed = self._link(_("See which files it has:"), file_list=True, file_path=None)
-                return "no-such-file", _("There is no such file"), said, (listed,)
+                listed = self._link(_("See the list of files:"), file_list=True, file_path=None)
+                return "no-such-file", _("File not found"), said, (listed,)
             case Missing.TRANSLATION:
                 there = tuple(self._in_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
                 if is_of_metadata(outcome.relation):
-                    said = _("The metadata of {label} is not there in the language asked for.").format(label=label)
+                    said = _("The metadata of {label} is not available in the requested language.").format(label=label)
                     plain = self._link(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
-                    return "no-such-translation", _("There is no such translation"), said, there or (plain,)
+                    return "no-such-translation", _("Translation not found"), said, there or (plain,)
                 said = self._untranslated_words(label, outcome.languages)
-                return "no-such-translation", _("There is no such translation"), said, there or (itself,)
+                return "no-such-translation", _("Translation not found"), said, there or (itself,)
             case Missing.METADATA:
-                said = _("No Archive gives the metadata of {label} in this form.").format(label=label)
-                return "no-such-metadata", _("There is no such metadata"), said, self._other_metadata(outcome)
+                said = _("No Archive provides the metadata of {label} in this format.").format(label=label)
+                return "no-such-metadata", _("Metadata not found"), said, self._other_metadata(outcome)
             case Missing.BELIEVABLE_URL:
                 said = _("The Archive that has {label} gives an address on a host that is not known to be its own.")
-                told = _("Tell the administrator of this resolver: the Archive has to declare the hosts of its items.")
+                told = _(
+                    "Report this to the administrator of this resolver: the Archive must declare the hosts of its"
+                    " items."
+                )
                 return "url-refused", _("The address was refused"), said.format(label=label), (Advice(told),)
             case Missing.ITEM:
-                said = _("What the link leads to, {label}, is in none of the Archives of this resolver.")
-                return "related-item-missing", _("There is nothing where it leads"), said.format(label=label), (itself,)
+                said = _("The target of the link, {label}, is in none of the Archives of this resolver.")
+                return "related-item-missing", _("Target of the link not found"), said.format(label=label), (itself,)
             case Missing.RELATION:
-                said = _("{label} is there, but nothing that {relation} would lead to.")
+                said = _("{label} exists, but {relation} leads to nothing.")
                 said = said.format(label=label, relation=outcome.relation.modifier)
-                return "related-item-missing", _("There is nothing where it leads"), said, (itself,)
+                return "related-item-missing", _("Target of the link not found"), said, (itself,)
 
     def _untranslated_words(self, label: str, there: tuple[LanguageTag, ...]) -> str:
         _ = self._gettext
@@ -259,11 +262,11 @@ class _Alerts:
         wanted = [str(step.language) for step in steps if step.language is not None]
         offered = ", ".join(map(str, there))
         if len(wanted) == 1:
-            said = _("{label} is not there in {language}; there is: {offered}.")
-            said = said if offered else _("{label} is not there in {language}, nor in another language.")
+            said = _("{label} is not available in {language}; available: {offered}.")
+            said = said if offered else _("{label} is not available in {language}, nor in another language.")
             return said.format(label=label, language=wanted[0], offered=offered)
-        said = _("{label} is not there in the language asked for; there is: {offered}.")
-        said = said if offered else _("{label} is not there in the language asked for, nor in another one.")
+        said = _("{label} is not available in the requested language; available: {offered}.")
+        said = said if offered else _("{label} is not available in the requested language, nor in another one.")
         return said.format(label=label, offered=offered)
 
     def _other_metadata(self, outcome: RelatedItemMissing) -> tuple[Advice, ...]:
@@ -288,7 +291,7 @@ class _Alerts:
         _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
         if editions:
             return (
-                self._link(_("Take this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),
+                self._link(_("Use this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),
             )
         return (self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None),)
 
@@ -301,10 +304,10 @@ class _Alerts:
         return Alert(
             "original-not-found",
             HTTPStatus.NOT_FOUND,
-            _("There is no Original"),
-            _("There are copies of {label}, but no Archive that answered has the Original.").format(label=label),
+            _("Original not found"),
+            _("There are Copies of {label}, but no Archive that answered has the Original.").format(label=label),
             {"at": label, "copies": archive_records(outcome.copies)},
-            (self._link(_("Take a copy instead:"), required_original=False),),
+            (self._link(_("Use a Copy instead:"), required_original=False),),
             self._copies(outcome.copies, label),
             outcome.silence,
         )
@@ -333,7 +336,7 @@ class _Alerts:
             _("The Original cannot be reached"),
             said,
             {"at": label, "home": home, "copies": archive_records(outcome.copies)},
-            (self._link(_("Take a copy instead:"), required_original=False),),
+            (self._link(_("Use a Copy instead:"), required_original=False),),
             self._copies(outcome.copies, label),
             outcome.silence,
             RETRY_AFTER,
@@ -350,8 +353,8 @@ class _Alerts:
             said.format(number=len(outcome.claimants), label=label, archives=claimants),
             {"at": label, "claimants": archive_records(outcome.claimants)},
             (
-                Advice(_("Tell the administrators of these Archives or of this resolver: this has to be looked into.")),
-                self._link(_("Take the one that is believed first:"), required_original=False),
+                Advice(_("Report this to the administrators of these Archives or of this resolver.")),
+                self._link(_("Use the most trusted one:"), required_original=False),
             ),
             (Group(_("Archives that claim the Original"), outcome.claimants, label),),
         )
@@ -363,7 +366,7 @@ class _Alerts:
         return Alert(
             "url-to-confirm",
             HTTPStatus.MULTIPLE_CHOICES,
-            _("Do you want to go there?"),
+            _("External address"),
             said.format(archive=outcome.archive.address, label=self._label, host=host),
             {"url": outcome.url, "host": host, "archive": archive_record(outcome.archive)},
             (Advice(_("Go there only if you trust that host:"), outcome.url, outcome.url),),
@@ -404,8 +407,8 @@ class _Alerts:
                 said = _("{archive}, which decides about {label}, does not have it. Others claim to have it.")
             case Unsettled.DIFFERENT_ITEMS:
                 said = _(
-                    "{label} was given before 2008, so that no Archive decides about it."
-                    " It is claimed for different items."
+                    "{label} was assigned before 2008, so that no Archive decides about it. It is claimed for"
+                    " different items."
                 )
         return said.format(archive=self._home_name(outcome), label=label)
 
@@ -434,7 +437,7 @@ class _Alerts:
 
     def _copies(self, copies: tuple[ArchiveRef, ...], label: str) -> tuple[Group, ...]:
         _ = self._gettext
-        return (Group(_("Archives that have a copy"), copies, label),) if copies else ()
+        return (Group(_("Archives that have a Copy"), copies, label),) if copies else ()
 
     def _link(self, words: str, **changes: object) -> Advice:
         """A link to the same persistent URL with these changes."""
@@ -446,4 +449,4 @@ class _Alerts:
         index = next(index for index, step in steps if isinstance(step, Translation))
         there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
         target = there.text("", keep_spelling=True)
-        return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
+        return Advice(_("Read it in {language}:").format(language=tag), f"/{target}", target)

@@ -41,7 +41,7 @@ def resolved_record(url: PersistentUrl, found: Redirect, resolved: Resolved, bas
     }
 
 
-NOT_WAITED_FOR: Final = "it was not waited for: another answer was good"
+NOT_WAITED_FOR: Final = "not waited for: another answer was sufficient"
 NOT_BELIEVED: Final = "its URL was not believed"
 
 _LONGEST_NAME: Final = 200

@@ -49,9 +49,9 @@ SHOWN: Final = 200
 _HEADERS: Final = {"cache-control": "no-store"}
 
 KINDS: Final = {
-    ClaimKind.ORIGINAL: message("to hold the Original"),
-    ClaimKind.DELETED: message("that it was deleted"),
-    ClaimKind.NEXT_EDITION: message("that there is a later edition"),
+    ClaimKind.ORIGINAL: message("holds the Original"),
+    ClaimKind.DELETED: message("it was deleted"),
+    ClaimKind.NEXT_EDITION: message("there is a later edition"),
 }
 
 
@@ -98,7 +98,7 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
     """The verdict on an Archive's answer, and why. An answer that had not come when another was chosen is no fault of
     the Archive."""
     if report.verdict is Verdict.SILENT and is_found:
-        return words.gettext("it was not waited for: another answer was good")
+        return words.gettext("not waited for: another answer was sufficient")
     reasons = [
         FAILURES[report.failure] if report.failure is not None else None,
         RULES.get(report.broken_rule, report.broken_rule) if report.broken_rule is not None else None,
@@ -113,8 +113,8 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
 _SETTLED: Final = {
     None: message("open: the known holder stays"),
     Settlement.ADMINISTRATOR: message("settled by the administrator"),
-    Settlement.TRANSFER: message("settled: the Original was given to it"),
-    Settlement.PROOF: message("settled: signed releases say that another has it"),
+    Settlement.TRANSFER: message("settled: the Original was transferred to it"),
+    Settlement.PROOF: message("settled: signed releases show another holder"),
 }
 
 
@@ -150,10 +150,12 @@ LONGEST: Final = 1000
 
 _REASONS: Final = {
     BeliefReason.HOME: message("It is the home of this label: the Archive registered for its prefix."),
-    BeliefReason.SUCCESSOR: message("The home of this label says that it gave the Original to this Archive."),
+    BeliefReason.SUCCESSOR: message("The home of this label transferred the Original to this Archive."),
     BeliefReason.HOLDER: message("This label has no home, and this Archive held the Original when last asked."),
-    BeliefReason.RULING: message("The administrator of the resolver said so when two Archives claimed the Original."),
-    BeliefReason.NONE: message("This label has no home here, and it is not known who holds the Original."),
+    BeliefReason.RULING: message(
+        "Decided by the administrator of the resolver, when two Archives claimed the Original."
+    ),
+    BeliefReason.NONE: message("This label has no home here, and the holder of the Original is unknown."),
 }
 
 

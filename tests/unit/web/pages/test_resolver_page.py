@@ -87,7 +87,7 @@ async def test_a_successor_that_the_home_named_is_believed_and_its_claims_and_co
     assert facts["homes"][0]["copies_at"] == [str(HEIR)]
     assert [claim["claimant"] for claim in facts["claims"]] == [str(LIAR)]
     page = await served.page(f"/resolver?about={ITEM}")
-    assert "gave the Original to this Archive" in page
+    assert "transferred the Original to this Archive" in page
     assert str(LIAR) in page
 
 
@@ -117,8 +117,8 @@ async def test_beliefs_tell_that_an_item_was_deleted_and_by_whose_word(when: int
     served.beliefs.record_deletion(parse(ITEM), KnownDeletion(HEIR, when), AT)
     facts = (await ask(served.app, "GET", f"/api/beliefs?about={ITEM}")).json()
     assert facts["deleted"] == {"archive": str(HEIR), "when": shown}
-    assert "as was said by" in await served.page(f"/resolver?about={ITEM}")
-    assert "as was said by" not in await served.page(f"/resolver?about={FOREIGN}")
+    assert "according to" in await served.page(f"/resolver?about={ITEM}")
+    assert "according to" not in await served.page(f"/resolver?about={FOREIGN}")
 
 
 def test_the_archive_of_the_server_is_the_home_of_its_prefix() -> None:
@@ -138,6 +138,6 @@ async def test_what_the_administrator_said_is_told_as_such() -> None:
     served.beliefs.record_successors(item, (LIAR,), AT)
     served.beliefs.rule(Ruling(item, LIAR, frozenset({LIAR, HEIR}), AT, "ana"))
     assert served.report.about(ITEM)["believed"]["why"] == "ruling"
-    assert "The administrator of the resolver said so" in await served.page(f"/resolver?about={ITEM}")
+    assert "Decided by the administrator of the resolver" in await served.page(f"/resolver?about={ITEM}")
     served.beliefs.record_successors(item, (LIAR, HEIR), AT)  # given on since
     assert served.report.about(ITEM)["believed"]["why"] != "ruling"

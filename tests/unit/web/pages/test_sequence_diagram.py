@@ -51,7 +51,7 @@ def test_everybody_who_was_asked_has_a_lane_and_every_message_a_row() -> None:
     assert len(list(drawn.iter("g"))) == len(steps)
     assert steps[0] == f"Reader → Resolver : {LABEL}"
     assert any("could not be reached" in step and "10 ms" in step for step in steps)
-    assert any("nothing came in time" in step for step in steps)
+    assert any("no answer in time" in step for step in steps)
 
 
 def test_the_figure_ends_with_where_the_reader_goes() -> None:
@@ -70,7 +70,7 @@ def test_a_crowd_shares_a_lane() -> None:
     names = [words(each) for each in drawn.iter("text") if each.get("class") == "lane-name"]
     assert len(names) == 2 + MOST_LANES
     assert "36 other Archives" in names[-1]
-    assert "36 × nothing came in time" in words(drawn)
+    assert "36 × no answer in time" in words(drawn)
 
 
 def test_the_figure_speaks_the_readers_language_and_is_named_for_screen_readers() -> None:

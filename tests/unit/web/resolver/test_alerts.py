@@ -292,7 +292,7 @@ class TestWhatToDoNext:
         missing = resolver_app({A: until_later(A, "Copy"), B: until_later(B, "Copy")})
         facts = await told(missing, f"/{REP}!{ORIGINAL}")
         assert (facts["status"], facts["at"]) == (404, LATER)
-        assert f"copies of {LATER}," in facts["detail"]
+        assert f"Copies of {LATER}," in facts["detail"]
 
     @pytest.mark.parametrize(
         ("modifier", "advised"),
@@ -304,7 +304,7 @@ class TestWhatToDoNext:
 
     async def test_an_alert_says_that_the_metadata_is_not_translated(self) -> None:
         facts = await told(resolver_app({A: only_itself}), f"/{REP}:+(en)")
-        assert facts["detail"] == f"The metadata of {REP} is not there in the language asked for."
+        assert facts["detail"] == f"The metadata of {REP} is not available in the requested language."
         assert [each["url"] for each in facts["next"]] == [f"/{REP}:"]
 
     async def test_metadata_of_a_later_edition_is_looked_for_there(self) -> None:
@@ -319,7 +319,7 @@ class TestWhatToDoNext:
 
     async def test_the_languages_there_are(self) -> None:
         facts = await told(resolver_app({A: TRANSLATED}), f"/{REP}+(pt)")
-        assert f"{REP} is not there in pt; there is: en, es." == facts["detail"]
+        assert f"{REP} is not available in pt; available: en, es." == facts["detail"]
         assert facts["languages"] == ["en", "es"]
         assert [each["url"] for each in facts["next"]] == [f"/{REP}+(en)", f"/{REP}+(es)"]
         assert "en, es" in facts["detail"]
@@ -353,7 +353,7 @@ class TestWhatToDoNext:
 
     async def test_who_was_given_up_before_time_was_up_is_a_timeout_too(self) -> None:
         answer = await resolver_app({A: Failure.TIMED_OUT, B: Failure.UNREACHABLE}).get(f"/{REP}")
-        assert (answer.status, answer.json()["detail"]) == (504, "2 Archives were asked, and gave no answer.")
+        assert (answer.status, answer.json()["detail"]) == (504, "2 Archives were asked and did not answer.")
 
     @pytest.mark.parametrize(
         ("failure", "status"), [(Failure.UNREACHABLE, 502), (Failure.MALFORMED, 502), (Failure.TIMED_OUT, 504)]
@@ -366,7 +366,7 @@ class TestWhatToDoNext:
         assert (answer.status, answer.headers["cache-control"]) == (status, "no-store")
         facts = answer.json()
         assert facts["type"] == "urn:ibi:problem:no-archive-answered"
-        assert facts["detail"] == "2 Archives were asked, and gave no answer."
+        assert facts["detail"] == "2 Archives were asked and did not answer."
         assert [each["address"] for each in facts["archives_silent"]] == ["b.example.org", "c.example.org"]
 
     async def test_our_own_archive_is_believed_about_what_it_named_itself(self) -> None:

@@ -211,7 +211,7 @@ class TestTrace:
         told = (await app.get(f"/{REP}?ibiurl.trace=json")).json()
         assert [one["why"] for one in told["hops"][0]["archives"]] == [
             "its URL was chosen",
-            "it was not waited for: another answer was good",
+            "not waited for: another answer was sufficient",
         ]
 
     async def test_a_trace_is_made_anew_each_time(self) -> None:
@@ -221,7 +221,7 @@ class TestTrace:
 
     @pytest.mark.parametrize(
         ("language", "words"),
-        [("en", "How this link is resolved"), ("pt-BR", "Como este link é resolvido"), ("es", "Cómo se resuelve")],
+        [("en", "Resolution of the link"), ("pt-BR", "Resolução do link"), ("es", "Resolución")],
     )
     async def test_as_a_page(self, language: str, words: str) -> None:
         status, page = await resolver_app({A: b"", B: item(B)}).page(f"/{REP}?ibiurl.trace=html", language)

@@ -26,7 +26,7 @@ def test_there_are_words_for_whatever_becomes_of_an_answer() -> None:
     ("answer", "words"),
     [
         (LYING, "an answer that breaks a rule: it is about another item"),
-        (FOREIGN, "a URL that is not believed: its URL is on a host that the Archive did not declare"),
+        (FOREIGN, "a URL that is not trusted: its URL is on a host that the Archive did not declare"),
     ],
 )
 async def test_a_page_says_why_an_answer_is_not_believed_in_three_languages(answer: bytes, words: str) -> None:
