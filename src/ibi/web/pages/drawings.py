@@ -126,7 +126,7 @@ def usage_plot(months: Sequence[MonthlyUse], language: str) -> Markup:
         "usage",
         _WIDTH,
         _HEIGHT,
-        words.gettext("Use in the last twelve months"),
+        words.gettext("Usage in the last twelve months"),
         _description(months, words),
         *content,
         class_="usage-plot",
@@ -197,7 +197,7 @@ class _Diagram:
             role="region",
             aria_label=_("The resolution as a diagram"),
         )
-        words = element("details", element("summary", _("The same in words")), self._steps(), open="")
+        words = element("details", element("summary", _("Text description")), self._steps(), open="")
         return element("figure", scroll, words, class_="sequence")
 
     # --- lanes ---
@@ -271,7 +271,7 @@ class _Diagram:
         height = _HEAD + (len(self._messages) + 1) * _ROW
         lanes = join_markup(_draw_lane(_x(index, step), name, height) for index, name in enumerate(names))
         arrows = join_markup(_draw_message(row, each, step, width) for row, each in enumerate(self._messages))
-        title = _("How the link is resolved")
+        title = _("Resolution of the link")
         return drawing("trace", width, height, title, self._description(), lanes, arrows, class_="sequence-picture")
 
     def _description(self) -> str:

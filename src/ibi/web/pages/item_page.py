@@ -197,29 +197,29 @@ def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Itera
     def related(*steps: Step) -> PersistentUrl:
         return PersistentUrl(label, Relation(steps))
 
-    yield message("This item, wherever it is kept today"), related()
-    yield message("Its last edition"), related(LastEdition())
-    yield message("Its translation into the reader's language"), related(Translation())
+    yield message("This item, wherever it is kept"), related()
+    yield message("Last edition"), related(LastEdition())
+    yield message("Translation into the reader's language"), related(Translation())
     for language in languages:
         if language.is_registered:  # links may name registered languages only (E28)
-            yield message("Its text in this language:"), related(Translation(language))
+            yield message("Text in this language:"), related(Translation(language))
     if item.metadata_item is None:
         yield message("Metadata: this page"), related(Metadata())
     else:
-        yield message("Its metadata, an item of its own"), related(Metadata())
-        yield message("Its metadata in the reader's language"), related(Metadata(), Translation())
-    yield message("Its metadata as Dublin Core"), related(Metadata("oai_dc"))
-    yield message("The metadata of its last edition"), related(LastEdition(), Metadata())
+        yield message("Metadata item"), related(Metadata())
+        yield message("Metadata in the reader's language"), related(Metadata(), Translation())
+    yield message("Metadata in Dublin Core"), related(Metadata("oai_dc"))
+    yield message("Metadata of the last edition"), related(LastEdition(), Metadata())
     if item.visibility.listing and item.files:
-        yield message("The list of its files"), PersistentUrl(label, file_list=True)
+        yield message("List of files"), PersistentUrl(label, file_list=True)
         yield from _file_link(label, item.files[0].path)
-    yield message("Its Original and no copy"), PersistentUrl(label, required_original=True)
+    yield message("The Original, not a Copy"), PersistentUrl(label, required_original=True)
 
 
 def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
     """The link to a file; none if its name cannot be written in a persistent URL (E35)."""
     try:
-        yield message("One of its files, by name:"), PersistentUrl(label, file_path=f"/{path}")
+        yield message("A file, by name:"), PersistentUrl(label, file_path=f"/{path}")
     except InvalidPersistentUrl:
         return
 

@@ -120,7 +120,7 @@ _MAIN_LINKS: Final = (
 _DESK_LINKS: Final = (
     MenuLink("/deposit", message("Deposit"), Role.DEPOSITOR),
     MenuLink("/account/items", message("My items"), Role.DEPOSITOR),
-    MenuLink("/requests", message("Requests of readers"), Role.DEPOSITOR),
+    MenuLink("/requests", message("Reader requests"), Role.DEPOSITOR),
     MenuLink("/review", message("Review queue"), Role.LIBRARIAN),
     MenuLink("/admin", message("Administration"), Role.LIBRARIAN),
 )

@@ -38,13 +38,13 @@ from ibi.vocabulary import State
 from ibi.web.pages.reader import message
 
 _TITLES: Final[Mapping[int, str]] = {
-    HTTPStatus.BAD_REQUEST: message("That cannot be read"),
-    HTTPStatus.FORBIDDEN: message("That is not open to you"),
-    HTTPStatus.NOT_FOUND: message("There is no such thing here"),
-    HTTPStatus.METHOD_NOT_ALLOWED: message("That cannot be done here"),
-    HTTPStatus.GONE: message("That was deleted"),
+    HTTPStatus.BAD_REQUEST: message("Invalid request"),
+    HTTPStatus.FORBIDDEN: message("Access denied"),
+    HTTPStatus.NOT_FOUND: message("Page not found"),
+    HTTPStatus.METHOD_NOT_ALLOWED: message("Not allowed here"),
+    HTTPStatus.GONE: message("Deleted"),
 }
-_ANY_TITLE: Final = message("That did not work")
+_ANY_TITLE: Final = message("An error occurred")
 
 SENTENCES: Final = (
     message("There is nothing here."),
@@ -207,11 +207,11 @@ def _wishes(url: PersistentUrl) -> Iterator[Wish]:
     if url.file_path is not None:
         yield Wish("/", message("the file"), url.file_path[1:])
     if url.required_original:
-        yield Wish("Original", message("the Original, and no copy of it"))
+        yield Wish("Original", message("the Original, not a Copy"))
     if url.language is not None:
         yield Wish("language", message("for a reader of"), language=LanguageTag.parse(url.language, registered=False))
     if url.query:
-        yield Wish("?", message("with this handed on to the item"), url.query_string)
+        yield Wish("?", message("with this query passed on to the item"), url.query_string)
 
 
 def _step(step: Step) -> Wish:
@@ -230,20 +230,20 @@ def _step(step: Step) -> Wish:
 
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
-    Verdict.CHOSEN: message("here it is: this URL is taken"),
+    Verdict.CHOSEN: message("found: this URL is used"),
     Verdict.FOLLOWED: message("ask for another item"),
-    Verdict.DISPUTED: message("it claims the Original, as another does"),
+    Verdict.DISPUTED: message("claims the Original, as does another Archive"),
     Verdict.OUTRANKED: message("an answer, but not the best"),
-    Verdict.UNPROVEN: message("a claim that nothing proves"),
+    Verdict.UNPROVEN: message("an unproven claim"),
     Verdict.NOT_THE_ORIGINAL: message("a Copy, not the Original"),
-    Verdict.NOT_FOLLOWED: message("a hint that leads nowhere new"),
-    Verdict.OF_NO_USE: message("neither a URL nor a hint"),
-    Verdict.EMPTY: message("not here"),
+    Verdict.NOT_FOLLOWED: message("a referral already followed"),
+    Verdict.OF_NO_USE: message("neither a URL nor a referral"),
+    Verdict.EMPTY: message("not found"),
     Verdict.DELETED: message("it was deleted"),
     Verdict.DISBELIEVED: message("an answer that breaks a rule"),
     Verdict.FAILED: message("no answer"),
-    Verdict.LATE: message("an answer, too late to matter"),
-    Verdict.SILENT: message("nothing came in time"),
+    Verdict.LATE: message("an answer, too late"),
+    Verdict.SILENT: message("no answer in time"),
 }
 
 FAILURES: Final[Mapping[Failure, str]] = {
@@ -253,12 +253,12 @@ FAILURES: Final[Mapping[Failure, str]] = {
     Failure.BAD_CERTIFICATE: message("its certificate was not accepted"),
     Failure.TIMED_OUT: message("took too long"),
     Failure.RESTING: message("failed too often, not asked"),
-    Failure.FORBIDDEN_ADDRESS: message("an address that is not dialled"),
+    Failure.FORBIDDEN_ADDRESS: message("an address that may not be contacted"),
     Failure.OWN_ADDRESS: message("the address of this server itself"),
     Failure.REFUSED: message("refused the request"),
     Failure.MALFORMED: message("an answer that cannot be read"),
     Failure.TOO_LARGE: message("an answer that is too large"),
-    Failure.UNREADABLE: message("what is needed of it cannot be read"),
+    Failure.UNREADABLE: message("the required part of it cannot be read"),
 }
 
 FAILURES_BY_CODE: Final[Mapping[str, str]] = {failure_code(failure): words for failure, words in FAILURES.items()}
@@ -274,59 +274,59 @@ RULES: Final[Mapping[str, str]] = {
 
 OUTRANKINGS: Final[Mapping[Outranking, str]] = {
     Outranking.HOME: message("the home of the label decides"),
-    Outranking.HOLDER: message("the holder is believed first"),
+    Outranking.HOLDER: message("the holder takes precedence"),
     Outranking.LATER_EDITION: message("another knows of a later edition"),
     Outranking.URL: message("another has the URL itself"),
     Outranking.ORIGINAL: message("another has the Original"),
     Outranking.LONGER: message("another Archive has been registered longer"),
-    Outranking.SOONER: message("another was as good, and came first"),
+    Outranking.SOONER: message("another equivalent answer came first"),
 }
 
 STAND_INS: Final[Mapping[StandIn, str]] = {
-    StandIn.COPY: message("its home is silent, and has named this Archive as a holder of Copies"),
-    StandIn.VOUCHED: message("its home is silent, and this Archive is vouched for"),
-    StandIn.APPOINTED: message("its home is silent, and this Archive was named in its place"),
+    StandIn.COPY: message("the home does not answer, and named this Archive as a holder of Copies"),
+    StandIn.VOUCHED: message("the home does not answer, and this Archive is trusted"),
+    StandIn.APPOINTED: message("the home does not answer, and this Archive was named in its place"),
 }
 
 TRACE_REASONS: Final[Mapping[Reason, str]] = {
-    Reason.GIVEN: message("what was asked for"),
-    Reason.PREFIX: message("a part of what is wanted leads there"),
-    Reason.RELATED: message("what is wanted leads there"),
+    Reason.GIVEN: message("the request"),
+    Reason.PREFIX: message("part of the request leads there"),
+    Reason.RELATED: message("the request leads there"),
     Reason.NEXT_EDITION: message("the next edition"),
     Reason.LATER_EDITION: message("a later edition than the Copy"),
     Reason.NO_NEXT_EDITION: message("there is no later edition"),
     Reason.ANY_LANGUAGE: message("in any language"),
-    Reason.NO_TRANSLATION: message("no translation suits"),
+    Reason.NO_TRANSLATION: message("no suitable translation"),
 }
 
 
 def verdict_words(report: Report) -> str:
     """The verdict on an answer in words. A valid answer whose URL is invalid still has a URL."""
     if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
-        return message("a URL that is not believed")
+        return message("a URL that is not trusted")
     return VERDICTS[report.verdict]
 
 
 def outcome_words(outcome: Outcome) -> str:
     match outcome:
         case Redirect():
-            return message("go there")
+            return message("resolved")
         case NotFound():
             return message("no Archive has this item")
         case Deleted():
             return message("this item was deleted")
         case RelatedItemMissing():
-            return message("the item is there, what is wanted of it is not")
+            return message("the item was found, but not what was requested of it")
         case OriginalNotFound():
-            return message("there are copies only, no Original")
+            return message("only Copies found, no Original")
         case OriginalDisputed():
             return message("more than one Archive claims the Original")
         case LoopDetected():
-            return message("the editions lead in a circle")
+            return message("the editions form a loop")
         case NoArchiveAnswered():
-            return message("no Archive that could know has answered")
+            return message("no Archive that could have it answered")
         case UnprovenClaims():
-            return message("a claim that nothing proves")
+            return message("an unproven claim")
     assert_never(outcome)
 
 
@@ -372,8 +372,8 @@ STATES: Final[Mapping[State, str]] = {
 }
 
 STATE_MEANINGS: Final[Mapping[State, str]] = {
-    State.ORIGINAL: message("This Archive keeps the Original and answers for it."),
-    State.COPY: message("The Original is kept by another Archive; this is a copy of it."),
+    State.ORIGINAL: message("This Archive keeps the Original."),
+    State.COPY: message("The Original is kept by another Archive; this is a Copy."),
     State.DELETED: message("The Original was kept here and has been deleted."),
 }
 

@@ -73,7 +73,7 @@ async def test_the_address_of_an_ibip_is_decoded() -> None:
     page = await explained("8JMKD3MGP8W/34PGRBS")
 
     assert "150.163.34.243, an IP address" in page.text
-    assert "800 (the one that goes unwritten)" in page.text
+    assert "800 (the default, which is not written)" in page.text
 
 
 async def test_of_what_is_here_both_forms_are_known() -> None:
@@ -95,8 +95,8 @@ async def test_the_wishes_of_a_link_are_told_one_by_one() -> None:
         "! its last edition",
         "+(pt) its translation into Portuguese",
         ":(oai_dc) its metadata in the format oai_dc",
-        "Original the Original, and no copy of it",
-        "? with this handed on to the item x=1",
+        "Original the Original, not a Copy",
+        "? with this query passed on to the item x=1",
     ]
 
 

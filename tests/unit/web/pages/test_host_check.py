@@ -55,7 +55,7 @@ async def test_a_browser_gets_a_small_page_that_loads_nothing() -> None:
     assert answer.status == 421
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
     assert "set-cookie" not in answer.headers
-    assert "Outro endereço" in text
+    assert "Endereço diferente" in text
     assert f'href="{BASE}/search?q=&lt;b&gt;%00&amp;x=%C3%A7"' in text
     assert "<script" not in text
     assert "/static/" not in text

@@ -247,7 +247,7 @@ async def test_what_could_act_or_is_large_is_not_shown(media: str) -> None:
 async def test_an_embargo_is_told_with_its_end_and_hides_the_content() -> None:
     page = await shown(kept(REP, visibility=Visibility(embargo=Instant(NOW.seconds + 86_400))))
 
-    assert "Under embargo. The content can be seen from November 21, 2026 on." in page.text
+    assert "Under embargo. The files will be open from November 21, 2026." in page.text
     assert not page.all("pre", class_="look")
     assert f"{BASE}/col/{REP}/doc/a.txt" not in page.links
 
@@ -351,9 +351,9 @@ def described() -> ArchiveApp:
 @pytest.mark.parametrize(
     ("language", "heading", "by", "of"),
     [
-        ("en", "Metadata with an identifier of its own", "Described by:", "This describes:"),
-        ("pt-BR", "Metadados com identificador próprio", "Descrito por:", "Descreve:"),
-        ("es", "Metadatos con identificador propio", "Descrito por:", "Describe:"),
+        ("en", "Metadata item", "Described by:", "Describes:"),
+        ("pt-BR", "Item de metadados", "Descrito por:", "Descreve:"),
+        ("es", "Ítem de metadatos", "Descrito por:", "Describe:"),
     ],
 )
 async def test_metadata_and_what_it_describes_name_each_other(language: str, heading: str, by: str, of: str) -> None:
@@ -367,9 +367,9 @@ async def test_metadata_and_what_it_describes_name_each_other(language: str, hea
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "Its metadata in the reader's language"),
-        ("pt-BR", "Seus metadados no idioma do leitor"),
-        ("es", "Sus metadatos en el idioma del lector"),
+        ("en", "Metadata in the reader's language"),
+        ("pt-BR", "Metadados no idioma do leitor"),
+        ("es", "Metadatos en el idioma del lector"),
     ],
 )
 async def test_metadata_that_is_an_item_has_links_of_its_own(language: str, words: str) -> None:
@@ -416,7 +416,7 @@ async def test_use_is_drawn_and_told() -> None:
 
 
 async def test_no_use_is_told_in_words() -> None:
-    assert "It was not asked for in the last twelve months" in (await shown(kept(REP))).text
+    assert "No usage in the last twelve months" in (await shown(kept(REP))).text
 
 
 # --- what is left ----------------------------------------------------------------------------------------------------

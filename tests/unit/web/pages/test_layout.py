@@ -141,8 +141,8 @@ def home_for(role: Role | None, *, sandbox: bool, recent: tuple[object, ...] = (
 def test_an_empty_sandbox_says_what_to_do_first() -> None:
     steps = [each.text for each in home_for(None, sandbox=True).all("h3")]
 
-    assert steps[:3] == ["Sign in", "Deposit the first item", "Look around in a demonstration"]
-    assert steps[-1] == "Go from this sandbox to labels that last"
+    assert steps[:3] == ["Sign in", "Deposit the first item", "Try the demonstration"]
+    assert steps[-1] == "Start a permanent Archive"
 
 
 def test_an_administrator_of_an_empty_archive_is_led_on_and_a_stranger_gets_no_commands() -> None:
@@ -150,7 +150,7 @@ def test_an_administrator_of_an_empty_archive_is_led_on_and_a_stranger_gets_no_c
 
     assert "/deposit" in page.links
     assert [each.text for each in page.all("h3")] == [
-        *("Deposit the first item", "Invite people", "Make the site your own"),
+        *("Deposit the first item", "Invite people", "Customize the site"),
     ]
     assert not home_for(None, sandbox=False).all("pre")
     assert not home_for(Role.DEPOSITOR, sandbox=False).all("pre")
@@ -160,5 +160,5 @@ async def test_the_archives_own_item_is_no_content() -> None:
     port = OnePort(items=[kept(*map(str, SERVICE.labels))])
     page = read_page((await port.get("/", {"accept": "text/html"})).body)
 
-    assert page.one("h2", id="first").text == "Nothing has been deposited yet."
+    assert page.one("h2", id="first").text == "No items have been deposited yet."
     assert not page.all("article")

@@ -62,11 +62,11 @@ async def test_home_has_one_box_the_newest_items_and_three_sentences() -> None:
     assert [each.get("action") for each in page.root.iter("form") if each.get("role") == "search"] == ["/search"]
     assert titles(page)[0] == "Trees of the Amazon"
     assert len(titles(page)) == RECENT
-    assert "An Internet Based Identifier is the name of an item" in page.text
+    assert "An Internet Based Identifier is the permanent name of an item" in page.text
 
 
 async def test_an_empty_archive_says_so() -> None:
-    assert "Nothing has been deposited yet." in (await page_of(archive_app(), "/")).text
+    assert "No items have been deposited yet." in (await page_of(archive_app(), "/")).text
 
 
 @pytest.mark.parametrize(("language", "words"), [("pt", "O que é um IBI?"), ("es", "¿Qué es un IBI?")])
@@ -135,7 +135,7 @@ async def test_words_find_items_without_regard_to_accents() -> None:
 
 
 async def test_what_was_deleted_is_not_found_by_words() -> None:
-    assert "Nothing was found." in (await page_of(library(), "/search?q=was")).text
+    assert "No results." in (await page_of(library(), "/search?q=was")).text
 
 
 async def test_facets_narrow_down_and_can_be_removed() -> None:
@@ -365,9 +365,9 @@ async def test_a_feed_goes_on_to_the_end_of_a_long_list() -> None:
 async def test_counts_say_that_there_are_more() -> None:
     page = await page_of(long_library(), "/search")
     assert "More than 40 items" in page.text
-    assert "Counted among the newest 40 items; there may be more." in page.text
+    assert "Counts cover the newest 40 items only." in page.text
     assert all("".join(each.itertext()).endswith("+") for each in page.all("span") if each.get("class") == "count")
-    assert "Counted among" not in (await page_of(library(), "/search")).text
+    assert "Counts cover" not in (await page_of(library(), "/search")).text
 
 
 @pytest.mark.parametrize(
