@@ -44,7 +44,7 @@ async def test_pages_and_bytes_answer_503_with_a_notice(path: str) -> None:
     assert int(answer.headers["retry-after"]) == 600
     page = await archive.get(path, accept="text/html", **{"accept-language": "es"})
     assert page.status == 503
-    assert "desconectado" in page.body.decode()
+    assert "desactivado" in page.body.decode()
 
 
 @pytest.mark.parametrize("path", ["/api/records", "/healthz", "/readyz", "/metrics", "/sign-in", "/static/ibi.css"])

@@ -243,10 +243,7 @@ class _Alerts:
                 return "no-such-metadata", _("Metadata not found"), said, self._other_metadata(outcome)
             case Missing.BELIEVABLE_URL:
                 said = _("The Archive that has {label} gives an address on a host that is not known to be its own.")
-                told = _(
-                    "Report this to the administrator of this resolver: the Archive must declare the hosts of its"
-                    " items."
-                )
+                told = _("Report this to the administrator of this resolver: the Archive must declare its hosts.")
                 return "url-refused", _("The address was refused"), said.format(label=label), (Advice(told),)
             case Missing.ITEM:
                 said = _("The target of the link, {label}, is in none of the Archives of this resolver.")
