@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import html5lib
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import LANGUAGES, Opened, Site
 from tests.browser.test_every_page import AXE, NARROW, RUN
@@ -60,15 +60,16 @@ def test_an_administrator_works_without_scripts(site: Site, session: tuple[str, 
     page.goto(f"{site.url}/admin/fixity")
     page.locator("main input[name=label][type=text], main input[name=label]:not([type])").fill(site.labels["images"])
     page.get_by_role("button", name="Verify", exact=True).click()
-    assert page.get_by_role("status").count() == 1
+    expect(page.get_by_role("status")).to_have_count(1)
     page.goto(f"{site.url}/admin/archives")
     page.locator("main input[name=labels]").fill("lab.br/arq/2020/01.02.03.04")
     page.locator("main input[name=key]").fill("83110572946")
     page.get_by_role("button", name="Register").click()
-    assert page.get_by_text("waiting for activation").count() == 1
+    expect(page.get_by_text("waiting for activation")).to_have_count(1)
     page.goto(f"{site.url}/admin/audit?act=register archive")
     assert page.locator("main tbody tr").count() == 1
-    page.get_by_role("button", name="Verify the chain now").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Verify the chain now").click()
     for _ in range(100):
         page.goto(f"{site.url}/admin/audit")
         if page.get_by_text("Verification is running").count() == 0:
