@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock sbom dist clean browser nginx caddy rsync promtool tcl schemas pictures
+.PHONY: help install dev up lint check test bench soak lock sbom dist clean browser nginx caddy rsync promtool logrotate tcl schemas pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,7 +40,7 @@ lint: dev ## Format, lint, types, layers
 check: lint ## lint and the unit tests, with what they cover: the fast part
 	$(BIN)/pytest -q -n $(JOBS) --cov --cov-report= tests/unit tests/architecture tests/docs
 
-test: lint browser nginx caddy promtool tcl schemas ## Everything: lint and every test
+test: lint browser nginx caddy promtool logrotate tcl schemas ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
 
 pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
@@ -90,6 +90,10 @@ rsync: ## Install rsync to compare with, where that is possible
 promtool: ## Install promtool, which judges the metrics in a test, where that is possible
 	@command -v promtool >/dev/null || \
 	  { $(INSTALL) prometheus >/dev/null 2>&1; } || echo 'no promtool here, and none to be had: its test will be skipped'
+
+logrotate: ## Install logrotate, in which a sample is tried, where that is possible
+	@command -v logrotate >/dev/null || [ -x /usr/sbin/logrotate ] || \
+	  { $(INSTALL) logrotate >/dev/null 2>&1; } || echo 'no logrotate here, and none to be had: its test will be skipped'
 
 tcl: ## Install Tcl, whose lists are compared with ours in a test, where that is possible
 	@command -v tclsh >/dev/null || \
