@@ -98,6 +98,36 @@ def test_what_is_typed_is_kept_and_marked_while_it_is_typed(
     expect(page.get_by_label("Summary")).to_have_value("Kept without a click")
 
 
+def test_two_tabs_on_one_draft_do_not_overwrite_each_other(
+    site: Site, opened: Opened, enter: Callable[[Page], None]
+) -> None:
+    one = opened()
+    enter(one)
+    one.goto(f"{site.url}/deposit")
+    one.get_by_label("Title").fill("Old")
+    expect(one).to_have_url(DRAFT)
+    two = one.context.new_page()
+    two.goto(one.url)
+    one.get_by_label("Title").fill("New")
+    one.get_by_label("Creators").fill("Silva, Ana")
+    one.get_by_label("Summary").focus()
+    expect(one.locator("[data-state]")).to_have_text("Saved")
+    two.get_by_label("Summary").fill("Said in the second")
+    expect(two.get_by_label("Title")).to_have_value("New")
+    expect(two.get_by_label("Creators")).to_have_value("Silva, Ana")
+    one.get_by_label("Summary").fill("Said in the first")
+    clash = one.locator("[data-clash]")
+    expect(clash).to_be_visible()
+    expect(one.locator("#summary-error")).to_be_visible()
+    expect(one.get_by_label("Summary")).to_have_value("Said in the first")
+    two.reload()
+    expect(two.get_by_label("Summary")).to_have_value("Said in the second")
+    clash.get_by_role("button").click()
+    expect(one.get_by_role("status").first).to_contain_text("The draft is saved")
+    two.reload()
+    expect(two.get_by_label("Summary")).to_have_value("Said in the first")
+
+
 def test_a_folder_is_stopped_and_goes_on_where_it_was(
     site: Site, opened: Opened, enter: Callable[[Page], None], tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "draft-busy": ErrorStatus(409, "path"),
     "draft-published": ErrorStatus(409, "path"),
     "draft-outdated": ErrorStatus(409, "path"),
+    "changed-elsewhere": ErrorStatus(409),
     "too-many-files": ErrorStatus(413, "files"),
     "deposit-too-large": ErrorStatus(413, "body"),
     "too-many-drafts": ErrorStatus(409),

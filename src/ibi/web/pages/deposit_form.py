@@ -62,6 +62,7 @@ SENTENCES: Final = (
     message("title: an item is published with at least one title."),
     message("files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."),
     message("files: there is neither a file nor a URL to lead readers to."),
+    message("Another window has saved something else here meanwhile: what stands here now is not saved."),
     message("There is no draft {draft} here, or it is not yours, or it was left alone for too long."),
     message("{draft} is being published or changed at this moment: ask again a little later."),
     message("{draft} was published as {label} and does not change any more."),
@@ -169,14 +170,27 @@ def read_fields(before: Description, typed: Typed) -> tuple[Description, dict[st
         text = typed.get(name)
         if text is None:
             continue
-        text = text.replace("\r\n", "\n").strip()
-        if text == shown[name].strip():
+        text = plain_text(text)
+        if text == plain_text(shown[name]):
             continue
         try:
             description = read(description, text)
         except IbiError as error:
             errors[name] = error
     return description, errors
+
+
+def plain_text(text: str) -> str:
+    """What was typed, with the ends of lines that we keep."""
+    return text.replace("\r\n", "\n").strip()
+
+
+def as_shown(description: Description, name: str, text: str) -> str:
+    """How a field shows what was typed in it once it is saved: `pt` for `português`."""
+    try:
+        return fill_fields(_READERS[name](description, plain_text(text)))[name]
+    except IbiError:
+        return text
 
 
 def _described(description: Description, /, **elements: object) -> Description:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -20,28 +20,27 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.accounts.rights import Belonging, ItemAct, may
-from ibi.archive.drafts import DraftPublished, UnknownDraft
-from ibi.archive.importing.reading import read_records
+from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft
 from ibi.archive.licences import find_licence
 from ibi.archive.reviews import UnderReview
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.model.account import Role, person_account
 from ibi.model.draft_record import Description
 from ibi.model.item import Item
 from ibi.model.review import ReviewState
 from ibi.services.drafts.drafts import Drafts
-from ibi.services.drafts.ledger import DraftView
+from ibi.services.drafts.ledger import Depositor, DraftView
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import PartialState
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
 from ibi.web.pages.deposit_body import FormReader, SentForm
-from ibi.web.pages.deposit_form import fill_fields, fill_from, read_fields
+from ibi.web.pages.deposit_form import Typed, fill_fields
 from ibi.web.pages.deposit_list import OwnItemsPage
+from ibi.web.pages.deposit_state import FormState, read_form_into, read_marks, write_marks
 from ibi.web.pages.field_choices import language_choices, licence_choices, terms_in_words, type_choices
 from ibi.web.pages.reader import (
     PRIVATE,
@@ -60,13 +59,8 @@ FILES_SHOWN: Final = 100
 _UPLOAD_WORKS: Final = 2
 """Pieces of files that are hashed and written at a time, as for those that are sent to the API."""
 _PUBLISH_WORKS: Final = 2
-_FIELD_OF: Final = {
-    "title-missing": "title",
-    "nothing-to-publish": "files",
-    "upload-unfinished": "files",
-    "translation-language-missing": "language",
-}
-"""Beside which field an error of the publication is shown, by its code."""
+_ATTEMPTS: Final = 5
+"""To write a draft while others write it too."""
 _JSON: Final = "application/json"
 
 Made = TypeVar("Made")
@@ -76,41 +70,6 @@ class UploadUnfinished(IbiError):
     """files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."""
 
     code = "upload-unfinished"
-
-
-@dataclass(slots=True)
-class FormState:
-    """What one page of the form shows."""
-
-    view: DraftView | None = None
-    """None before the draft is begun."""
-    typed: dict[str, str] = field(default_factory=dict)
-    """What stands in the fields instead of what the draft says."""
-    errors: dict[str, IbiError] = field(default_factory=dict)
-    """By the name of the field."""
-    refused: list[tuple[str, IbiError]] = field(default_factory=list)
-    """Names of files that were not taken, and why."""
-    problem: IbiError | None = None
-    """What concerns no field."""
-    unfinished: tuple[PartialState, ...] = ()
-    """Files that have not come whole."""
-
-    @property
-    def status(self) -> int:
-        error = self.problem or next(iter(self.errors.values()), None) or next((why for _, why in self.refused), None)
-        return HTTPStatus.OK if error is None else answer_to(error).status
-
-    def note(self, error: IbiError) -> None:
-        """Note an error where it is shown. One that is for the log alone is raised again."""
-        if not answer_to(error).told:
-            raise error
-        name = _FIELD_OF.get(error.code)
-        if name is None and isinstance(error, InvalidInput):
-            name = str(error.details.get("field", ""))
-        if name in {*fill_fields(Description()), "files"}:
-            self.errors.setdefault(str(name), error)
-        else:
-            self.problem = error
 
 
 class DepositPages:
@@ -177,7 +136,8 @@ class DepositPages:
         sent = await reader.read()
         if sent.fields.get("act") == "discard":
             return await self._discard(visitor, draft)
-        state = FormState(view, typed=sent.fields, refused=sent.refused)
+        marks = read_marks(sent.fields.get("marks", ""))
+        state = FormState(view, typed=sent.fields, refused=sent.refused, marks=marks or None)
         try:
             await self._save(visitor, sent, state)
             if sent.fields.get("act") == "publish" and not state.errors and not state.refused:
@@ -205,16 +165,25 @@ class DepositPages:
                 drafts.uploads.drop_partial(who, draft, sent.fields["drop"])
             if sent.fields.get("remove"):
                 drafts.uploads.remove(who, draft, sent.fields["remove"])
-            before = drafts.find(who, draft)
-            description, state.errors = read_fields(before.record.description, sent.fields)
-            if sent.fields.get("act") == "import":
-                description = _take_record(description, sent.fields.get("record", ""), state)
-            if description != before.record.description:
-                drafts.describe(who, draft, description)
+            self._describe(who, draft, sent.fields, state)
             return drafts.reserve_labels(who, draft, labels)
 
         state.view = await asyncio.to_thread(save)
         state.unfinished = await self._list_unfinished(visitor, draft)
+
+    def _describe(self, who: Depositor, draft: str, fields: Typed, state: FormState) -> None:
+        """Write what a form says on top of what the draft says at this moment: another window may save as well."""
+        for _ in range(_ATTEMPTS):
+            before = self._drafts.find(who, draft).record.description
+            description = read_form_into(before, fields, state)
+            try:
+                if description != before:
+                    self._drafts.describe(who, draft, description, partial(_check_same, before))
+            except _OvertakenError:
+                continue
+            state.settle(description)
+            return
+        raise DraftBusy(draft=draft)
 
     async def _publish(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         assert state.view is not None  # it was saved
@@ -258,6 +227,9 @@ class DepositPages:
         language = page_language(request.scope)
         gettext, labels = translations(language).gettext, _labels_of(state.view)
         return {
+            "marks": write_marks(state.shown_marks),
+            "newer": state.newer,
+            "clash": state.is_clash,
             "terms": "" if state.view is None else _terms(state.view.record.description, language),
             "draft": None if state.view is None else state.view.record.id,
             "place": None if state.view is None else f"{DEPOSIT}/{state.view.record.id}",
@@ -284,6 +256,9 @@ class DepositPages:
             status=state.status,
             headers=PRIVATE,
             csrf=visitor.csrf,
+            marks=write_marks(state.shown_marks),
+            is_clash=state.is_clash,
+            place=DEPOSIT if view is None else f"{DEPOSIT}/{view.record.id}",
             draft=None if view is None else view.record,
             is_waiting=view is not None and view.is_waiting,
             is_returned=view is not None and view.review is ReviewState.RETURNED,
@@ -335,13 +310,13 @@ class DepositPages:
         return f"/col/{labels.rep.spelling}/metadata"
 
 
-def _take_record(description: Description, text: str, state: FormState) -> Description:
-    """The description with what the first record in a text says; what is wrong with the text is noted."""
-    try:
-        return fill_from(description, read_records(text)[0])
-    except IbiError as error:
-        state.errors["record"] = error
-        return description
+class _OvertakenError(Exception):
+    """Another window has saved between the reading of a draft and its writing."""
+
+
+def _check_same(before: Description, view: DraftView) -> None:
+    if view.record.description != before:
+        raise _OvertakenError
 
 
 def _terms(description: Description, language: str) -> str:

@@ -222,6 +222,57 @@ async def test_a_record_fills_what_is_empty_and_what_was_typed_stays(lia: Deposi
     assert value_of(page, "record").strip() == "10.1000/182"
 
 
+# --- two windows ------------------------------------------------------------------------------------------------------
+
+
+def fields_of(page: Page) -> dict[str, str]:
+    """What a browser sends of a form in which nothing was typed."""
+    names = ("title", "creators", "summary", "language")
+    return {"marks": page.one("input", name="marks").attrib["value"]} | {name: value_of(page, name) for name in names}
+
+
+async def test_two_windows_that_change_different_fields_both_keep_what_they_saved(lia: DepositingPerson) -> None:
+    place = await lia.begin(title="Old", creators="Silva, Ana", language="pt")
+    one = two = fields_of(read_page((await lia.get(place)).body))
+    assert (await lia.send(place, {**one, "title": "New", "creators": "Souza, Bia", "act": "save"})).status == 303
+    assert (await lia.send(place, {**two, "summary": "Said", "language": "português", "act": "save"})).status == 303
+    page = read_page((await lia.get(place)).body)
+    shown = [value_of(page, name).strip() for name in ("title", "creators", "summary", "language")]
+    assert shown == ["New", "Souza, Bia", "Said", "pt"]
+
+
+@pytest.mark.parametrize("act", ["save", "publish"])
+async def test_a_window_does_not_overwrite_a_field_that_another_has_changed(lia: DepositingPerson, act: str) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Old")
+    one = two = fields_of(read_page((await lia.get(place)).body))
+    await lia.send(place, {**one, "title": "Theirs", "creators": "Souza, Bia", "act": "save"})
+    answer = await lia.send(place, {**two, "title": "Mine", "summary": "Said", "act": act})
+    page = read_page(answer.body)
+    assert answer.status == 409
+    assert [value_of(page, name).strip() for name in ("title", "creators", "summary")] == ["Mine", "Souza, Bia", "Said"]
+    assert page.all("p", id="title-error")
+    assert "hidden" not in page.one("div", role="alert", data_clash="").attrib
+    assert place in page.links
+    kept = read_page((await lia.get(place)).body)
+    assert [value_of(kept, name).strip() for name in ("title", "summary")] == ["Theirs", "Said"]
+    again = fields_of(page)
+    assert (await lia.send(place, {**again, "act": "save"})).status == 409
+    assert (await lia.send(place, {**again, "overwrite": "1"})).status == 303
+    assert value_of(read_page((await lia.get(place)).body), "title") == "Mine"
+
+
+async def test_scripts_get_what_another_window_has_saved_and_marks_for_the_next_save(lia: DepositingPerson) -> None:
+    place = await lia.begin(title="Old")
+    one = two = fields_of(read_page((await lia.get(place)).body))
+    await lia.send(place, {**one, "title": "Theirs", "act": "save"})
+    found = (await lia.send(place, {**two, "summary": "Said", "act": "save"}, headers=JSON)).json()
+    assert (found["errors"], found["newer"], found["clash"]) == ({}, {"title": "Theirs"}, False)
+    known = {**two, "title": "Mine", "marks": found["marks"], "summary": "Said"}
+    assert (await lia.send(place, {**known, "act": "save"}, headers=JSON)).json()["errors"] == {}
+    found = (await lia.send(place, {**two, "title": "Third", "act": "save"}, headers=JSON)).json()
+    assert (list(found["errors"]), found["clash"]) == (["title"], True)
+
+
 # --- strangers --------------------------------------------------------------------------------------------------------
 
 

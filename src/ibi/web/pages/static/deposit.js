@@ -33,13 +33,33 @@
     return found;
   }
 
+  // Marks of what the fields were made from go along with each save. A field that another window has changed, and this
+  // one not, shows what is there now; one that is typed in at this moment keeps its old mark, so that it is noticed.
+  const readMarks = (text) => new Map(text.split(" ").filter(Boolean).map((each) => each.split(":")));
+  const valueOf = (name) => new FormData(form).getAll(name).pop();
+
+  function takeNewer(found, sent) {
+    if (!found.marks) return;
+    const marks = readMarks(found.marks), before = readMarks(form.elements.marks.value);
+    for (const [name, text] of Object.entries(found.newer || {})) {
+      const field = form.querySelector(`[name="${name}"]:not([type="hidden"])`);
+      if (field && valueOf(name) !== sent.getAll(name).pop()) marks.set(name, before.get(name));
+      else if (field && field.type === "checkbox") field.checked = Boolean(text);
+      else if (field) field.value = text;
+    }
+    form.elements.marks.value = [...marks].map((each) => each.join(":")).join(" ");
+    one("clash").hidden = !found.clash;
+    one("newer").href = found.place;
+  }
+
   // One request at a time: the draft is begun once, and an older text never overtakes a newer one.
   async function save() {
     clearTimeout(timer);
     if (saving) { isChanged = true; return saving; }
     isChanged = false;
     stateLine.textContent = form.dataset.saving;
-    saving = post(typed()).then(show, fail).finally(() => {
+    const sent = typed();
+    saving = post(sent).then((found) => { takeNewer(found, sent); return show(found); }).catch(fail).finally(() => {
       saving = null;
       if (isChanged) soon(0);
     });
@@ -57,7 +77,7 @@
     if (found.draft && !draft) begun(found);
     const errors = found.errors || {};
     for (const field of form.querySelectorAll("input[id], select[id], textarea[id]")) {
-      if (field !== document.activeElement || touched.has(field.id)) mark(field, errors[field.id]);
+      if (field !== document.activeElement || touched.has(field.id) || found.clash) mark(field, errors[field.id]);
     }
     showLabel(found);
     one("terms").textContent = found.terms || "";
