@@ -128,6 +128,48 @@ def test_two_tabs_on_one_draft_do_not_overwrite_each_other(
     expect(two.get_by_label("Summary")).to_have_value("Said in the first")
 
 
+def test_a_form_whose_session_ends_keeps_what_is_typed_and_saves_it_after_the_next_sign_in(
+    site: Site, opened: Opened, enter: Callable[[Page], None]
+) -> None:
+    page = opened()
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    page.get_by_label("Title").fill("Old")
+    expect(page).to_have_url(DRAFT)
+    page.context.clear_cookies()
+    page.get_by_label("Title").fill("Typed after the end")
+    notice = page.locator("[data-signed-out]")
+    expect(notice).to_contain_text("You are signed out")
+    expect(notice.get_by_role("link")).to_have_attribute("target", "_blank")
+    other = page.context.new_page()
+    enter(other)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(notice).to_be_hidden()
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    expect(page.get_by_label("Title")).to_have_value("Typed after the end")
+    other.goto(page.url)
+    expect(other.get_by_label("Title")).to_have_value("Typed after the end")
+
+
+def test_a_form_without_scripts_whose_session_ends_keeps_what_is_typed(
+    site: Site, opened: Opened, enter: Callable[[Page], None]
+) -> None:
+    page = opened(scripts=False)
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    page.context.clear_cookies()
+    page.get_by_label("Title").fill("Typed")
+    for words in ("You are signed out", "You have signed in again"):
+        page.get_by_role("button", name="Save the draft").last.click()
+        expect(page.get_by_role("alert").first).to_contain_text(words)
+        expect(page.get_by_label("Title")).to_have_value("Typed")
+        if words == "You are signed out":
+            enter(page.context.new_page())
+    page.get_by_role("button", name="Save the draft").last.click()
+    expect(page.get_by_role("status").first).to_contain_text("The draft is saved")
+    expect(page.get_by_label("Title")).to_have_value("Typed")
+
+
 def test_a_folder_is_stopped_and_goes_on_where_it_was(
     site: Site, opened: Opened, enter: Callable[[Page], None], tmp_path: Path
 ) -> None:

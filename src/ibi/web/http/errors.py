@@ -289,6 +289,8 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "bad-sign-in": ErrorStatus(403),
     "too-many-guesses": ErrorStatus(429),
     "foreign-form": ErrorStatus(403),
+    "signed-out": ErrorStatus(403),
+    "signed-in-anew": ErrorStatus(403),
     "invalid-expiry": ErrorStatus(400, "expires"),
     # minting
     "invalid-count": ErrorStatus(400, "count"),

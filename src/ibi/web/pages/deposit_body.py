@@ -2,6 +2,9 @@
 
 No file is held in memory, and one that is refused does not keep the others out, nor what was typed: the rest of it is
 read and dropped. The form has to prove that it is ours before its first file: `csrf` is its first field.
+
+The session may have ended since the page was made, or another one begun. Nothing is taken of such a form, and its
+fields are read all the same, so that a page can show what was typed again.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Final, TypeVar
 
 from starlette.requests import Request
 
+from ibi.accounts.sign_in import check_csrf
 from ibi.errors import IbiError
 from ibi.services.drafts.uploads import DraftUploads, Upload
 from ibi.web.http.body import (
@@ -30,13 +34,16 @@ from ibi.web.http.body import (
 )
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody
-from ibi.web.pages.reader import Visitor
+from ibi.web.pages.reader import Sessions, Visitor
 
 MOST_TYPED: Final = 2 * 1024 * 1024
 """Bytes of all fields together."""
 MOST_FIELDS: Final = 100
 MOST_REFUSED: Final = 20
 """Files of which it is told why they were refused."""
+
+MOST_DROPPED: Final = 256 * 1024 * 1024
+"""Bytes of files that are read from a browser whose session has ended, to get to the fields after them."""
 
 Made = TypeVar("Made")
 
@@ -52,15 +59,22 @@ class SentForm:
     """Files that are in the draft now."""
     refused: list[tuple[str, IbiError]] = field(default_factory=list)
     """Names of files, and why they are not."""
+    is_proven: bool | None = None
+    """Whether the session that sent it is the one that it was made for. Not known before its first file, or its
+    end."""
+    has_dropped: bool = False
+    """Whether it had files that were not taken because it is not proven."""
 
 
 class FormReader:
-    """Reads one form of a visitor. `begin` makes the draft, when the first file comes for one that is not begun."""
+    """Reads one form of a visitor, or of a browser that is not signed in any more. `begin` makes the draft, when the
+    first file comes for one that is not begun."""
 
     def __init__(
         self,
         request: Request,
-        visitor: Visitor,
+        sessions: Sessions,
+        visitor: Visitor | None,
         uploads: DraftUploads,
         draft: str | None,
         begin: Callable[[], Awaitable[str]],
@@ -68,8 +82,9 @@ class FormReader:
     ) -> None:
         """`threads` hash and write what comes."""
         self._threads = threads
-        self._request, self._visitor, self._uploads, self._begin = request, visitor, uploads, begin
-        self._form, self._size = SentForm(draft=draft), 0
+        self._request, self._sessions, self._visitor = request, sessions, visitor
+        self._uploads, self._begin = uploads, begin
+        self._form, self._size, self._dropped = SentForm(draft=draft), 0, 0
         self._name: str | None = None
         self._typed = bytearray()
         self._head: PartHead | None = None
@@ -86,11 +101,16 @@ class FormReader:
         finally:
             if self._upload is not None:
                 self._upload.abandon()
-        self._check()
+        self._prove()
         return self._form
 
-    def _check(self) -> None:
-        self._visitor.sessions.check_form(self._request.scope, self._form.fields, self._visitor.signed)
+    def _prove(self) -> Visitor | None:
+        """Find out once whether the form was made for the session that sends it; the visitor if so."""
+        if self._form.is_proven is None:
+            self._sessions.check_form(self._request.scope, self._form.fields, None)
+            token = self._form.fields.get("csrf", "")
+            self._form.is_proven = self._visitor is not None and check_csrf(self._visitor.signed.text, token)
+        return self._visitor if self._form.is_proven else None
 
     async def _take(self, event: Event) -> None:
         if isinstance(event, PartHead):
@@ -104,6 +124,10 @@ class FormReader:
             self._typed += event
         elif self._upload is not None:
             await self._or_refuse(partial(self._upload.write, event))
+        elif not self._form.is_proven:
+            self._dropped += len(event)
+            if self._dropped > MOST_DROPPED:
+                raise BodyTooLarge(most=MOST_DROPPED)
 
     async def _take_head(self, head: PartHead) -> None:
         if head.filename is None:
@@ -111,8 +135,11 @@ class FormReader:
                 raise MalformedBody(reason=f"it has more than {MOST_FIELDS} fields")
             self._name = head.name
             return
-        self._check()
+        visitor = self._prove()
         if not head.filename:  # a browser's way to say that no file was chosen
+            return
+        if visitor is None:
+            self._form.has_dropped = True
             return
         self._head = head
         try:
@@ -122,7 +149,7 @@ class FormReader:
         except IbiError as error:
             self._refuse(error)
             return
-        begin = partial(self._uploads.begin, self._visitor.depositor, self._form.draft, head.filename, 0)
+        begin = partial(self._uploads.begin, visitor.depositor, self._form.draft, head.filename, 0)
         self._upload = await self._or_refuse(begin)
 
     async def _take_end(self) -> None:

@@ -63,6 +63,10 @@ SENTENCES: Final = (
     message("files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."),
     message("files: there is neither a file nor a URL to lead readers to."),
     message("Another window has saved something else here meanwhile: what stands here now is not saved."),
+    message(
+        "You are signed out. What you typed is still here and is not saved: sign in in another tab, then save again."
+    ),
+    message("You have signed in again meanwhile. What you typed is still here and is not saved: save again."),
     message("There is no draft {draft} here, or it is not yours, or it was left alone for too long."),
     message("{draft} is being published or changed at this moment: ask again a little later."),
     message("{draft} was published as {label} and does not change any more."),

@@ -35,17 +35,21 @@ from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import PartialState
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
+from ibi.web.http.errors import answer_to
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
 from ibi.web.pages.deposit_body import FormReader, SentForm
 from ibi.web.pages.deposit_form import Typed, fill_fields
 from ibi.web.pages.deposit_list import OwnItemsPage
-from ibi.web.pages.deposit_state import FormState, read_form_into, read_marks, write_marks
+from ibi.web.pages.deposit_state import FormState, SignedInAnew, SignedOut, read_form_into, read_marks, write_marks
 from ibi.web.pages.field_choices import language_choices, licence_choices, terms_in_words, type_choices
 from ibi.web.pages.reader import (
     PRIVATE,
+    SESSIONS,
+    Sessions,
     Visitor,
     find_visitor,
+    local_target,
     page_language,
     see_other,
     translations,
@@ -99,7 +103,7 @@ class DepositPages:
     async def new(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
-            return visitor
+            return await self._answer_signed_out(request, visitor)
         if request.method == "POST":
             return await self._take(request, visitor, None)
         return self._show(request, visitor, FormState())
@@ -107,7 +111,7 @@ class DepositPages:
     async def draft(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
-            return visitor
+            return await self._answer_signed_out(request, visitor)
         draft = request.path_params["draft"]
         view = await asyncio.to_thread(self._drafts.find, visitor.depositor, draft)
         if view.record.publication is not None:
@@ -120,7 +124,7 @@ class DepositPages:
         """The names and sizes of the files of a draft, for the script that sends what it lacks."""
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
-            return visitor
+            return await self._answer_signed_out(request, visitor)
         view = await asyncio.to_thread(self._drafts.find, visitor.depositor, request.path_params["draft"])
         return _json({"files": [[file.path, file.size] for file in view.files]})
 
@@ -132,8 +136,10 @@ class DepositPages:
         async def begin() -> str:
             return await self._begin(visitor)
 
-        reader = FormReader(request, visitor, self._drafts.uploads, draft, begin, self._uploading)
+        reader = FormReader(request, visitor.sessions, visitor, self._drafts.uploads, draft, begin, self._uploading)
         sent = await reader.read()
+        if not sent.is_proven:
+            return self._show_unproven(request, visitor, view, sent)
         if sent.fields.get("act") == "discard":
             return await self._discard(visitor, draft)
         marks = read_marks(sent.fields.get("marks", ""))
@@ -147,6 +153,32 @@ class DepositPages:
         except IbiError as error:
             state.note(error)
         return self._answer(request, visitor, state)
+
+    async def _answer_signed_out(self, request: Request, way: Response) -> Response:
+        """To a browser that is not signed in: the way to do it. A form that was sent is shown again instead, with what
+        was typed, and nothing of the draft."""
+        sessions = request.scope.get(SESSIONS)
+        if _wants_json(request):
+            return _json(_problem(request, SignedOut()), answer_to(SignedOut()).status)
+        if request.method != "POST" or not isinstance(sessions, Sessions):
+            return way
+
+        async def begin() -> str:
+            raise SignedOut()
+
+        reader = FormReader(request, sessions, None, self._drafts.uploads, None, begin, self._uploading)
+        return self._show_unproven(request, None, None, await reader.read())
+
+    def _show_unproven(
+        self, request: Request, visitor: Visitor | None, view: DraftView | None, sent: SentForm
+    ) -> Response:
+        """A form of which nothing was taken, as it was sent, to send again; scripts get what proves the next one."""
+        why = SignedOut() if visitor is None else SignedInAnew()
+        if visitor is not None and _wants_json(request):
+            return _json({**_problem(request, why), "csrf": visitor.csrf}, answer_to(why).status)
+        marks = read_marks(sent.fields.get("marks", ""))
+        state = FormState(view, typed=sent.fields, problem=why, marks=marks or None, has_dropped=sent.has_dropped)
+        return self._show(request, visitor, state)
 
     async def _begin(self, visitor: Visitor) -> str:
         """A draft with labels, if the minter has any at the moment; otherwise it gets them with the next form."""
@@ -244,7 +276,7 @@ class DepositPages:
             ],
         }
 
-    def _show(self, request: Request, visitor: Visitor, state: FormState) -> Response:
+    def _show(self, request: Request, visitor: Visitor | None, state: FormState) -> Response:
         language = page_language(request.scope)
         gettext, view = translations(language).gettext, state.view
         description = Description() if view is None else view.record.description
@@ -255,10 +287,13 @@ class DepositPages:
             "deposit.html",
             status=state.status,
             headers=PRIVATE,
-            csrf=visitor.csrf,
+            csrf="" if visitor is None else visitor.csrf,
+            is_signed_out=visitor is None,
+            is_typed=isinstance(state.problem, SignedOut | SignedInAnew),
+            has_dropped=state.has_dropped,
             marks=write_marks(state.shown_marks),
             is_clash=state.is_clash,
-            place=DEPOSIT if view is None else f"{DEPOSIT}/{view.record.id}",
+            place=local_target(request.url.path) if view is None else f"{DEPOSIT}/{view.record.id}",
             draft=None if view is None else view.record,
             is_waiting=view is not None and view.is_waiting,
             is_returned=view is not None and view.review is ReviewState.RETURNED,
@@ -281,11 +316,13 @@ class DepositPages:
             licences=licence_choices(language),
             languages=language_choices(language),
             terms=_terms(description, language),
-            record=state.typed.get("record", "") if "record" in state.errors else "",
+            record=state.typed.get("record", "") if "record" in state.errors or state.problem else "",
         )
 
-    def _may_publish(self, visitor: Visitor, view: DraftView | None) -> bool:
+    def _may_publish(self, visitor: Visitor | None, view: DraftView | None) -> bool:
         """Whether what they publish does not wait for a librarian."""
+        if visitor is None:
+            return False
         owner = visitor.depositor.owner if view is None else view.record.owner
         return may(visitor.actor, ItemAct.PUBLISH, Belonging("a draft", owner))
 
@@ -334,8 +371,13 @@ def _wants_json(request: Request) -> bool:
     return ", ".join(values(request.scope["headers"], b"accept")).startswith(_JSON)
 
 
-def _json(document: Mapping[str, Any]) -> Response:
-    return Response(msgspec.json.encode(document), HTTPStatus.OK, PRIVATE, _JSON)
+def _json(document: Mapping[str, Any], status: int = HTTPStatus.OK) -> Response:
+    return Response(msgspec.json.encode(document), status, PRIVATE, _JSON)
+
+
+def _problem(request: Request, error: IbiError) -> dict[str, Any]:
+    gettext = translations(page_language(request.scope)).gettext
+    return {"code": error.code, "detail": error.message(gettext)}
 
 
 def _page_number(text: str, files: int) -> int:

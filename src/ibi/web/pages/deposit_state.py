@@ -35,6 +35,18 @@ class ChangedElsewhere(IbiError):
     code = "changed-elsewhere"
 
 
+class SignedOut(IbiError):
+    """You are signed out. What you typed is still here and is not saved: sign in in another tab, then save again."""
+
+    code = "signed-out"
+
+
+class SignedInAnew(IbiError):
+    """You have signed in again meanwhile. What you typed is still here and is not saved: save again."""
+
+    code = "signed-in-anew"
+
+
 @dataclass(slots=True)
 class FormState:
     """What one page of the form shows."""
@@ -55,6 +67,8 @@ class FormState:
     """Of what the fields of the form are made from, if that is not what the draft says now."""
     newer: dict[str, str] = field(default_factory=dict)
     """What another form has saved meanwhile in fields that this one did not change."""
+    has_dropped: bool = False
+    """Whether files were sent and not taken, since the session had ended."""
 
     @property
     def status(self) -> int:

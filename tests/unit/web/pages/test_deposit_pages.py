@@ -273,6 +273,63 @@ async def test_scripts_get_what_another_window_has_saved_and_marks_for_the_next_
     assert (list(found["errors"]), found["clash"]) == (["title"], True)
 
 
+# --- sessions that end ------------------------------------------------------------------------------------------------
+
+SIGNED_OUT = {"cookie": ""}
+
+
+async def test_a_form_that_comes_after_the_session_has_ended_is_shown_again_with_what_was_typed(
+    lia: DepositingPerson,
+) -> None:
+    place = await lia.begin([("secret.txt", b"one")], title="Old")
+    typed = {"title": "New", "summary": "Said", "record": "@article{a}", "act": "publish"}
+    answer = await lia.send(place, typed, [("b.txt", b"two")], SIGNED_OUT)
+    page = read_page(answer.body)
+    assert answer.status == 403
+    assert [value_of(page, name).strip() for name in ("title", "summary", "record")] == ["New", "Said", "@article{a}"]
+    assert page.one("form", class_="deposit columns").attrib["action"] == place
+    assert f"/sign-in?to={place}" in page.links
+    assert "choose them again" in page.text
+    assert "secret.txt" not in page.text
+    assert page.one("input", name="csrf", autocomplete="off").attrib["value"] == ""
+    kept = read_page((await lia.get(place)).body)
+    assert value_of(kept, "title") == "Old"
+    assert "b.txt" not in kept.text
+
+
+async def test_a_form_of_an_earlier_session_is_shown_again_with_what_was_typed_and_saved_with_the_next_click(
+    lia: DepositingPerson,
+) -> None:
+    place = await lia.begin(title="Old")
+    answer = await lia.send(place, {"title": "New", "act": "save"}, csrf="of-the-session-before")
+    page = read_page(answer.body)
+    assert (answer.status, value_of(page, "title")) == (403, "New")
+    assert value_of(read_page((await lia.get(place)).body), "title") == "Old"
+    token = page.one("input", name="csrf", autocomplete="off").attrib["value"]
+    assert (await lia.send(place, {"title": "New", "act": "save"}, csrf=token)).status == 303
+    assert value_of(read_page((await lia.get(place)).body), "title") == "New"
+
+
+async def test_scripts_are_told_that_the_session_has_ended_and_get_the_token_of_the_next_one(
+    lia: DepositingPerson,
+) -> None:
+    place = await lia.begin(title="Old")
+    answer = await lia.send(place, {"title": "New", "act": "save"}, headers=JSON | SIGNED_OUT)
+    assert (answer.status, answer.json()["code"]) == (403, "signed-out")
+    assert "csrf" not in answer.json()
+    answer = await lia.send(place, {"title": "New", "act": "save"}, headers=JSON, csrf="of-the-session-before")
+    assert (answer.status, answer.json()["csrf"]) == (403, lia.csrf)
+    assert (await lia.get(f"{place}/files", **JSON, **SIGNED_OUT)).json()["code"] == "signed-out"
+
+
+@pytest.mark.parametrize("headers", [{}, SIGNED_OUT])
+async def test_a_form_of_another_site_is_not_shown_again(lia: DepositingPerson, headers: dict[str, str]) -> None:
+    foreign = {"sec-fetch-site": "cross-site", **headers}
+    answer = await lia.send("/deposit", {"title": "Planted", "act": "save"}, headers=foreign, csrf="x")
+    assert answer.status == 403
+    assert b"Planted" not in answer.body
+
+
 # --- strangers --------------------------------------------------------------------------------------------------------
 
 

@@ -5,14 +5,14 @@
 (() => {
   const form = document.querySelector("form[data-deposit]");
   if (!form) return;
-  const csrf = form.elements.csrf.value;
+  let csrf = form.elements.csrf.value;
   const one = (mark, within = form) => within.querySelector(`[data-${mark}]`);
   const stateLine = one("state");
 
   // --- saving while typing ---
 
   let draft = form.dataset.draft || null;
-  let saving = null, isChanged = false, timer = 0;
+  let saving = null, isChanged = false, isUnsaved = "typed" in form.dataset, isSignedOut = false, timer = 0;
   const touched = new Set();
 
   function typed() {
@@ -29,9 +29,17 @@
     const kind = answer.headers.get("content-type") || "";
     if (!kind.includes("json")) throw new Error(answer.statusText);
     const found = await answer.json();
-    if (!answer.ok) throw Object.assign(new Error(found.detail || answer.statusText), { told: true });
-    return found;
+    if (answer.ok) return found;
+    if (found.csrf && found.csrf !== csrf) {  // another session has begun, in another tab
+      csrf = form.elements.csrf.value = found.csrf;
+      fields.set("csrf", csrf);
+      return post(fields);
+    }
+    throw refusal(found, answer);
   }
+
+  const refusal = (found, answer) =>
+    Object.assign(new Error(found.detail || answer.statusText), { told: true, isSignedOut: found.code === "signed-out" });
 
   // Marks of what the fields were made from go along with each save. A field that another window has changed, and this
   // one not, shows what is there now; one that is typed in at this moment keeps its old mark, so that it is noticed.
@@ -69,11 +77,18 @@
   function soon(wait = 1200) {
     isChanged = true;
     stateLine.textContent = form.dataset.saving;
+    again(wait);
+  }
+
+  // A failure is shown where the form says how it stands: the timer has nothing to add.
+  function again(wait) {
     clearTimeout(timer);
-    timer = setTimeout(save, wait);
+    timer = setTimeout(() => { save().catch(() => {}); }, wait);
   }
 
   function show(found) {
+    isUnsaved = false;
+    showSignedOut(null);
     if (found.draft && !draft) begun(found);
     const errors = found.errors || {};
     for (const field of form.querySelectorAll("input[id], select[id], textarea[id]")) {
@@ -88,10 +103,23 @@
   }
 
   function fail(error) {
+    isUnsaved = true;
+    showSignedOut(error.isSignedOut ? error.message : null);
     stateLine.textContent = error.told ? error.message : form.dataset.unsaved;
-    if (!error.told) timer = setTimeout(save, 10000);
+    if (!error.told || error.isSignedOut) again(10000);
     throw error;
   }
+
+  function showSignedOut(why) {
+    isSignedOut = why !== null;
+    const notice = one("signed-out");
+    notice.hidden = !isSignedOut;
+    one("why", notice).textContent = why || "";
+    notice.querySelector("a").href = `/sign-in?to=${draft ? `/deposit/${draft}` : "/deposit"}`;
+  }
+
+  // Who comes back from signing in elsewhere need not wait for the timer.
+  window.addEventListener("focus", () => { if (isSignedOut) again(0); });
 
   function begun(found) {
     draft = form.dataset.draft = found.draft;
@@ -154,8 +182,8 @@
     touched.add(event.target.id);
     soon(100);
   });
-  window.addEventListener("beforeunload", (event) => { if (isChanged || queue.length || busy) event.preventDefault(); });
-  form.addEventListener("submit", () => { isChanged = false; queue.length = 0; busy = 0; clearTimeout(timer); });
+  window.addEventListener("beforeunload", (event) => { if (isChanged || isUnsaved || queue.length || busy) event.preventDefault(); });
+  form.addEventListener("submit", () => { isChanged = isUnsaved = false; queue.length = 0; busy = 0; clearTimeout(timer); });
 
   // --- files ---
 
@@ -274,7 +302,7 @@
         if (error.told || attempt >= ATTEMPTS) {
           failed.set(entry.path, error.message);
           entry.isFailed = true;
-          again.push(entry);
+          left.push(entry);
           break;
         }
         await pause(Math.min(30, 2 ** attempt / 2));
@@ -284,7 +312,7 @@
     draw();
   }
 
-  const again = [];
+  const left = [];
   async function work(mine) {
     busy += 1;
     while (queue.length && !isStopped && mine === wave) await sendOne(queue.shift(), mine);
@@ -306,7 +334,11 @@
     isStopped = false;
     if (!draft) await save();
     const [there, begunBefore] = await Promise.all([
-      fetch(`/deposit/${draft}/files`).then((answer) => answer.json()),
+      fetch(`/deposit/${draft}/files`, { headers: { accept: "application/json" } }).then(async (answer) => {
+        const found = await answer.json();
+        if (!answer.ok) throw refusal(found, answer);
+        return found;
+      }),
       fetch(`/api/items/${draft}/uploads`, { headers: { "X-CSRF-Token": csrf } }).then((answer) => answer.json()),
     ]);
     const sizes = new Map(there.files), partly = new Map(begunBefore.uploads.map((each) => [each.path, each]));
@@ -379,7 +411,7 @@
   one("again").addEventListener("click", () => {
     failed.clear();
     isStopped = false;
-    queue.push(...again.splice(0));
+    queue.push(...left.splice(0));
     draw();
     for (let number = busy; number < PARALLEL; number += 1) work(wave);
   });
