@@ -209,6 +209,45 @@ def test_a_folder_is_stopped_and_goes_on_where_it_was(
     expect(page.get_by_role("heading", level=1)).to_contain_text("A survey", timeout=120_000)
 
 
+def test_files_that_are_taken_are_shown_beside_those_that_are_refused(
+    site: Site, opened: Opened, enter: Callable[[Page], None], tmp_path: Path
+) -> None:
+    page = opened()
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    page.get_by_label("Title").fill("Some are refused")
+    expect(page).to_have_url(DRAFT)
+    for name in ("good.txt", "a:b.txt", "c:d.txt"):
+        (tmp_path / name).write_text(name, encoding="ascii")
+    page.get_by_label("Choose files").set_input_files(sorted(tmp_path.iterdir()))
+    expect(page.get_by_role("rowheader", name="good.txt")).to_be_visible()
+    expect(page.locator("[data-refused] li")).to_have_count(2)
+    expect(page.locator("[data-refused]")).to_contain_text("a:b.txt")
+    expect(page.get_by_role("button", name="Try again")).to_be_hidden()
+    expect(page.get_by_label("Title")).to_have_value("Some are refused")
+
+
+def test_an_upload_that_is_stopped_says_what_has_arrived_of_it(
+    site: Site, opened: Opened, enter: Callable[[Page], None], tmp_path: Path
+) -> None:
+    page = opened()
+    enter(page)
+    page.goto(f"{site.url}/deposit")
+    page.get_by_label("Title").fill("Stopped")
+    expect(page).to_have_url(DRAFT)
+    (tmp_path / "large.bin").write_bytes(bytes(40_000_000))
+    line = page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 4_000_000}
+    line.send("Network.emulateNetworkConditions", slow)
+    page.get_by_label("Choose files").set_input_files(tmp_path / "large.bin")
+    progress = page.locator("[data-progress]")
+    expect(progress).to_contain_text(re.compile(r"[1-9]\d MB of 40 MB"), timeout=20_000)
+    page.get_by_role("button", name="Stop sending").click()
+    expect(progress).to_contain_text("Stopped")
+    expect(progress).to_contain_text(re.compile(r"0 of 1 files, [1-9][\d.]* MB of 40 MB"))
+    expect(page.get_by_role("rowheader", name="large.bin")).to_be_visible()
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_form_is_sound_in_each_language_and_on_a_telephone(
     language: str, site: Site, opened: Opened, enter: Callable[[Page], None], picture: Callable[[Page, str], None]

@@ -59,6 +59,8 @@ class SentForm:
     """Files that are in the draft now."""
     refused: list[tuple[str, IbiError]] = field(default_factory=list)
     """Names of files, and why they are not."""
+    more_refused: int = 0
+    """Files that were refused beyond those."""
     is_proven: bool | None = None
     """Whether the session that sent it is the one that it was made for. Not known before its first file, or its
     end."""
@@ -183,3 +185,5 @@ class FormReader:
         name = "" if self._head is None else self._head.filename or ""
         if len(self._form.refused) < MOST_REFUSED:
             self._form.refused.append((name, error))
+        else:
+            self._form.more_refused += 1

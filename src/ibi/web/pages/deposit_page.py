@@ -143,7 +143,7 @@ class DepositPages:
         if sent.fields.get("act") == "discard":
             return await self._discard(visitor, draft)
         marks = read_marks(sent.fields.get("marks", ""))
-        state = FormState(view, typed=sent.fields, refused=sent.refused, marks=marks or None)
+        state = FormState(view, sent.fields, refused=sent.refused, more_refused=sent.more_refused, marks=marks or None)
         try:
             await self._save(visitor, sent, state)
             if sent.fields.get("act") == "publish" and not state.errors and not state.refused:
@@ -304,6 +304,7 @@ class DepositPages:
             values={name: state.typed.get(name, text) for name, text in said.items()},
             errors={name: error.message(gettext) for name, error in state.errors.items()},
             refused=[(name, error.message(gettext)) for name, error in state.refused],
+            more_refused=state.more_refused,
             problem=None if state.problem is None else state.problem.message(gettext),
             is_saved="saved" in request.query_params,
             files=files[(number - 1) * FILES_SHOWN : number * FILES_SHOWN],

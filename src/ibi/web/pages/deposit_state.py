@@ -59,6 +59,8 @@ class FormState:
     """By the name of the field."""
     refused: list[tuple[str, IbiError]] = field(default_factory=list)
     """Names of files that were not taken, and why."""
+    more_refused: int = 0
+    """Files that were not taken beyond those."""
     problem: IbiError | None = None
     """What concerns no field."""
     unfinished: tuple[PartialState, ...] = ()

@@ -413,6 +413,16 @@ async def test_a_name_that_cannot_be_kept_is_told_and_keeps_no_other_file_out(
     assert not (tmp_path / "etc").exists()
 
 
+async def test_refused_files_are_named_and_counted_beyond_the_first(lia: DepositingPerson) -> None:
+    files = [("good.txt", b"one"), *((f"a:{number}.txt", b"bad") for number in range(23))]
+    page = read_page((await lia.send("/deposit", {"title": "Uma", "act": "save"}, files)).body)
+    (told,) = [each for each in page.all("ul", class_="plain error-text refused") if "data-refused" not in each.attrib]
+    lines = ["".join(each.itertext()) for each in told]
+    assert (len(lines), lines[-1]) == (21, "and 3 more")
+    assert "a:19.txt" in lines[-2]
+    assert [each.attrib["value"] for each in page.all("button", name="remove")] == ["good.txt"]
+
+
 async def test_names_and_texts_are_shown_as_text(lia: DepositingPerson) -> None:
     place = await lia.begin([("a'&b.txt", b"one")], title="<script>alert(1)</script>'", summary="</textarea><b>")
     page = read_page((await lia.get(place)).body)

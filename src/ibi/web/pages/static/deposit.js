@@ -189,7 +189,7 @@
 
   const drop = one("drop"), sending = one("sending"), bar = sending.querySelector("progress");
   const words = sending.dataset;
-  const PARALLEL = 3, SMALL = 8 * 1024 * 1024, ATTEMPTS = 6, SHOWN = 5;
+  const PARALLEL = 3, SMALL = 8 * 1024 * 1024, ATTEMPTS = 6, SHOWN = 20;
   let queue = [], busy = 0, isStopped = false, wave = 0;
   let all = 0, done = 0, size = 0, came = 0;
   const failed = new Map(), going = new Map(), requests = new Set();
@@ -219,7 +219,7 @@
       const lines = [filled(words.wordsOf, { done, all, bytes: sized(now), size: sized(size) })];
       if (!busy && !queue.length && isStopped) lines.push(words.wordsStopped);
       else if (!busy && !queue.length && done === all) lines.push(words.wordsDone);
-      if (failed.size) lines.push(filled(words.wordsFailed, { names: [...failed].slice(0, SHOWN).map(([path, why]) => `${path} (${why})`).join("; ") + (failed.size > SHOWN ? " …" : "") }));
+      if (failed.size) lines.push(filled(words.wordsFailed, { names: failed.size.toLocaleString(document.documentElement.lang) }));
       one("progress").textContent = lines.join(" ");
       one("each").replaceChildren(...[...going].slice(0, PARALLEL).map(([path, sent]) => {
         const line = document.createElement("li"), name = document.createElement("bdi"), part = document.createElement("span");
@@ -228,9 +228,22 @@
         line.append(name, part);
         return line;
       }));
+      drawRefused();
       one("stop").hidden = !busy && !queue.length;
-      one("again").hidden = !failed.size || busy > 0;
+      one("again").hidden = !left.length || busy > 0;
     });
+  }
+
+  function drawRefused() {
+    const list = one("refused");
+    const lines = [...failed].slice(0, SHOWN).map(([path, why]) => (why.includes(path) ? why : `${path}: ${why}`));
+    if (failed.size > SHOWN) lines.push(filled(list.dataset.more, { count: failed.size - SHOWN }));
+    list.replaceChildren(...lines.map((text) => {
+      const line = document.createElement("li"), name = document.createElement("bdi");
+      name.textContent = text;
+      line.append(name);
+      return line;
+    }));
   }
 
   function request(method, url, headers, body, onProgress) {
@@ -255,7 +268,9 @@
   function refused(answer) {
     let why = answer.statusText || String(answer.status);
     try { why = JSON.parse(answer.responseText).detail; } catch { /* no words came */ }
-    return Object.assign(new Error(why), { told: answer.status < 500 && answer.status !== 408 && answer.status !== 423 });
+    // The same bytes under the same name get the same answer, but where it is about the session or the draft.
+    const canChange = answer.status >= 500 || [401, 403, 408, 409, 423, 429].includes(answer.status);
+    return Object.assign(new Error(why), { told: answer.status < 500 && answer.status !== 408 && answer.status !== 423, canChange });
   }
 
   // What has come of a file is asked of the server, so that it goes on there after a reload of the page as well.
@@ -288,6 +303,18 @@
     }
   }
 
+  // Bytes of a file that the server has, after it was stopped. It may still be writing the last of them.
+  async function arrived(entry) {
+    for (let attempt = 0; entry.url && attempt < ATTEMPTS; attempt += 1) {
+      try {
+        const answer = await request("HEAD", entry.url, {});
+        if (answer.status === 200) return Number(answer.getResponseHeader("Upload-Offset"));
+      } catch { /* asked again */ }
+      await pause(0.5);
+    }
+    return 0;
+  }
+
   async function sendOne(entry, mine) {
     for (let attempt = 1; ; attempt += 1) {
       going.set(entry.path, 0);
@@ -298,11 +325,10 @@
         failed.delete(entry.path);
         break;
       } catch (error) {
-        if (isStopped || mine !== wave) break;
+        if (isStopped || mine !== wave) { came += await arrived(entry); break; }
         if (error.told || attempt >= ATTEMPTS) {
           failed.set(entry.path, error.message);
-          entry.isFailed = true;
-          left.push(entry);
+          if (!error.told || error.canChange) left.push(entry);
           break;
         }
         await pause(Math.min(30, 2 ** attempt / 2));
@@ -318,7 +344,19 @@
     while (queue.length && !isStopped && mine === wave) await sendOne(queue.shift(), mine);
     busy -= 1;
     draw();
-    if (!busy && mine === wave && !isStopped && !failed.size && all) finish();
+    if (busy || !all) return;
+    if (mine === wave && !isStopped && !failed.size) finish();
+    else refresh().catch(() => {});
+  }
+
+  // The files that were taken are shown beside those that were not, and what was typed stays.
+  async function refresh() {
+    const answer = await fetch(`/deposit/${draft}`, { headers: { accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const mark of ["files", "target"]) {
+      const here = one(mark), there = one(mark, page);
+      if (there && !here.querySelector("#target")) here.replaceWith(there);
+    }
   }
 
   // The page is shown anew with its list of files, once what was typed is saved.
@@ -332,6 +370,11 @@
   async function take(entries) {
     if (!entries.length) return;
     isStopped = false;
+    if (!busy && !queue.length) {
+      all = done = size = came = 0;
+      failed.clear();
+      left.length = 0;
+    }
     if (!draft) await save();
     const [there, begunBefore] = await Promise.all([
       fetch(`/deposit/${draft}/files`, { headers: { accept: "application/json" } }).then(async (answer) => {
@@ -409,8 +452,8 @@
     draw();
   });
   one("again").addEventListener("click", () => {
-    failed.clear();
     isStopped = false;
+    for (const entry of left) failed.delete(entry.path);
     queue.push(...left.splice(0));
     draw();
     for (let number = busy; number < PARALLEL; number += 1) work(wave);
