@@ -369,13 +369,13 @@ def integrity_status(store: ArchiveStore) -> Iterator[tuple[str, object]]:
     if integrity is None:
         return
     try:
-        summary = integrity.summary()
+        summary = integrity.summary().among(store.catalog.holdings().values())
     except StorageError as error:  # the rest of the status is still shown
         yield "damaged", [str(error)]
         return
     yield "damaged", sorted(integrity.ledger.damaged_items())
     yield "verified", summary.verified
-    yield "never_verified", summary.items - summary.verified
+    yield "never_verified", summary.never_verified
     yield "last_verification", None if summary.newest is None else str(Instant(summary.newest))
     yield "oldest_verification", None if summary.oldest is None else str(Instant(summary.oldest))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256, sha512
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -264,6 +264,15 @@ class IntegritySummary:
     """When the item was verified that has waited longest, of those that ever were."""
     newest: int | None = None
     """When an item was verified last."""
+
+    @property
+    def never_verified(self) -> int:
+        return self.items - self.verified
+
+    def among(self, kept: Iterable[HeldTotal]) -> IntegritySummary:
+        """The same of all that is kept: the schedule learns of a deposit up to a day after it was made, and a deposit
+        that it does not know of was not verified either."""
+        return replace(self, items=max(self.items, sum(each.items for each in kept)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,7 +303,7 @@ def _figures(
     if archive is not None:
         found.append(HoldingsMetrics(metrics.registry, archive, membership))
     if archive is not None and archive.integrity is not None:
-        found.append(IntegrityMetrics(metrics.registry, archive.integrity))
+        found.append(IntegrityMetrics(metrics.registry, archive.integrity, holdings=archive.catalog.holdings))
     if subscriptions is not None:
         found.append(FollowMetrics(metrics.registry, *subscriptions.lists))
     return found

@@ -66,9 +66,15 @@ class PolledFigures(ABC):
 
 
 class IntegrityMetrics(PolledFigures):
-    def __init__(self, registry: CollectorRegistry, integrity: Integrity, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        integrity: Integrity,
+        now: Callable[[], float] = time.time,
+        holdings: Callable[[], Mapping[State, HeldTotal]] = dict,
+    ) -> None:
         super().__init__(60.0, is_prompt=integrity.is_prompt)  # counting a million items takes a moment
-        self._integrity, self._now = integrity, now
+        self._integrity, self._now, self._holdings = integrity, now, holdings
         self._found = Counter("ibi_damage_found", "Times that kept content was found damaged.", registry=registry)
         self._damaged = Gauge("ibi_items_damaged", "Items of which something kept is damaged.", registry=registry)
         self._unverified = Gauge(
@@ -85,9 +91,9 @@ class IntegrityMetrics(PolledFigures):
         integrity.watch(self._count)
 
     def read(self) -> None:
-        summary = self._integrity.summary()
+        summary = self._integrity.summary().among(self._holdings().values())
         self._damaged.set(summary.damaged)
-        self._unverified.set(summary.items - summary.verified)
+        self._unverified.set(summary.never_verified)
         self._last.set(summary.newest or 0)
         self._age.set(0 if summary.oldest is None else max(0, self._now() - summary.oldest))
 

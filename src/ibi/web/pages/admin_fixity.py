@@ -80,11 +80,12 @@ class FixityPage:
     def _gather(self) -> dict[str, Any]:
         ledger, schedule = self._integrity.ledger, self._schedule
         summary, damaged = self._integrity.summary(), ledger.damaged_items()
-        total = sum((each.size for each in self._site.catalog.holdings().values()), HeldTotal().size)
+        holdings = self._site.catalog.holdings().values()
+        total = sum((each.size for each in holdings), HeldTotal().size)
         rate = 0 if schedule is None else schedule.rate
         shown = sorted(damaged.values(), key=_since, reverse=True)
         return {
-            "summary": summary,
+            "summary": summary.among(holdings),
             "damaged": shown[:_MOST_DAMAGED],
             "more_damaged": max(0, len(shown) - _MOST_DAMAGED),
             "latest": ledger.latest(SHOWN),

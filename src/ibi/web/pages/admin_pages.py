@@ -98,7 +98,7 @@ class OverviewPage:
             "has_claims": services is not None,
             "has_jobs": services is not None and services.copy_work is not None,
             "has_transfers": site is not None and site.transfers is not None,
-            **_integrity_facts(administration.integrity),
+            **_integrity_facts(administration.integrity, {} if site is None else site.catalog.holdings()),
             **self._register_facts(),
         }
 
@@ -139,11 +139,11 @@ def _draft_facts(drafts: Drafts) -> dict[str, Any]:
     }
 
 
-def _integrity_facts(integrity: Integrity | None) -> dict[str, Any]:
+def _integrity_facts(integrity: Integrity | None, holdings: Mapping[State, HeldTotal]) -> dict[str, Any]:
     if integrity is None:
         return {"integrity": None}
     try:
-        return {"integrity": integrity.summary()}
+        return {"integrity": integrity.summary().among(holdings.values())}
     except StorageError as error:
         return {"integrity": None, "integrity_problem": str(error)}
 

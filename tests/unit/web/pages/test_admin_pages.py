@@ -210,6 +210,16 @@ async def test_an_item_is_verified_when_it_is_asked_for_and_its_result_is_shown(
     assert re.search(rf"{item.rep}.*intact", page, re.DOTALL)
 
 
+async def test_items_that_no_verification_has_read_are_counted_however_new_they_are(app: AdminApp) -> None:
+    assert app.store.verify_item(str(put(app.deposits).rep)).problems == ()
+    put(app.deposits)
+    kept = sum(each.items for each in app.site.catalog.holdings().values())
+    page = await app.text(FIXITY, "librarian")
+    assert f"<dd>1 of {kept}</dd>" in page
+    assert f"<dt>Never verified since they came</dt><dd>{kept - 1}</dd>" in page
+    assert f"<dd>1 of {kept}</dd>" in await app.text("/admin", "librarian")
+
+
 async def test_a_label_of_no_item_is_not_verified(app: AdminApp) -> None:
     for label in ("", "nonsense", "lab.br/arq/1999/01.01.00.00", "<script>", "../../etc"):
         status, page = await app.send(FIXITY, {"label": label})
