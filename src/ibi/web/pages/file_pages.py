@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -42,42 +42,56 @@ class FolderNode:
     name: str
     file: File | None = None
     nodes: list[FolderNode] = field(default_factory=list)
-
-    @property
-    def size(self) -> int:
-        return self.file.size if self.file is not None else sum(node.size for node in self.nodes)
-
-    @property
-    def number(self) -> int:
-        """Of the files below."""
-        return 1 if self.file is not None else sum(node.number for node in self.nodes)
+    number: int | None = 1
+    """Of the files below, those among them that are not listed; None if they are too many to be counted for a page."""
+    size: int = 0
+    """Of all of them together."""
 
 
-def file_tree(files: Iterable[File]) -> list[FolderNode]:
+def file_tree(files: Sequence[File], every: Sequence[File] | None = None) -> list[FolderNode]:
     """The files in their folders, each where its path comes in order. A folder that has only a folder in it is one with
-    that."""
-    root = FolderNode("")
+    that. Of `every` file, these are listed; all are counted."""
+    counted = files if every is None or len(every) == len(files) else every if len(every) <= _MOST_ADDED_UP else ()
+    root, totals = FolderNode(""), _folder_totals(counted)
     folders: dict[tuple[str, ...], FolderNode] = {(): root}
     for file in files:
-        *above, name = file.path.split("/")
-        if len(above) > _DEEPEST:
-            above = [*above[: _DEEPEST - 1], "/".join(above[_DEEPEST - 1 :])]
+        above, name = _folders_of(file)
         parent = root
         for depth in range(1, len(above) + 1):
             place = tuple(above[:depth])
             if place not in folders:
-                folders[place] = FolderNode(above[depth - 1])
+                number, size = totals.get(place, (None, 0))
+                folders[place] = FolderNode(above[depth - 1], number=number, size=size)
                 parent.nodes.append(folders[place])
             parent = folders[place]
-        parent.nodes.append(FolderNode(name, file))
+        parent.nodes.append(FolderNode(name, file, size=file.size))
     return [_joined(node) for node in root.nodes]
 
 
+def _folders_of(file: File) -> tuple[list[str], str]:
+    """The folders above the file, and its own name."""
+    *above, name = file.path.split("/")
+    if len(above) > _DEEPEST:
+        above = [*above[: _DEEPEST - 1], "/".join(above[_DEEPEST - 1 :])]
+    return above, name
+
+
+def _folder_totals(files: Iterable[File]) -> dict[tuple[str, ...], tuple[int, int]]:
+    """How many files each folder has, and of how many bytes."""
+    totals: dict[tuple[str, ...], tuple[int, int]] = {}
+    for file in files:
+        above, _ = _folders_of(file)
+        for depth in range(1, len(above) + 1):
+            number, size = totals.get(tuple(above[:depth]), (0, 0))
+            totals[tuple(above[:depth])] = number + 1, size + file.size
+    return totals
+
+
 def _joined(node: FolderNode) -> FolderNode:
-    while len(node.nodes) == 1 and node.nodes[0].file is None:
+    while len(node.nodes) == 1 and node.nodes[0].file is None and node.nodes[0].number == node.number:
         only = node.nodes[0]
-        node = FolderNode(f"{node.name}/{only.name}", nodes=only.nodes)
-    return FolderNode(node.name, node.file, [_joined(each) for each in node.nodes])
+        node = replace(only, name=f"{node.name}/{only.name}")
+    return replace(node, nodes=[_joined(each) for each in node.nodes])
 
 
 class FileLinks:
@@ -156,7 +170,7 @@ class FilePage:
         return render(
             scope,
             "files.html",
-            tree=file_tree(item.files[(number - 1) * _A_PAGE : number * _A_PAGE]),
+            tree=file_tree(item.files[(number - 1) * _A_PAGE : number * _A_PAGE], item.files),
             number=number,
             pages=pages,
             **_about(self._site, item, scope),

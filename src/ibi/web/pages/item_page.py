@@ -298,7 +298,7 @@ class ItemPage:
             "is_embargoed": item.visibility.is_embargoed(site.now),
             "versions_url": versions_place(site, item),
             "related_kinds": RELATED,
-            "tree": file_tree(item.files[:MOST_FILES]) if item.visibility.listing else (),
+            "tree": file_tree(item.files[:MOST_FILES], item.files) if item.visibility.listing else (),
             "number_shown": min(MOST_FILES, len(item.files)),
             "size_of_all": size_of_all(item.files),
             "file_links": FileLinks(site, item),

@@ -1,7 +1,7 @@
 """Renders templates to answers: in the reader's language, escaped, and with no scripts but our own.
 
 A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
-and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `short`. Depositors' text is escaped,
+and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`, `short`. Depositors' text is escaped,
 shortened to a readable length, and put in `<bdi>`.
 """
 
@@ -30,6 +30,7 @@ from starlette.types import Scope
 from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
 from ibi.model.account import Role
+from ibi.model.coar_types import find_coar_type
 from ibi.web.http.request import raw_target
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.reader import (
@@ -279,6 +280,7 @@ def _environment(language: str) -> Environment:
         "number": lambda number: format_decimal(number, locale=locale_of(language)),
         "size": lambda size: _size(size, language),
         "language_name": lambda tag: language_name(str(tag), language),
+        "kind_name": lambda text: None if (known := find_coar_type(text)) is None else known.label(language),
         "short": short,
     }
     return made

@@ -31,6 +31,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.content_security import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, whole_number
+from ibi.web.pages.field_choices import RELATION_WORDS
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Visitor, find_visitor, message, page_language, see_other
 from ibi.web.pages.reader import translations as translations_into
 from ibi.web.pages.rendering import render
@@ -215,6 +216,7 @@ class ReviewDesk:
             kept=frozenset() if record is None else {file.path for file in record.kept},
             place=encoded_path,
             element_names=ELEMENTS,
+            relation_words=RELATION_WORDS,
             kinds=KINDS,
             is_waiting=found.review.state is ReviewState.SUBMITTED,
             item_url=None if found.review.label is None else f"/col/{found.review.label}/metadata",

@@ -11,6 +11,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import State
+from ibi.model.description_values import Affiliation, Ror
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import Visibility, network
@@ -50,6 +51,24 @@ async def test_title_creators_and_description() -> None:
     assert "Banon, Gerald" in page.text
     assert "morphology" in page.text
     assert "https://spdx.org/licenses/CC-BY-4.0" in page.links
+
+
+async def test_institutions_of_creators_stand_beside_their_names() -> None:
+    works_for = (Affiliation("Instituto Nacional de Pesquisas Espaciais", Ror("04xbn6x09")), Affiliation("USP"))
+    described = replace(THESIS, creator=(Agent("Banon, Gerald", affiliations=works_for),))
+    page = await shown(kept(REP, metadata=described))
+
+    assert "Instituto Nacional de Pesquisas Espaciais; USP" in page.text
+    assert "https://ror.org/04xbn6x09" in page.links
+
+
+async def test_the_type_is_told_in_the_language_of_the_page() -> None:
+    described = replace(THESIS, type=(Text("journal article"), Text("a tale")))
+    page = await shown(kept(REP, metadata=described), headers={"accept-language": "pt-BR"})
+
+    assert "artigo de periódico" in page.text
+    assert "journal article" not in page.text
+    assert "a tale" in page.text
 
 
 async def test_of_very_many_values_some_are_shown() -> None:

@@ -183,6 +183,20 @@ def test_files_are_in_their_folders_with_sizes() -> None:
     ]
 
 
+def test_a_folder_counts_the_files_that_are_not_listed_too() -> None:
+    files = dict.fromkeys((f"data/{number:03}" for number in range(300)), (BYTES, b"xy"))
+    item: Item = kept(REP, files=files)[0]
+    (folder,) = file_tree(item.files[:50], item.files)
+    assert (folder.number, folder.size, len(folder.nodes)) == (300, 600, 50)
+
+
+def test_a_folder_of_more_files_than_are_counted_for_a_page_tells_no_number() -> None:
+    files = dict.fromkeys((f"data/{number:04}" for number in range(2001)), (BYTES, b"xy"))
+    item: Item = kept(REP, files=files)[0]
+    (folder,) = file_tree(item.files[:50], item.files)
+    assert folder.number is None
+
+
 def test_a_very_deep_folder_is_one_with_a_long_name() -> None:
     assert tree_of("/".join("abcdefghijklmnopqrstuvwxyz")) == [("/".join("abcdefghijklmnopqrstuvwxy"), 1, 2, ["z"])]
 

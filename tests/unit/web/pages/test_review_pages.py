@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,12 +30,12 @@ class World:
     eve: SignedInPerson
     """Two depositors."""
 
-    async def submit(self, title: str = "Uma tese", name: str = "dan") -> str:
+    async def submit(self, title: str = "Uma tese", name: str = "dan", **metadata: Any) -> str:
         """The id of a draft that waits."""
         drafts, reviews = self.app.drafts, self.app.drafts.reviews
         assert reviews is not None
         headers = self.app.bearer(Scope.DEPOSIT, name)
-        begun = await self.app.ask("POST", RECORDS, {**SAID, "metadata": {"title": title}}, headers)
+        begun = await self.app.ask("POST", RECORDS, {**SAID, "metadata": {"title": title, **metadata}}, headers)
         draft = str(begun.json()["id"])
         # The draft of a person, as if it had been begun in a page.
         record = drafts._files.read(draft)
@@ -112,6 +113,24 @@ async def test_a_librarian_reads_comments_sends_back_and_publishes(world: World)
     assert any(link.startswith("/col/") for link in after.links)
     assert "Obrigada" in after.text
     assert "was published" in (await page(world.dan, f"/account/drafts/{draft}/review")).text
+
+
+async def test_all_that_gets_published_is_shown_to_who_judges_it(world: World) -> None:
+    draft = await world.submit(
+        title=["Uma tese", "A thesis"],
+        creator=[{"name": "Banon, Gerald", "affiliations": [{"name": "INPE", "ror": "04xbn6x09"}]}],
+        funding=[{"name": "FAPESP", "award": "2009/1-2"}],
+        places=[{"name": "São José dos Campos"}],
+        related_identifiers=[{"relation": "Cites", "scheme": "doi", "value": "10.1000/182"}],
+        type=["journal article"],
+        resource_type="Text",
+    )
+    found = await page(world.ada, f"/review/{draft}")
+    for words in ("A thesis", "INPE", "FAPESP", "2009/1-2", "São José dos Campos", "10.1000/182", "journal article"):
+        assert words in found.text
+    assert "https://ror.org/04xbn6x09" in found.links
+
+    assert [term.text for term in found.all("dt")].count("Type") == 1
 
 
 async def test_what_was_not_seen_is_not_published(world: World) -> None:
