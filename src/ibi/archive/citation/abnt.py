@@ -34,11 +34,14 @@ def _name(name: Name) -> str:
 def _body(work: Work) -> Iterator[tuple[Run, ...]]:
     if work.kind is WorkKind.ARTICLE and work.source is not None:
         yield _title(work, stands_out=False)
-        yield end_sentence(Run(work.source, italic=True), Run(f", {_year(work)}"))
+        yield end_sentence(
+            Run(work.source, italic=True), Run("".join(f", {part}" for part in (*_place(work), _year(work))))
+        )
     elif work.kind in _PART_OF and work.source is not None:
         yield _title(work, stands_out=False)
         yield end_sentence(Run("In: "), Run(work.source, italic=True))
         yield _imprint(work)
+        yield end_sentence(Run(", ".join(_place(work))))
     elif work.kind is WorkKind.THESIS:
         yield _title(work, stands_out=True)
         yield (Run(f"{_year(work)}."),)
@@ -48,6 +51,12 @@ def _body(work: Work) -> Iterator[tuple[Run, ...]]:
     else:
         yield _title(work, stands_out=True)
         yield _imprint(work)
+
+
+def _place(work: Work) -> Iterator[str]:
+    place = work.place
+    told = (("v.", place.volume), ("n.", place.issue), ("cap.", place.chapter), ("p.", place.pages.replace("–", "-")))
+    return (f"{word} {value}" for word, value in told if value)
 
 
 def _title(work: Work, *, stands_out: bool) -> tuple[Run, ...]:

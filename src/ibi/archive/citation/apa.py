@@ -58,11 +58,30 @@ def _note(work: Work) -> str:
 
 def _source(work: Work) -> Iterator[tuple[Run, ...]]:
     if work.source is not None and work.kind is WorkKind.ARTICLE:
-        yield end_sentence(Run(work.source, italic=True))
+        yield end_sentence(Run(work.source, italic=True), *_place(work))
         return
     if work.source is not None and work.kind in _PART_OF:
-        yield end_sentence(Run("In "), Run(work.source, italic=True))
+        yield end_sentence(Run("In "), Run(work.source, italic=True), Run(_place_in_book(work)))
     # §9.29: who published it is left out where the same name stands as author.
     named = {name.straight.casefold() for name in work.authors} | {name.inverted.casefold() for name in work.authors}
     if work.publisher is not None and work.kind is not WorkKind.THESIS and work.publisher.casefold() not in named:
         yield end_sentence(Run(work.publisher))
+
+
+def _place(work: Work) -> Iterator[Run]:
+    """§9.25: the volume in italics, the issue in parentheses, the pages."""
+    place = work.place
+    if place.volume:
+        yield from (Run(", "), Run(place.volume, italic=True))
+    if place.issue:
+        yield Run(f"({place.issue})" if place.volume else f", ({place.issue})")
+    if place.pages:
+        yield Run(f", {place.pages}")
+
+
+def _place_in_book(work: Work) -> str:
+    """§9.28: in parentheses after the title of the whole."""
+    place = work.place
+    pages = f"{'pp.' if place.first_and_last_page[1] else 'p.'} {place.pages}" if place.pages else ""
+    told = ", ".join(filter(None, (f"Vol. {place.volume}" if place.volume else "", pages)))
+    return f" ({told})" if told else ""

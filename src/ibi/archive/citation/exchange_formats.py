@@ -69,6 +69,16 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
         yield "month", _MONTHS[work.dated.month - 1]
     if kind in {entry for entry, _ in _PARTS.values()}:
         yield _PARTS[work.kind][1], _text(work.source or "")
+    place = work.place
+    pages = place.pages.replace("–", "--")
+    for name, value in (
+        ("volume", place.volume),
+        ("number", place.issue),
+        ("pages", pages),
+        ("chapter", place.chapter),
+    ):
+        if value:
+            yield name, _text(value)
     if work.publisher is not None:
         yield _PUBLISHERS.get(kind, "publisher"), _text(work.publisher)
     if work.genre is not None and kind in {"misc", *_PUBLISHERS}:
@@ -147,6 +157,9 @@ def _lines(work: Work, accessed: Day | None) -> Iterator[tuple[str, str]]:
         yield "DA", "/".join((f"{dated.year:04}", *parts, ""))
     if work.source is not None:
         yield "T2", work.source
+    first, last = work.place.first_and_last_page
+    told = (("VL", work.place.volume), ("IS", work.place.issue), ("SP", first), ("EP", last))
+    yield from ((tag, value) for tag, value in told if value)
     if work.publisher is not None:
         yield "PB", work.publisher
     if work.genre is not None:
@@ -175,6 +188,10 @@ def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
         "author": [_csl_name(name) for name in work.authors],
         "contributor": [_csl_name(name) for name in work.contributors],
         "container-title": work.source,
+        "volume": work.place.volume,
+        "issue": work.place.issue,
+        "page": work.place.pages,
+        "chapter-number": work.place.chapter,
         "publisher": work.publisher,
         "genre": work.genre if work.kind in {WorkKind.THESIS, WorkKind.REPORT, WorkKind.OTHER} else None,
         "language": work.language,

@@ -52,6 +52,9 @@ def _highwire(work: Work, pdf_url: str | None) -> Iterator[tuple[str, str]]:
         yield "citation_publication_date", str(work.issued).replace("-", "/")
     if work.source is not None and work.kind in _SOURCES:
         yield _SOURCES[work.kind], work.source
+    first, last = work.place.first_and_last_page
+    told = (("volume", work.place.volume), ("issue", work.place.issue), ("firstpage", first), ("lastpage", last))
+    yield from ((f"citation_{name}", value) for name, value in told if value)
     if work.publisher is not None:
         yield _PUBLISHERS.get(work.kind, "citation_publisher"), work.publisher
     if work.language is not None:

@@ -17,6 +17,7 @@ _LONGEST: Final = 2_000
 """Characters of a title or a publisher."""
 _LONGEST_ABSTRACT: Final = 20_000
 _LONGEST_KEYWORD: Final = 300
+_MOST_SOURCES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,43 @@ _BY_TYPE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceInSource:
+    """Where a work stands in what it is part of."""
+
+    volume: str = ""
+    issue: str = ""
+    pages: str = ""
+    """One, or the first and the last with a dash between: `1–9`."""
+    chapter: str = ""
+
+    @property
+    def first_and_last_page(self) -> tuple[str, str]:
+        """Without a last one, the first is all that is told of the pages."""
+        first, _, last = self.pages.replace("--", "–").replace("-", "–").partition("–")
+        return (self.pages, "") if "–" in last else (first.strip(), last.strip())
+
+
+# As records are imported: Dublin Core has no elements for these.
+_PLACES: Final = {"v.": "volume", "n.": "issue", "p.": "pages", "cap.": "chapter"}
+
+
+def read_place(text: str) -> PlaceInSource | None:
+    """`v. 3, n. 2, p. 1–9`; None if the text is something else."""
+    found: dict[str, str] = {}
+    named = ""
+    for part in text.split(", "):
+        word, _, value = part.partition(" ")
+        if word in _PLACES and value:
+            named = _PLACES[word]
+            found[named] = f"{found[named]}, {value}" if named in found else value
+        elif named:  # pages in several places have commas between them
+            found[named] = f"{found[named]}, {part}"
+        else:
+            return None
+    return PlaceInSource(**found)
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """Every text is on one line, and says something."""
 
@@ -127,6 +165,7 @@ class Work:
     keywords: tuple[str, ...]
     identifiers: tuple[OtherIdentifier, ...] = ()
     """Its names in other systems."""
+    place: PlaceInSource = PlaceInSource()
 
     @property
     def dated(self) -> IssueDate:
@@ -142,6 +181,8 @@ def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
     """`url` is the persistent one; `most`, how many authors, contributors and keywords are wanted at most."""
     metadata = item.metadata
     creators = metadata.creator[:most]
+    sources = [line for line in (_line(str(text), _LONGEST) for text in metadata.source[:_MOST_SOURCES]) if line]
+    places = {line: read_place(line) for line in sources}
     return Work(
         label=(item.labels.ibip or item.rep).spelling,
         url=one_line(url).replace(" ", "%20"),
@@ -154,11 +195,12 @@ def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
         issued=issue_date(metadata),
         named_in=civil(item.rep.instant.seconds // 86_400)[0],
         publisher=_first(map(str, metadata.publisher)),
-        source=_first(map(str, metadata.source)),
+        source=next((line for line in sources if places[line] is None), None),
         language=None if item.language is None else str(item.language),
         abstract=_first(map(str, metadata.description), _LONGEST_ABSTRACT),
         keywords=tuple(filter(None, (_line(subject.value, _LONGEST_KEYWORD) for subject in metadata.subject[:most]))),
         identifiers=identifiers_of(item),
+        place=next(filter(None, places.values()), PlaceInSource()),
     )
 
 

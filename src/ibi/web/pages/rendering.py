@@ -1,8 +1,8 @@
 """Renders templates to answers: in the reader's language, escaped, and with no scripts but our own.
 
 A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
-and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`, `short`. Depositors' text is escaped,
-shortened to a readable length, and put in `<bdi>`.
+and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`, `short`. Depositors' text is
+escaped, shortened to a readable length, and put in `<bdi>`.
 """
 
 from __future__ import annotations

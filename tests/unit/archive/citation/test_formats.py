@@ -4,7 +4,8 @@ import pytest
 
 from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
 from ibi.archive.citation.head import highwire, json_ld, script_text
-from ibi.archive.citation.work import WorkKind
+from ibi.archive.citation.work import PlaceInSource, WorkKind, read_place
+from ibi.archive.importing.bibtex import read_bibtex as import_bibtex
 from ibi.model.metadata import Licence, ResourceType
 from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
 from tests.unit.archive.citation.works import ACCESSED, BANON, URL, cited
@@ -37,6 +38,37 @@ def test_bibtex() -> None:
         "  note = {IBI: 8JMKD3MGP8W/34PGRBS},\n"
         "}\n"
     )
+
+
+ARTICLE = "@article{a, title={T}, journal={Revista}, year=2020, volume=3, number=2, pages={1--9}}"
+
+
+def test_volume_issue_and_pages_leave_as_they_came() -> None:
+    (record,) = import_bibtex(ARTICLE)
+    work = cited(type="Artigo", source=tuple(map(str, record.metadata.source)))
+    _, _, fields = read_bibtex(bibtex(work))
+    assert [fields[name] for name in ("journal", "volume", "number", "pages")] == ["Revista", "3", "2", "1--9"]
+    lines = ris(work).split("\r\n")
+    assert {"T2  - Revista", "VL  - 3", "IS  - 2", "SP  - 1", "EP  - 9"} <= set(lines)
+    csl = csl_json(work)
+    assert [csl[name] for name in ("container-title", "volume", "issue", "page")] == ["Revista", "3", "2", "1–9"]
+    assert {("citation_volume", "3"), ("citation_firstpage", "1"), ("citation_lastpage", "9")} <= set(highwire(work))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("v. 3, p. 1–9, 12", PlaceInSource(volume="3", pages="1–9, 12")),
+        ("n. 4", PlaceInSource(issue="4")),
+        ("p. e123, cap. 2", PlaceInSource(pages="e123", chapter="2")),
+        ("Revista, v. 3", None),
+        ("v.", None),
+        ("v. Chr.", PlaceInSource(volume="Chr.")),
+        ("", None),
+    ],
+)
+def test_a_place_in_a_source_is_read_as_imports_write_it(text: str, place: PlaceInSource | None) -> None:
+    assert read_place(text) == place
 
 
 @pytest.mark.parametrize(

@@ -118,3 +118,22 @@ def test_apa_names_twenty_and_of_more_the_first_nineteen_and_the_last() -> None:
     assert "F19, A., & F20, A. (" in twenty
     assert "F19, A., … F30, A. (" in many
     assert "F20" not in many
+
+
+# --- volume, issue and pages -----------------------------------------------------------------------------------------
+
+IN_JOURNAL = cited(creator=BANON, type="Artigo", date="2020", source=("Revista", "v. 3, n. 2, p. 1–9"))
+
+
+def test_abnt_of_an_article_tells_volume_issue_and_pages() -> None:
+    assert "*Revista*, v. 3, n. 2, p. 1-9, 2020." in in_abnt(IN_JOURNAL)
+
+
+def test_apa_of_an_article_tells_volume_issue_and_pages() -> None:
+    assert "*Revista*, *3*(2), 1–9." in marked(apa(IN_JOURNAL))
+
+
+def test_pages_of_a_chapter_follow_what_it_is_part_of() -> None:
+    chapter = cited(creator=BANON, type="Book chapter", date="2020", source=("p. 1–9", "A book"))
+    assert "In: *A book*. [*S. l.: s. n.*], 2020. p. 1-9." in in_abnt(chapter)
+    assert "In *A book* (pp. 1–9)." in marked(apa(chapter))
