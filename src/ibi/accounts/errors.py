@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ibi.errors import IbiError
 
 
@@ -23,6 +25,27 @@ class NotYourItem(IbiError):
     {account} and has the scope {scope}."""
 
     code = "not-your-item"
+
+
+def _role_word(role: object) -> str:
+    return "administrator" if str(role) == "admin" else str(role)
+
+
+class RoleTooSmall(NotAllowed):
+    """This needs the role {needed}; yours is {role}."""
+
+    def message(self, translate: Callable[[str], str] = str) -> str:
+        said = {name: translate(_role_word(self.parameters[name])) for name in ("needed", "role")}
+        return translate(self.template).format(**said)
+
+
+class BelongsToAnother(NotYourItem):
+    """{label} belongs to {owner}: {act} needs that account, or the role {needed}. Yours is {role}."""
+
+    def message(self, translate: Callable[[str], str] = str) -> str:
+        said = {name: translate(_role_word(self.parameters[name])) for name in ("needed", "role", "act")}
+        owner = self.parameters["owner"] or translate("the Archive itself")
+        return translate(self.template).format(label=self.parameters["label"], owner=owner, **said)
 
 
 class UnknownToken(IbiError):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from ibi.accounts.errors import NotAllowed, NotYourItem
+from ibi.accounts.errors import BelongsToAnother, NotAllowed, NotYourItem, RoleTooSmall
 from ibi.instant import Instant
 from ibi.messages.label_forms import LabelForms
-from ibi.model.account import Actor, Scope, shown_account
+from ibi.model.account import ROLE_SCOPES, Actor, Role, Scope, person_account, shown_account
 from ibi.model.item import Item, name_one_item
 
 
@@ -128,7 +128,12 @@ def require_right(who: Actor, act: ItemAct, item: Belonging) -> None:
         return
     needed = least_scope(act, item.whose(who))
     if who.scope not in TABLE[act, Whose.OWN]:
-        raise NotAllowed(scope=str(who.scope), needed=str(needed))
+        raise _too_small(who, needed)
+    if _is_signed_in(who):
+        owner = None if item.is_service or item.owner is None else shown_account(item.owner)
+        raise BelongsToAnother(
+            label=item.label, owner=owner, act=act.value, role=_role_of(who.scope), needed=_role_of(needed)
+        )
     raise NotYourItem(
         label=item.label,
         owner="the Archive itself" if item.is_service else shown_account(item.owner),
@@ -137,6 +142,22 @@ def require_right(who: Actor, act: ItemAct, item: Belonging) -> None:
         account=shown_account(who.account),
         scope=str(who.scope),
     )
+
+
+def _too_small(who: Actor, needed: Scope) -> NotAllowed:
+    if _is_signed_in(who):
+        return RoleTooSmall(role=_role_of(who.scope), needed=_role_of(needed))
+    return NotAllowed(scope=str(who.scope), needed=str(needed))
+
+
+def _is_signed_in(who: Actor) -> bool:
+    """Whether it is a person on a page, who has a role, rather than a program with a token."""
+    return who.token is None and (who.account or "").startswith(person_account(""))
+
+
+def _role_of(scope: Scope) -> Role:
+    """The least role that acts with the scope."""
+    return next(role for role, scopes in ROLE_SCOPES.items() if scope in scopes)
 
 
 def least_scope(act: ItemAct, whose: Whose) -> Scope:
@@ -179,5 +200,4 @@ def may_administer(who: Actor, act: SiteAct) -> bool:
 def require_site_right(who: Actor, act: SiteAct) -> None:
     """Refuse what `SITE_TABLE` does not allow: `NotAllowed`."""
     if not may_administer(who, act):
-        needed = next(scope for scope in Scope if scope in SITE_TABLE[act])
-        raise NotAllowed(scope=str(who.scope), needed=str(needed))
+        raise _too_small(who, next(scope for scope in Scope if scope in SITE_TABLE[act]))

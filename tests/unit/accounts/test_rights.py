@@ -105,7 +105,7 @@ SITE_EXPECTED: dict[SiteAct, set[Scope]] = {
 
 @pytest.mark.parametrize(("act", "scope"), list(product(SiteAct, Scope)))
 def test_each_cell_of_what_concerns_the_archive_as_a_whole_is_as_expected(act: SiteAct, scope: Scope) -> None:
-    who, allowed = Actor("person:ana", scope), scope in SITE_EXPECTED[act]
+    who, allowed = Actor("person:ana", scope, "t1"), scope in SITE_EXPECTED[act]
     assert may_administer(who, act) is allowed
     if allowed:
         require_site_right(who, act)
@@ -113,3 +113,15 @@ def test_each_cell_of_what_concerns_the_archive_as_a_whole_is_as_expected(act: S
         with pytest.raises(NotAllowed) as refused:
             require_site_right(who, act)
         assert refused.value.parameters["needed"] == str(E if E in SITE_EXPECTED[act] else A)
+
+
+def test_a_person_who_is_signed_in_is_told_of_roles_and_not_of_tokens() -> None:
+    librarian = Actor("person:ana", Scope.EDIT)
+    with pytest.raises(NotAllowed, match=r"^This needs the role administrator; yours is librarian\.$"):
+        require_site_right(librarian, SiteAct.READ_AUDIT)
+    with pytest.raises(
+        NotYourItem, match=r"^l/a belongs to bia: making it more visible needs that account, or the role"
+    ):
+        require_right(librarian, ItemAct.OPEN, Belonging("l/a", "person:bia"))
+    with pytest.raises(NotYourItem, match=r"belongs to the Archive itself"):
+        require_right(Actor("person:ana", Scope.DEPOSIT), ItemAct.UPDATE, Belonging("l/a", None))

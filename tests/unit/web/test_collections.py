@@ -137,6 +137,7 @@ async def test_what_is_wrong_is_said_beside_its_field_and_nothing_typed_is_lost(
         ({"name": "b", "title": " "}, "title", 400),
         ({"name": "b", "title": "B", "items": "nothing"}, "items", 400),
         ({"name": "b", "title": "B", "items": "lab.br/arq/2020/01.01.00.00"}, "items", 404),
+        ({"name": "b", "title": "B", "items": "lab.br/arq/2020/01.01.00.00", "search": "rain"}, "items", 400),
     ):
         answer = await submit(lia, "/collections/new", description="typed <b>", **fields)
         page = read_page(answer.body)

@@ -11,6 +11,7 @@ import asyncio
 import re
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
@@ -175,6 +176,10 @@ class Collection:
 
     async def _page(self, item: Item, rest: str, scope: Scope) -> Response:
         query = decode_query(raw_query(scope))
+        if rest.removesuffix("/") in {_METADATA, VERSIONS} and rest.endswith("/"):
+            sent, place = raw_query(scope), f"/col/{encoded_path(item.rep.spelling)}{rest.removesuffix('/')}"
+            where = f"{place}?{sent}" if sent else place
+            return Response(b"", HTTPStatus.PERMANENT_REDIRECT, {"location": where})
         if rest == _METADATA:
             named = next((value for name, value in query if name == "format"), None)
             return await self._metadata.answer(item, named, scope)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.accounts.errors import NotAllowed, NotYourItem
+from ibi.accounts.errors import NotAllowed, NotYourItem, RoleTooSmall
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.model.account import Role, person_account, shown_account
@@ -22,6 +22,7 @@ from ibi.model.collection import (
     LONGEST_SEARCH,
     LONGEST_TITLE,
     CollectionSearch,
+    InvalidCollection,
     ItemCollection,
 )
 from ibi.model.search import PAGE_SIZE
@@ -31,7 +32,16 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.explain_page import parse_link
-from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, local_target, page_language, see_other, translations
+from ibi.web.pages.reader import (
+    PRIVATE,
+    Visitor,
+    find_visitor,
+    local_target,
+    message,
+    page_language,
+    see_other,
+    translations,
+)
 from ibi.web.pages.rendering import SITE, SiteFacts, render
 from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.search_query import query_of, search_address
@@ -43,6 +53,15 @@ _MOST_LABELS: Final = 500
 _MOST_DIGITS: Final = 6
 _OUT: Final = "out:"
 """Before the label of an item that is to be taken out, in the name of its field."""
+
+
+class SearchAndItems(InvalidCollection):
+    """A search finds the items of a collection, or they are chosen by hand: leave one of the two fields empty."""
+
+
+_ERRORS: Final = (
+    message("A search finds the items of a collection, or they are chosen by hand: leave one of the two fields empty."),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +159,7 @@ class CollectionPages:
         name = fields.get("name", "").strip()
         try:
             said = _draft(fields, person_account(visitor.name))
-            labels = _labels(fields.get("items", "")) if said.search is None else ()
+            labels = _labels_by_hand(fields, said)
             await beside(lambda: self._collections.create(visitor.actor, name, said, labels))
         except IbiError as error:
             return self._refused(request, visitor, fields, error)
@@ -152,7 +171,7 @@ class CollectionPages:
             return visitor
         collection = await self._named(request)
         if not self._collections.may_curate(visitor.actor, collection):
-            raise NotAllowed(scope=str(visitor.signed.person.role), needed="edit")
+            raise RoleTooSmall(role=visitor.signed.person.role, needed=Role.LIBRARIAN)
         if request.method != "POST":
             shown = await self._members(request, collection)
             return self._form(request, visitor, _Typed.of(collection), collection, **shown)
@@ -173,7 +192,7 @@ class CollectionPages:
         name = collection.name
         curator = person_account(visitor.name) if "mine" in fields else collection.curator
         said = _draft(fields, curator)
-        labels = _labels(fields.get("items", "")) if said.search is None else ()
+        labels = _labels_by_hand(fields, said)
         self._collections.check_items(labels)  # so that either all is done or nothing
         self._collections.change(visitor.actor, name, said)
         if said.search is None:
@@ -286,6 +305,13 @@ def _draft(fields: Mapping[str, str], curator: str | None) -> CollectionDraft:
 def _labels(text: str) -> tuple[Label, ...]:
     """Labels or links, with white space between."""
     return tuple(parse_link(word).label for word in text.split()[:_MOST_LABELS])
+
+
+def _labels_by_hand(fields: Mapping[str, str], said: CollectionDraft) -> tuple[Label, ...]:
+    typed = fields.get("items", "")
+    if said.search is not None and typed.strip():
+        raise SearchAndItems(field="items")
+    return _labels(typed)
 
 
 def _page_number(request: Request) -> int:

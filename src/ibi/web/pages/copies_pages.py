@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.accounts.errors import NotAllowed
+from ibi.accounts.errors import RoleTooSmall
 from ibi.accounts.sign_in import csrf_of
 from ibi.archive.copies import read_source, read_wanted
 from ibi.errors import IbiError
@@ -185,7 +185,7 @@ class FollowsPage:
         if signed is None:
             return see_other("/sign-in?to=/follows")
         if signed.person.role < Role.LIBRARIAN:
-            raise NotAllowed(scope=str(signed.person.role), needed=str(Role.LIBRARIAN))
+            raise RoleTooSmall(role=signed.person.role, needed=Role.LIBRARIAN)
         follows = await asyncio.to_thread(self._follows)
         is_admin = signed.person.role is Role.ADMIN
         return render(

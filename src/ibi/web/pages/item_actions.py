@@ -81,6 +81,8 @@ _RIGHTS: Final = {
     PageAct.METADATA: ItemAct.DEPOSIT,
 }
 _LIFE: Final = {PageAct.EDIT: Act.UPDATE, PageAct.ACCESS: Act.UPDATE, PageAct.DELETE: Act.DELETE}
+_CLAIMS_AT_ONCE: Final = (PageAct.EDITION, PageAct.METADATA)
+"""Of which there is one: that there is one already is said before anything is typed."""
 _TEMPLATES: Final = {PageAct.ACCESS: "act_access.html", PageAct.DELETE: "act_delete.html"}
 
 
@@ -93,6 +95,11 @@ class ActRefused(IbiError):
         return translate(str(self.parameters["reason"]))
 
 
+# An error of the rules, in words that are translated.
+_SECOND_SUCCESSOR: Final = message(
+    "{label} has a next edition already, {successor}: editions follow one another in one line. Name the last of"
+    " them instead, or withdraw that one first."
+)
 _NO_REASON: Final = message("Enter the reason for the deletion: it is shown to readers.")
 _LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
 _NOT_CONFIRMED: Final = message("Confirm the deletion.")
@@ -162,7 +169,10 @@ class ItemActionPages:
         services.deposits_of(visitor.actor).require(_RIGHTS[act], item)
         require(item, _LIFE.get(act, Act.RELATE))
         if request.method != "POST":
-            return self._show(request, visitor, item, act, ActForm(self._values(item, act)))
+            form = ActForm(self._values(item, act))
+            if act in _CLAIMS_AT_ONCE:
+                form.problem = await asyncio.to_thread(_why_not, services, visitor, _described(item, act, form))
+            return self._show(request, visitor, item, act, form)
         fields = await visitor.read_form(request)
         form = ActForm({name: text.replace("\r\n", "\n").strip() for name, text in fields.items()})
         try:
@@ -263,6 +273,7 @@ class ItemActionPages:
             values=_Typed(form.values),
             errors={name: error.message(gettext) for name, error in form.errors.items()},
             problem=None if form.problem is None else form.problem.message(gettext),
+            is_over=form.problem is not None and act in _CLAIMS_AT_ONCE,
             done=request.query_params.get("done", ""),
             waits=not self._services.deposits_of(visitor.actor).may(ItemAct.ANSWER, item),
             languages=language_choices(language) if act is PageAct.TRANSLATION else (),
@@ -301,6 +312,17 @@ def _draft_of_claim(services: ItemServices, visitor: Visitor, description: Descr
     """A draft of a new item that says something of another, unless it could not be published so."""
     services.deposits_of(visitor.actor).check_claims(description.draft(()))
     return services.drafts.begin(visitor.depositor, description).record.id
+
+
+def _why_not(services: ItemServices, visitor: Visitor, description: Description) -> IbiError | None:
+    """Why a draft that says this could not be published, if the reader can be told."""
+    try:
+        services.deposits_of(visitor.actor).check_claims(description.draft(()))
+    except IbiError as error:
+        if not answer_to(error).told:
+            raise
+        return error
+    return None
 
 
 def _publish_change(services: ItemServices, who: Depositor, item: Item, description: Description) -> bool:

@@ -24,12 +24,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
-from ibi.accounts.errors import NotAllowed
+from ibi.accounts.errors import RoleTooSmall
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf, csrf_of
 from ibi.errors import IbiError
 from ibi.languages import LanguageTag, chosen_language, preferences
 from ibi.model.account import ROLE_SCOPE, Actor, Role, person_account
-from ibi.model.account import Scope as TokenScope
 from ibi.model.visibility import IpNetwork
 from ibi.services.accounts.sign_in import SignedIn, SignIn
 from ibi.services.drafts.ledger import Depositor
@@ -280,9 +279,26 @@ def see_other(place: str) -> Response:
     return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **PRIVATE})
 
 
+# Why a person is refused, in words that are translated; the acts are those of `ibi.accounts.rights`.
+_REFUSALS: Final = (
+    message("This needs the role {needed}; yours is {role}."),
+    message("{label} belongs to {owner}: {act} needs that account, or the role {needed}. Yours is {role}."),
+    message("the Archive itself"),
+    message("reading its files"),
+    message("working on the draft"),
+    message("changing it"),
+    message("making it more visible"),
+    message("recording or withdrawing its relations"),
+    message("answering a claim on it"),
+    message("answering readers who ask for its files, or write about it"),
+    message("deleting it"),
+    message("changing a collection, and removing it"),
+)
+
+
 def require_librarian(signed: SignedIn) -> None:
     if signed.person.role < Role.LIBRARIAN:
-        raise NotAllowed(scope=str(signed.person.role), needed=str(TokenScope.EDIT))
+        raise RoleTooSmall(role=signed.person.role, needed=Role.LIBRARIAN)
 
 
 # --- who is signed in -------------------------------------------------------------------------------------------------
@@ -332,12 +348,12 @@ class BehindProxies(Protocol):
 
 
 def find_visitor(request: Request, site: BehindProxies, least: Role = Role.READER) -> Visitor | Response:
-    """The person who is signed in; or the way to sign in, which leads back here. `NotAllowed` if their role is less
+    """The person who is signed in; or the way to sign in, which leads back here. `RoleTooSmall` if their role is less
     than `least`."""
     sessions = request.scope.get(SESSIONS)
     signed = sessions.current(request.scope) if isinstance(sessions, Sessions) else None
     if signed is None or not isinstance(sessions, Sessions):
         return see_other(f"/sign-in?{urlencode({'to': local_target(request.url.path)}, safe='/')}")
     if signed.person.role < least:
-        raise NotAllowed(scope=str(signed.person.role), needed=str(ROLE_SCOPE[least]))
+        raise RoleTooSmall(role=signed.person.role, needed=least)
     return Visitor(signed, sessions, address_text(request.scope, site.proxies))

@@ -186,6 +186,7 @@ async def test_a_librarian_narrows_the_item_of_another_and_does_not_open_it(tmp_
         opened = await desk.send(label, "access", version="2")
         assert opened.status == 403
         assert "making it more visible" in opened.body.decode()
+        assert "the role administrator" in opened.body.decode()
         assert find(app, label).visibility.embargo is not None
         assert drafts(app) == [], "a change that is refused leaves no draft"
 
@@ -265,6 +266,10 @@ async def test_a_second_edition_and_a_second_text_in_a_language_are_refused_befo
         await app.deposit({"metadata": {"title": "One"}, "translation_of": label, "language": "en"})
         assert f"/{label}/edition" not in (await desk.page(label)).body.decode()
         assert (await desk.send(label, "edition")).status == 409
+        offered = await desk.get(label, "edition")
+        assert offered.status == 409
+        assert "has a next edition already" in read_page(offered.body).text
+        assert "Begin the draft" not in read_page(offered.body).text
         again = await desk.send(label, "translation", language="en", title="One again")
         assert again.status == 409
         assert 'value="One again"' in again.body.decode(), "nothing that was typed is lost"

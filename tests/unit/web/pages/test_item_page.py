@@ -53,6 +53,14 @@ async def test_title_creators_and_description() -> None:
     assert "https://spdx.org/licenses/CC-BY-4.0" in page.links
 
 
+@pytest.mark.parametrize("rest", ["metadata", "metadata?style=apa", "versions"])
+async def test_a_slash_too_much_leads_to_the_page(rest: str) -> None:
+    path, mark, query = rest.partition("?")
+    answer = await archive_app(kept(REP, metadata=THESIS)).get(f"/col/{REP}/{path}/{mark}{query}")
+
+    assert (answer.status, answer.headers["location"]) == (308, f"/col/{REP}/{rest}")
+
+
 async def test_institutions_of_creators_stand_beside_their_names() -> None:
     works_for = (Affiliation("Instituto Nacional de Pesquisas Espaciais", Ror("04xbn6x09")), Affiliation("USP"))
     described = replace(THESIS, creator=(Agent("Banon, Gerald", affiliations=works_for),))

@@ -30,7 +30,7 @@ class World:
     eve: SignedInPerson
     """Two depositors."""
 
-    async def submit(self, title: str = "Uma tese", name: str = "dan", **metadata: Any) -> str:
+    async def submit(self, title: str | list[str] = "Uma tese", name: str = "dan", **metadata: Any) -> str:
         """The id of a draft that waits."""
         drafts, reviews = self.app.drafts, self.app.drafts.reviews
         assert reviews is not None

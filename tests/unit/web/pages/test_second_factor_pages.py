@@ -124,7 +124,9 @@ async def test_a_wrong_first_code_asks_for_nothing_yet(site: PeopleSite) -> None
     await ada.send("/account", act="factor-begin")
     wrong = await ada.send("/account", act="factor-confirm", code="000000")
     assert wrong.status == 403
-    assert "This code is wrong" in read_page(wrong.body).text
+    page = read_page(wrong.body)
+    field = page.one("input", name="code").attrib["aria-describedby"]
+    assert "This code is wrong" in str(page.one("p", id=field).text)
     assert (await site.browser().post("/sign-in", SIGN_IN)).status == 303
 
 
