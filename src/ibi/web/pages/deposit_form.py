@@ -23,7 +23,7 @@ from ibi.model.errors import InvalidMetadata
 from ibi.model.file import check_file_name
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 from ibi.model.visibility import network
-from ibi.web.pages.field_choices import find_language
+from ibi.web.pages.field_choices import check_embargo_day, check_embargo_reason, find_language
 from ibi.web.pages.reader import message
 
 Typed = Mapping[str, str]
@@ -165,7 +165,7 @@ def _day_of(instant: Instant | None) -> str:
 # --- what was typed ---------------------------------------------------------------------------------------------------
 
 
-def read_fields(before: Description, typed: Typed) -> tuple[Description, dict[str, IbiError]]:
+def read_fields(before: Description, typed: Typed, now: Instant) -> tuple[Description, dict[str, IbiError]]:
     """The description with all that can be read of what was typed, and the fields that cannot. A field that is not
     there stays as it is, and so does one that says what the draft says already."""
     shown, errors = fill_fields(before), dict[str, IbiError]()
@@ -178,10 +178,28 @@ def read_fields(before: Description, typed: Typed) -> tuple[Description, dict[st
         if text == plain_text(shown[name]):
             continue
         try:
-            description = read(description, text)
+            read_so_far = read(description, text)
+            if name == "embargo":
+                check_embargo_day(read_so_far.visibility.embargo, now)
+            description = read_so_far
         except IbiError as error:
             errors[name] = error
-    return description, errors
+    return _check_reason(before, description, typed, errors), errors
+
+
+def _check_reason(
+    before: Description, description: Description, typed: Typed, errors: dict[str, IbiError]
+) -> Description:
+    """The reason is judged beside the day that stands in the form, whichever of the two was changed."""
+    if not {"embargo", "embargo_reason"} & typed.keys():
+        return description
+    said = {**fill_fields(before), **typed}
+    try:
+        check_embargo_reason(said["embargo_reason"].strip(), said["embargo"].strip())
+    except IbiError as error:
+        errors["embargo_reason"] = error
+        return _seen(description, embargo_reason=before.visibility.embargo_reason)
+    return description
 
 
 def plain_text(text: str) -> str:
@@ -228,9 +246,13 @@ def _read_date(description: Description, text: str) -> Description:
 
 def _lines(text: str, most: int = MOST_LINES) -> list[str]:
     found = [line for line in (" ".join(each.split()) for each in text.split("\n")) if line]
-    if len(found) > most:
-        raise InvalidMetadata(text, 0, "there are more than {most} lines", most=most)
+    _check_number(text, found, most)
     return found
+
+
+def _check_number(text: str, lines: list[str], most: int) -> None:
+    if len(lines) > most:
+        raise InvalidMetadata(text, 0, "there are more than {most} lines", most=most)
 
 
 def _read_creators(description: Description, text: str) -> Description:
@@ -244,7 +266,26 @@ def _read_contributors(description: Description, text: str) -> Description:
 def _agents(before: tuple[Agent, ...], text: str) -> tuple[Agent, ...]:
     """Those that stay as they are keep what a line does not say."""
     known = {_line_of(agent): agent for agent in before}
-    return tuple(known.get(line) or _agent(line) for line in _lines(text))
+    lines = [each for line in _lines(text) for each in ([line] if line in known else _people_in(line))]
+    _check_number(text, lines, MOST_LINES)
+    return tuple(known.get(line) or _agent(line) for line in lines)
+
+
+def _people_in(line: str) -> list[str]:
+    """A line for each of those that semicolons part. An ORCID iD alone belongs to the name before it, and what stands
+    after a bar, where institutions have semicolons of their own, to the last."""
+    names, bar, rest = line.partition("|")
+    found: list[str] = []
+    for each in filter(None, map(str.strip, names.split(";"))):
+        alone = _ORCID_AT_END.match(each)
+        if found and alone is not None and alone.end() == len(each):
+            found[-1] += f" {each}"
+        else:
+            found.append(each)
+    if not found:
+        return [line]
+    found[-1] += f" {bar}{rest}" if bar else ""
+    return found
 
 
 def _agent(line: str) -> Agent:

@@ -207,7 +207,7 @@ class DepositPages:
         """Write what a form says on top of what the draft says at this moment: another window may save as well."""
         for _ in range(_ATTEMPTS):
             before = self._drafts.find(who, draft).record.description
-            description = read_form_into(before, fields, state)
+            description = read_form_into(before, fields, state, self._site.now)
             try:
                 if description != before:
                     self._drafts.describe(who, draft, description, partial(_check_same, before))

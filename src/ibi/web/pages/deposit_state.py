@@ -13,6 +13,7 @@ from typing import Final
 
 from ibi.archive.importing.reading import read_records
 from ibi.errors import IbiError, InvalidInput
+from ibi.instant import Instant
 from ibi.model.draft_record import Description
 from ibi.services.drafts.ledger import DraftView
 from ibi.services.drafts.uploads import PartialState
@@ -145,7 +146,7 @@ def find_clashes(now: Description, typed: Typed, marks: Typed) -> tuple[frozense
 # --- a form that was sent ---------------------------------------------------------------------------------------------
 
 
-def read_form_into(before: Description, sent: Typed, state: FormState) -> Description:
+def read_form_into(before: Description, sent: Typed, state: FormState, now: Instant) -> Description:
     """What a draft says with what a form changes. What was typed in vain, what is wrong with it and what another form
     has saved meanwhile is noted in the state."""
     marks = read_marks(sent.get("marks", ""))
@@ -155,7 +156,8 @@ def read_form_into(before: Description, sent: Typed, state: FormState) -> Descri
     state.typed = {name: text for name, text in sent.items() if name not in untouched}
     shown, unread = fill_fields(before), untouched | clashing
     state.newer = {name: shown[name] for name in untouched if _mark(shown[name]) != marks[name]}
-    description, errors = read_fields(before, {name: text for name, text in sent.items() if name not in unread})
+    changed = {name: text for name, text in sent.items() if name not in unread}
+    description, errors = read_fields(before, changed, now)
     state.errors = {name: ChangedElsewhere() for name in clashing} | errors
     if sent.get("act") == "import":
         description = _take_record(description, sent.get("record", ""), state)

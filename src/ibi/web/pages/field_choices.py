@@ -2,19 +2,20 @@
 relations to other works.
 
 For a form: `type_choices`, `licence_choices` and `language_choices` give what a `<select>` or a list of suggestions
-has; `find_language` reads what was typed instead.
+has; `find_language` reads what was typed instead. What every form asks of an embargo is checked here too.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from ibi.archive.licences import COMMON_LICENCES, KNOWN_LICENCES, KnownLicence, LicenceGroup, LicenceTerm
-from ibi.errors import InvalidInput
+from ibi.errors import IbiError, InvalidInput
+from ibi.instant import Instant
 from ibi.languages import LANGUAGES, InvalidLanguageTag, LanguageTag
 from ibi.model.coar_types import COAR_TYPES
 from ibi.model.description_values import RelationKind
@@ -224,3 +225,35 @@ VALUE_REASONS: Final = (
     message("write IPv4 as IPv4, and an address without a scope"),
 )
 """Why a value of a description is refused; a test compares them with the code."""
+
+
+# --- embargoes --------------------------------------------------------------------------------------------------------
+
+MOST_REASON: Final = 10_000
+"""Characters of the reason for a deletion, or for an embargo."""
+LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
+_PAST_DAY: Final = message("This date is in the past: leave it empty for no embargo.")
+_REASON_ALONE: Final = message("A reason needs an embargo: enter its end date.")
+
+
+class ActRefused(IbiError):
+    """{reason}"""
+
+    code = "act-refused"
+
+    def message(self, translate: Callable[[str], str] = str) -> str:
+        return translate(str(self.parameters["reason"]))
+
+
+def check_embargo_day(day: Instant | None, now: Instant) -> None:
+    """Raise `ActRefused` for a day on which the files would be open already."""
+    if day is not None and day <= now:
+        raise ActRefused(reason=_PAST_DAY)
+
+
+def check_embargo_reason(reason: str, embargo: str) -> None:
+    """Raise `ActRefused` for a reason that stands beside no embargo, or that is too long."""
+    if reason and not embargo:
+        raise ActRefused(reason=_REASON_ALONE)
+    if len(reason) > MOST_REASON:
+        raise ActRefused(reason=LONG_REASON)

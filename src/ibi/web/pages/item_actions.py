@@ -39,7 +39,15 @@ from ibi.services.sites import ArchiveSite, ItemServices, NoLabels
 from ibi.vocabulary import State
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
-from ibi.web.pages.field_choices import find_language, language_choices
+from ibi.web.pages.field_choices import (
+    LONG_REASON,
+    MOST_REASON,
+    ActRefused,
+    check_embargo_day,
+    check_embargo_reason,
+    find_language,
+    language_choices,
+)
 from ibi.web.pages.reader import (
     PRIVATE,
     ForeignForm,
@@ -54,8 +62,6 @@ from ibi.web.pages.rendering import render
 from ibi.web.pages.words import shown_title
 
 PLACE: Final = "/account/items"
-MOST_REASON: Final = 10_000
-"""Characters of the reason for a deletion, or for an embargo."""
 MOST_NETWORKS: Final = 1000
 """Networks from which an item can be seen: every request for it checks them all."""
 
@@ -86,26 +92,14 @@ _CLAIMS_AT_ONCE: Final = (PageAct.EDITION, PageAct.METADATA)
 _TEMPLATES: Final = {PageAct.ACCESS: "act_access.html", PageAct.DELETE: "act_delete.html"}
 
 
-class ActRefused(IbiError):
-    """{reason}"""
-
-    code = "act-refused"
-
-    def message(self, translate: Callable[[str], str] = str) -> str:
-        return translate(str(self.parameters["reason"]))
-
-
 # An error of the rules, in words that are translated.
 _SECOND_SUCCESSOR: Final = message(
     "{label} has a next edition already, {successor}: editions follow one another in one line. Name the last of"
     " them instead, or withdraw that one first."
 )
 _NO_REASON: Final = message("Enter the reason for the deletion: it is shown to readers.")
-_LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
 _NOT_CONFIRMED: Final = message("Confirm the deletion.")
 _NO_TITLE: Final = message("The translation needs a title.")
-_PAST_DAY: Final = message("This date is in the past: leave it empty for no embargo.")
-_REASON_ALONE: Final = message("A reason needs an embargo: enter its end date.")
 _CHANGED: Final = message("The item was changed meanwhile: check the current values, then submit the form again.")
 _SAME_ITEM: Final = message("An item cannot replace itself.")
 _MANY_NETWORKS: Final = message("There are more than 1,000 networks.")
@@ -227,7 +221,7 @@ class ItemActionPages:
         if not reason:
             form.errors["reason"] = ActRefused(reason=_NO_REASON)
         elif len(reason) > MOST_REASON:
-            form.errors["reason"] = ActRefused(reason=_LONG_REASON)
+            form.errors["reason"] = ActRefused(reason=LONG_REASON)
         try:
             successor = _read_successor(form.values.get("replaced_by", ""), item)
         except (ActRefused, InvalidLabel) as error:
@@ -392,16 +386,12 @@ def _read_day(text: str, before: Visibility, now: Instant) -> Instant | None:
     if len(text) != 10:
         raise InvalidMetadata(text[:100], 0, _DAY_WANTED, field="embargo")
     day = Instant.parse(f"{checked_date(text)}T00:00:00Z")
-    if day <= now:
-        raise ActRefused(reason=_PAST_DAY)
+    check_embargo_day(day, now)
     return day
 
 
 def _read_reason(text: str, embargo: str) -> str | None:
-    if text and not embargo:
-        raise ActRefused(reason=_REASON_ALONE)
-    if len(text) > MOST_REASON:
-        raise ActRefused(reason=_LONG_REASON)
+    check_embargo_reason(text, embargo)
     return checked_text(text, "embargo_reason") if text else None
 
 

@@ -155,6 +155,36 @@ async def test_embargo_and_networks_are_kept_and_shown_again(app: RecordsApp, li
     assert "checked" in page.one("input", type="checkbox").attrib
 
 
+async def test_an_embargo_in_the_past_and_a_reason_without_an_embargo_are_marked(lia: DepositingPerson) -> None:
+    past = {"embargo": "2001-02-03", "embargo_reason": "Patent"}
+    found = (await lia.send("/deposit", {**past, "title": "Uma", "act": "save"}, headers=JSON)).json()
+    assert list(found["errors"]) == ["embargo"]
+    place = await lia.begin([("a.txt", b"one")], title="Uma", embargo="2031-02-01", embargo_reason="Patent")
+    for fields in ({"embargo": ""}, {"embargo": "", "embargo_reason": "Other"}):
+        answer = await lia.send(place, {**fields, "act": "publish"})
+        assert answer.status == 400
+        assert read_page(answer.body).all("p", id="embargo_reason-error")
+    assert (await lia.send(place, {"embargo": "", "embargo_reason": "", "act": "save"})).status == 303
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ana Silva; João Costa", ["Ana Silva", "João Costa"]),
+        ("Silva, Ana; 0000-0002-1825-0097; Costa, João;", ["Silva, Ana 0000-0002-1825-0097", "Costa, João"]),
+        (
+            "Silva, Ana; Costa, João | INPE; São José\nLima, Eva",
+            ["Silva, Ana", "Costa, João | INPE; São José", "Lima, Eva"],
+        ),
+    ],
+)
+async def test_people_in_one_line_are_parted_by_semicolons(lia: DepositingPerson, text: str, names: list[str]) -> None:
+    place = await lia.begin(title="Uma", creators=text, contributors=text)
+    page = read_page((await lia.get(place)).body)
+    assert value_of(page, "creators").split("\n") == names
+    assert value_of(page, "contributors").split("\n") == names
+
+
 async def test_fields_of_many_parts_are_read_and_shown_again(app: RecordsApp, lia: DepositingPerson) -> None:
     said = {
         "creators": "Silva, Ana 0000-0002-1825-0097 | INPE https://ror.org/04xbn6x09 | USP\nSouza, Bia",
@@ -187,6 +217,7 @@ async def test_fields_of_many_parts_are_read_and_shown_again(app: RecordsApp, li
     ("field", "text"),
     [
         ("creators", "Silva, Ana | INPE https://ror.org/04xbn6x08"),
+        ("creators", "a;" * 20_001),
         ("funding", "FAPESP | 1 | javascript:alert(1)"),
         ("related", "doi:10.1000/182"),
         ("related", "Likes doi:10.1000/182"),
