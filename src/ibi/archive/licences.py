@@ -1,8 +1,8 @@
 """Licences that depositors choose from: their SPDX identifiers, names, texts, and what they allow.
 
-`Licence` takes any identifier of SPDX, and any URL. This is the short list of those that items of repositories have,
-with the facts about each; `find_licence` also knows them by the address of their text, as records of other systems
-name them.
+`Licence` takes what looks like an identifier of SPDX, and any URL. This is the short list of those that items of
+repositories have, with the facts about each; `find_licence` also knows them by the address of their text, as records of
+other systems name them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from ibi.archive.spdx_ids import SPDX_IDS
+from ibi.model.errors import InvalidMetadata
 from ibi.model.metadata import Licence
 
 
@@ -167,10 +169,26 @@ def find_licence(text: str) -> KnownLicence | None:
         return _BY_ID.get(spdx[1].lower())
     if (commons := _CC_URL.fullmatch(text.lower())) is not None:
         return _BY_ID.get(f"cc-{commons[1]}-{commons[2]}")
-    return _BY_ID.get(text.lower()) or _BY_URL.get(_plain(text.removesuffix("legalcode")))
+    return _BY_ID.get("-".join(text.lower().split())) or _BY_URL.get(_plain(text.removesuffix("legalcode")))
 
 
 def read_licence(text: str) -> Licence:
-    """What a depositor wrote, in the spelling of SPDX where it is known; `InvalidMetadata` if it is no licence."""
+    """What a depositor wrote, in the spelling of SPDX where it is known; `InvalidMetadata` if it is no licence.
+
+    Only what is written now is held against the list of SPDX: what is kept, or comes from elsewhere, may be newer.
+    """
     found = find_licence(text)
-    return Licence(text.strip()) if found is None else found.licence
+    if found is not None:
+        return found.licence
+    licence = Licence(text.strip())
+    if "://" in licence.text or licence.text.startswith("LicenseRef-"):
+        return licence
+    listed = SPDX_IDS.get(licence.text.removesuffix("+").lower())
+    if listed is None:
+        raise InvalidMetadata(
+            licence.text,
+            0,
+            "SPDX lists no licence of that name: give another, or the URL of the terms",
+            field="licence",
+        )
+    return Licence(listed + "+" * licence.text.endswith("+"))

@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
+from ibi.archive.licences import read_licence
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.alternate import parse_alternate
 from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
-from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, Text, checked_date
+from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
 from ibi.model.visibility import Visibility, network
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -164,7 +165,7 @@ def _metadata(metadata: DescriptiveMetadata, given: dict[str, Any]) -> Descripti
     if given["types"]:
         values |= {"type": tuple(map(Text, given["types"])), "resource_type": None}
     if given["licence"] is not None:
-        values["licence"] = Licence(given["licence"])
+        values["licence"] = read_licence(given["licence"])
     return replace(metadata, **values).with_kind()
 
 

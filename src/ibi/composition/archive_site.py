@@ -297,7 +297,7 @@ def _item_services(
         service=record.service,
         reviews=open_reviews(settings, opened),
         is_reviewed=archive.review,
-        news=ReviewLetters(box, book, public_url),
+        news=ReviewLetters(box, book, public_url, settings.resolver),
     )
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]

@@ -57,7 +57,7 @@ class Review:
     depositor: str
     """Who submitted it, for people."""
     title: str
-    """That of the draft when it was submitted last."""
+    """That of the draft at the last entry."""
     state: ReviewState
     submitted: int
     """When it was submitted last."""

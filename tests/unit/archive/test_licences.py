@@ -23,6 +23,11 @@ def test_every_licence_has_an_identifier_of_spdx_an_address_and_terms() -> None:
     ("text", "known"),
     [
         ("cc-by-4.0", "CC-BY-4.0"),
+        ("cc by 4.0", "CC-BY-4.0"),
+        ("CC BY-NC 4.0", "CC-BY-NC-4.0"),
+        ("artistic-2.0", "Artistic-2.0"),
+        ("GPL-1.0+", "GPL-1.0+"),
+        ("LicenseRef-INPE", "LicenseRef-INPE"),
         ("http://creativecommons.org/licenses/by-nc-sa/3.0/br/", "CC-BY-NC-SA-3.0"),
         ("https://creativecommons.org/licenses/by/4.0/deed.pt_BR", "CC-BY-4.0"),
         ("https://creativecommons.org/licenses/by/4.0/legalcode", "CC-BY-4.0"),
@@ -43,3 +48,9 @@ def test_other_licences_are_taken_as_they_are_and_words_are_not() -> None:
         assert find_licence(text) is None
         with pytest.raises(InvalidMetadata):
             read_licence(text)
+
+
+@pytest.mark.parametrize("text", ["CC-BY-99", "nonsense", "MIT-99"])
+def test_a_name_that_only_looks_like_an_identifier_is_refused_with_the_reason(text: str) -> None:
+    with pytest.raises(InvalidMetadata, match="SPDX lists no licence of that name"):
+        read_licence(text)

@@ -140,6 +140,8 @@ class ReviewLetters:
     box: LetterBox
     book: AddressBook
     public_url: str
+    resolver: str | None = None
+    """Where persistent links lead, if not to this server itself."""
 
     def tell(self, review: Review, entry: ReviewEntry) -> None:
         self.box.put(lambda: self.letters(review, entry))
@@ -164,7 +166,10 @@ class ReviewLetters:
         parts = [f'"{title}", submitted by {printable(review.depositor)}: {_SAID[entry.act].format(who=who)}']
         if entry.text:
             parts.append(quoted(entry.text))
-        parts.append(f"{self.public_url}{place}")
+        if entry.act is ReviewAct.PUBLISHED and review.label is not None:
+            parts.append(f"{self.resolver or self.public_url}/{review.label}")
+        else:
+            parts.append(f"{self.public_url}{place}")
         return "\n\n".join(parts) + "\n"
 
 

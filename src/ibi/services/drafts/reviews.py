@@ -137,7 +137,7 @@ class Reviews:
                     draft=draft,
                     owner=record.owner,
                     depositor=who.name,
-                    title="; ".join(record.description.metadata.titles())[:_LONGEST_TITLE],
+                    title=_title_of(record),
                     state=state,
                     submitted=entry.at,
                     changed=entry.at,
@@ -193,6 +193,8 @@ class Reviews:
             raise UnknownDraft(draft=draft[:40])
         review = self.settle(review)
         view = None if record is None or record.publication is not None else self._views.view(record)
+        if view is not None:  # a librarian may have corrected it since it was submitted
+            review = replace(review, title=_title_of(view.record))
         return ReviewView(review, self.store.entries(draft), view)
 
     def _require_librarian(self, who: Depositor, record: DraftRecord) -> None:
@@ -248,7 +250,9 @@ class Reviews:
     def _note(self, who: Depositor | None, review: Review, publication: Publication) -> Review:
         label = str(publication.labels.labels[0])
         entry = self._entry(who, ReviewAct.PUBLISHED, "")
-        return self._change(who, review.draft, _into(review.draft, entry, label), entry)
+        return self._change(
+            who, review.draft, _into(review.draft, entry, label, self._present_title(review.draft)), entry
+        )
 
     # --- changes ---
 
@@ -277,7 +281,7 @@ class Reviews:
 
     def _advance(self, who: Depositor | None, draft: str, act: ReviewAct, text: str) -> Review:
         entry = self._entry(who, act, text)
-        return self._change(who, draft, _into(draft, entry), entry)
+        return self._change(who, draft, _into(draft, entry, title=self._present_title(draft)), entry)
 
     def _change(
         self,
@@ -294,6 +298,10 @@ class Reviews:
             self._news.tell(review, entry)
         return review
 
+    def _present_title(self, draft: str) -> str | None:
+        record = self._files.read(draft)
+        return None if record is None or record.publication is not None else _title_of(record)
+
     def _entry(self, who: Depositor | None, act: ReviewAct, text: str) -> ReviewEntry:
         account, name = (None, _ARCHIVE) if who is None else (who.owner, who.name)
         return ReviewEntry(act, self._clocks.seconds(), account, name, text)
@@ -309,13 +317,18 @@ _ACTS: Final = {
 """As the audit log calls them."""
 
 
+def _title_of(record: DraftRecord) -> str:
+    return "; ".join(record.description.metadata.titles())[:_LONGEST_TITLE]
+
+
 def _into(
-    draft: str, entry: ReviewEntry, label: str | None = None
+    draft: str, entry: ReviewEntry, label: str | None = None, title: str | None = None
 ) -> Callable[[Review | None], tuple[Review, ReviewEntry]]:
     def change(before: Review | None) -> tuple[Review, ReviewEntry]:
         state = advance(draft, None if before is None else before.state, entry.act)
         assert before is not None  # only a submission begins a review
         changed = before.changed if state is before.state else entry.at
-        return replace(before, state=state, changed=changed, label=label or before.label), entry
+        told = before.title if title is None else title
+        return replace(before, state=state, changed=changed, label=label or before.label, title=told), entry
 
     return change

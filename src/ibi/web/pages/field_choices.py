@@ -206,6 +206,7 @@ VALUE_REASONS: Final = (
     message("a ROR identifier has nine characters, as in https://ror.org/04xbn6x09"),
     message("the last two digits of this ROR identifier do not fit the rest"),
     message("a licence is an SPDX identifier such as CC-BY-4.0, or a URL"),
+    message("SPDX lists no licence of that name: give another, or the URL of the terms"),
     message("a date looks like 2027, 2027-01 or 2027-01-31, and an interval like 2026/2027-01"),
     message("there is no month {number}"),
     message("that month has no day {number}"),

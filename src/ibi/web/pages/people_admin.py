@@ -31,7 +31,7 @@ from ibi.web.pages.reader import (
     see_other,
     translations,
 )
-from ibi.web.pages.rendering import render
+from ibi.web.pages.rendering import SITE, SiteFacts, render
 
 PEOPLE: Final = "/admin/people"
 
@@ -116,7 +116,8 @@ class PeoplePage:
         link = f"{self._public_url}/sign-in/invitation/{secret}"
         if not self._recovery.sends_mail:
             return await self._show(request, visitor, link=link, to=invitation.mail)
-        letter = invitation_letter(page_language(request.scope), invitation.mail, link, visitor, self._public_url)
+        site = request.scope.get(SITE, SiteFacts()).name
+        letter = invitation_letter(page_language(request.scope), invitation.mail, link, visitor, site)
         reason = await self._recovery.post(letter)
         if reason is not None:
             return await self._show(request, visitor, link=link, to=invitation.mail, reason=reason)
@@ -171,8 +172,8 @@ def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, sit
     )
 
 
-def password_letter(language: str, mail: str, secret: str, site: str) -> Letter:
-    gettext, link = translations(language).gettext, f"{site}/sign-in/password/{secret}"
+def password_letter(language: str, mail: str, secret: str, public_url: str, site: str) -> Letter:
+    gettext, link = translations(language).gettext, f"{public_url}/sign-in/password/{secret}"
     text = gettext(
         "A new password was requested for your account at %(site)s. Choose it with this link, which"
         " works once, within one hour:\n\n%(link)s\n\nIf you did not request it, ignore this message: your"

@@ -36,7 +36,7 @@ from ibi.web.http.errors import answer_to
 from ibi.web.http.request import reader_address, truncate_address, values
 from ibi.web.pages.people_admin import ROLES, password_letter
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Sessions, local_target, page_language, read_form, see_other
-from ibi.web.pages.rendering import render
+from ibi.web.pages.rendering import SITE, SiteFacts, render
 
 _REFUSED: Final = (BadSignIn, TooManyGuesses, ForeignForm, WeakPassword, InvalidPersonName, PersonExists, MailTaken)
 """What a form is shown again with."""
@@ -168,13 +168,14 @@ class SignInPages:
             return self._forgotten(request)
         fields = await read_form(request.scope, request.receive)
         name, language = fields.get("name", "").strip()[:200], page_language(request.scope)
+        site = request.scope.get(SITE, SiteFacts()).name
         try:
             self._sessions.check_form(request.scope, fields, None)
             self._recovery.ask_for_password(
                 name,
                 self._device(request),
                 self._address(request),
-                lambda mail, secret: password_letter(language, mail, secret, self._recovery.public_url),
+                lambda mail, secret: password_letter(language, mail, secret, self._recovery.public_url, site),
             )
         except _REFUSED as error:
             return self._forgotten(request, name=name, error=error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -375,3 +375,7 @@ def test_mails_of_reviews_go_to_librarians_and_to_the_depositor_and_never_to_who
     assert to(ReviewAct.WITHDRAWN, "person:dan@example.org") == []
     assert to(ReviewAct.RETURNED, "person:ada@example.org") == ["dan@example.org"]
     assert to(ReviewAct.PUBLISHED, "person:ada@example.org") == ["dan@example.org"]
+    label = "lab.br/arq/2020/01.02.03.04"
+    entry = ReviewEntry(ReviewAct.PUBLISHED, 0, "person:ada@example.org", "ada", "")
+    (letter,) = replace(letters, resolver="http://urlib.net").letters(replace(review, label=label), entry)
+    assert f"http://urlib.net/{label}" in letter.text.split()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ibi.model.account import Role, Scope
+from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.review import ReviewState
 from ibi.services.drafts.ledger import Depositor
 from ibi.web.pages import review_pages
@@ -131,6 +132,23 @@ async def test_all_that_gets_published_is_shown_to_who_judges_it(world: World) -
     assert "https://ror.org/04xbn6x09" in found.links
 
     assert [term.text for term in found.all("dt")].count("Type") == 1
+
+
+async def test_a_title_that_a_librarian_corrected_is_the_one_that_is_told(world: World) -> None:
+    draft = await world.submit("Uma teze")
+    drafts, reviews = world.app.drafts, world.app.drafts.reviews
+    assert reviews is not None
+    record = drafts._files.read(draft)
+    assert record is not None
+    corrected = replace(record.description, metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))
+    drafts.describe(Depositor("person:ada", "ada", Scope.EDIT), draft, corrected)
+    place = f"/review/{draft}"
+    found = await page(world.ada, place)
+    assert found.one("h1").text == "Uma tese"
+    assert (await world.ada.post(place, {"act": "publish", "seal": hidden(found, "seal")})).status == 303
+    published = reviews.store.find(draft)
+    assert published is not None
+    assert published.title == "Uma tese"
 
 
 async def test_what_was_not_seen_is_not_published(world: World) -> None:
