@@ -108,11 +108,11 @@ def read_asked(name: str, mail: str, text: str) -> Asked:
     return Asked(name, mail, read_lines(text, "text"))
 
 
-def read_lines(text: str, field: str, *, is_required: bool = True) -> str:
-    """Lines of visible characters."""
+def read_lines(text: str, field: str, *, is_required: bool = True, missing: str = "enter a message") -> str:
+    """Lines of visible characters. `missing` is said where they are required and there are none."""
     said = tidy_lines(text)
     if not said and is_required:
-        raise InvalidRequest(field, "enter a message")
+        raise InvalidRequest(field, missing)
     if len(said) > LONGEST_REASON:
         raise InvalidRequest(
             field, "it has {number} characters, and at most {most} are kept", number=len(said), most=LONGEST_REASON

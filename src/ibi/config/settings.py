@@ -223,12 +223,12 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """`[mail]`: through which server the resolver writes to administrators."""
+    """`[mail]`: through which server mail is sent."""
 
     server: Annotated[
         ListeningHost | None,
         Setting(
-            "The mail server through which the resolver tells administrators that their Archive is registered;"
+            "The mail server for invitations, new passwords, reviews, requests of readers, damage and registrations;"
             " without it no mail is sent."
         ),
     ]

@@ -180,7 +180,8 @@ class ReaderRequests:
 
     def decline(self, who: Actor, name: str, number: int, text: str) -> ReaderInquiry:
         """Say no, with a reason."""
-        found, answer, now = self.look(who, number), read_lines(text, "text"), self._now()
+        found, now = self.look(who, number), self._now()
+        answer = read_lines(text, "text", missing="say why: the reader gets it by mail")
         if found.request.kind is not RequestKind.COPY:
             raise UnknownRequest(number=number)
 

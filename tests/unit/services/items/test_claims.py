@@ -146,7 +146,7 @@ def test_a_claim_on_the_archive_s_own_item_takes_an_administrator(office: Office
     office.service = item.labels
     claimant = office.put(EDITOR, edition_of=item.labels)
     assert office.now(item).next_edition is None
-    with pytest.raises(NotYourItem, match="scope admin"):
+    with pytest.raises(NotYourItem, match="administrator"):
         office.claims(EDITOR).accept(item.rep, claimant.rep, WHO)
     assert office.claims(ADMIN).accept(item.rep, claimant.rep, WHO).next_edition == claimant.labels
 

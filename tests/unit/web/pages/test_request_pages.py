@@ -195,6 +195,7 @@ async def test_a_request_is_declined_with_a_reason_once(world: World) -> None:
     await world.sent_letters()
     empty = await world.ada.post("/requests/1", {"act": "decline", "days": "7", "text": ""})
     assert page_of(empty, 400).one("textarea").attrib["aria-invalid"] == "true"
+    assert "say why" in page_of(empty, 400).text
     assert (await world.ada.post("/requests/1", {"act": "decline", "days": "7", "text": "Sob sigilo."})).status == 303
     (letter,) = await world.sent_letters()
     assert (letter.to, "> Sob sigilo." in letter.text) == ("rui@example.org", True)

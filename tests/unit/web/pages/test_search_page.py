@@ -242,6 +242,14 @@ async def test_what_is_in_the_text_of_files_stands_below_with_a_line_of_it() -> 
     assert "In the text of files" not in (await page_of(app, "/search?q=trees&page=2")).text
 
 
+async def test_a_list_of_no_items_does_not_count_them_above_what_is_in_the_text_of_files() -> None:
+    items = [kept(REP, IBIP, metadata=described("Árvores"))]
+    page = await page_of(archive_app(*items, texts=InText(archive_app(*items))), "/search?q=trees")
+
+    assert "0 items" not in page.text
+    assert "Found in the text of files alone" in page.text
+
+
 async def test_lists_are_sorted_and_paged() -> None:
     app = library(45)
 
