@@ -160,6 +160,7 @@ def open_resolver_site(
             keys,
             resolver_url=public_url,
             own=own,
+            own_keys=KeyFiles(settings.data),
             published=PublishedRegisterFile(settings.data),
         ),
         releases=releases,

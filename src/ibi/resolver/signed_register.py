@@ -23,7 +23,7 @@ from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.signatures import MOST_CHANGES
-from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, Registration
+from ibi.model.registration import MOST_FORMER_KEYS, MOST_NETWORKS, MOST_PREFIXES, Registration
 from ibi.model.visibility import network
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.membership import archive_ref
@@ -56,6 +56,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     feed: _Short | None = None
     copies: Annotated[list[_Holder], msgspec.Meta(max_length=MOST_COPIES)] = []
     key: _Short | None = None
+    former_keys: Annotated[list[_Short], msgspec.Meta(max_length=MOST_FORMER_KEYS)] = []
 
 
 class _Register(msgspec.Struct):
@@ -67,22 +68,29 @@ class _Register(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ListedArchive:
-    """An Archive of the list: who it is and where, the prefixes of which it is the home, and its public key."""
+    """An Archive of the list: who it is and where, the prefixes of which it is the home, its public key, and those
+    before it."""
 
     home: Home
     prefixes: frozenset[str]
     registered: int = 0
     key: PublicKey | None = None
+    former_keys: tuple[PublicKey, ...] = ()
 
     @classmethod
     def of_registration(cls, registration: Registration, copies: Iterable[CopyHolder] = ()) -> ListedArchive:
         home = Home(registration.service, archive_ref(registration), registration.successor, frozenset(copies))
-        return cls(home, registration.home_prefixes, registration.registered.seconds, registration.key)
+        keys = registration.key, registration.former_keys
+        return cls(home, registration.home_prefixes, registration.registered.seconds, *keys)
 
     @classmethod
-    def of_own(cls, own: ArchiveRef, copies: Iterable[CopyHolder] = ()) -> ListedArchive:
-        """The Archive of the resolver's own server, which counts as registered before all others."""
-        return cls(Home(own.service, own, None, frozenset(copies)), frozenset(own.home_prefixes))
+    def of_own(
+        cls, own: ArchiveRef, copies: Iterable[CopyHolder] = (), keys: tuple[PublicKey, ...] = ()
+    ) -> ListedArchive:
+        """The Archive of the resolver's own server, which counts as registered before all others. `keys` are its
+        present one, and those before it."""
+        home, key = Home(own.service, own, None, frozenset(copies)), keys[0] if keys else None
+        return cls(home, frozenset(own.home_prefixes), key=key, former_keys=keys[1 : MOST_FORMER_KEYS + 1])
 
     def to_entry(self) -> _Entry:
         home, archive, successor = self.home, self.home.archive, self.home.successor
@@ -99,6 +107,7 @@ class ListedArchive:
             feed=None if archive is None else archive.feed,
             copies=sorted(map(str, home.copies))[:MOST_COPIES],
             key=None if self.key is None else str(self.key),
+            former_keys=[str(each) for each in self.former_keys],
         )
 
 
@@ -177,7 +186,8 @@ def _read_entry(entry: _Entry) -> ListedArchive:
         frozenset(map(CopyHolder.parse, entry.copies)),
     )
     key = None if entry.key is None else PublicKey.parse(entry.key)
-    return ListedArchive(home, frozenset(map(parse_home_prefix, entry.prefixes)), entry.registered, key)
+    former = tuple(map(PublicKey.parse, entry.former_keys))
+    return ListedArchive(home, frozenset(map(parse_home_prefix, entry.prefixes)), entry.registered, key, former)
 
 
 def _ref(entry: _Entry, service: LabelForms, address: str) -> ArchiveRef:

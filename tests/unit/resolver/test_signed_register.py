@@ -44,6 +44,17 @@ def signed(*listed: ListedArchive) -> str:
     return sign_register(register_entries(listed), HERE, 1_800_000_000, KEY)
 
 
+def test_keys_that_archives_had_before_come_back_and_so_do_those_of_the_resolvers_own_archive() -> None:
+    """What they signed stays signed: an Archive that is offered an Original has to know them."""
+    first, second, third = (SigningKey(bytes([number]) * 32).public for number in (1, 2, 3))
+    registered = replace(REGISTERED, key=first).with_key(second)
+    own, other = read_register(
+        signed(ListedArchive.of_own(OWN, keys=(third, first)), ListedArchive.of_registration(registered))
+    ).archives
+    assert (own.key, own.former_keys) == (third, (first,))
+    assert (other.key, other.former_keys) == (second, (first,))
+
+
 def test_what_belief_needs_comes_back_as_it_was() -> None:
     text = signed(ListedArchive.of_own(OWN), ListedArchive.of_registration(REGISTERED, HOLDERS))
     found = read_register(text)

@@ -11,6 +11,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Final, Protocol
@@ -34,7 +35,7 @@ from ibi.resolver.signed_register import (
     sign_register,
 )
 from ibi.services.promptness import end_tasks
-from ibi.signing import InvalidStatement, SigningKey
+from ibi.signing import InvalidStatement, PublicKey, SigningKey
 
 FETCH_EVERY: Final = 60.0
 """Seconds between two looks at the resolver's register. One that was not given is asked for sooner."""
@@ -181,7 +182,7 @@ class KeptRegister:
         own = self._own
         if own is None or set(own.service.labels).isdisjoint(listed.home.service.labels):
             return listed
-        return ListedArchive(listed.home._replace(archive=own), listed.prefixes, listed.registered, listed.key)
+        return replace(listed, home=listed.home._replace(archive=own))
 
     def _tell(self, what: str, reason: str) -> None:
         if reason != self._told:  # once, not at every attempt
@@ -251,14 +252,16 @@ class RegisterPublication:
         *,
         resolver_url: str,
         own: ArchiveRef | None = None,
+        own_keys: KeyStore | None = None,
         published: PublishedStatement | None = None,
         wall: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`own` is the Archive of the same server, which counts as registered. `published` is what all processes of it
-        give out."""
+        """`own` is the Archive of the same server, which counts as registered and signs with `own_keys`. `published` is
+        what all processes of it give out."""
         self._registry, self._beliefs, self._keys = registry, beliefs, keys
         self._resolver_url, self._own, self._published = resolver_url, own, published
+        self._own_keys = own_keys
         self._wall, self._monotonic = wall, monotonic
         self._lock = Lock()
         self._version: Hashable = object()
@@ -304,10 +307,17 @@ class RegisterPublication:
     def _listed(self) -> Iterator[ListedArchive]:
         own = self._own
         if own is not None:
-            yield ListedArchive.of_own(own, self._beliefs.copies(own.service.labels[0]).holders)
+            yield ListedArchive.of_own(own, self._beliefs.copies(own.service.labels[0]).holders, self._keys_of_own())
         for registration in self._registry.all():
             if own is None or set(own.service.labels).isdisjoint(registration.labels):
                 yield ListedArchive.of_registration(registration, self._beliefs.copies(registration.labels[0]).holders)
+
+    def _keys_of_own(self) -> tuple[PublicKey, ...]:
+        keys = self._own_keys
+        try:
+            return () if keys is None else (keys.signing_key().public, *keys.former())
+        except StorageError:  # it is damaged: the others are listed all the same
+            return ()
 
 
 def _issued(statement: str | None) -> int:
