@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ibi.archive.copies import CopyRules
 from ibi.composition.archive_store import open_store
+from ibi.federation.standing import KnownArchives
 from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
@@ -30,6 +31,7 @@ from ibi.services.copies.judging import owed_by_release
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
+from ibi.services.transfers.senders import Senders
 from ibi.services.transfers.sending import Sending
 from ibi.services.transfers.tracking import Tracking
 from ibi.services.transfers.worker import TransferWorker
@@ -66,10 +68,18 @@ class TransferNetwork:
         self.register: ReleaseRegister | None = None
         """What the resolver believes, where it is more than what it was told."""
         self.resolver_key: PublicKey | None = None
+        self.registered: KnownArchives | None = None
+        """The register that Archives have of the resolver; None if they have none."""
         self.leads_to = ""
         """The Archive at which the resolver finds the Original."""
         self.settled: dict[str, frozenset[Label]] = {}
         """Who has the Original of an item by the disputes that were settled."""
+
+    def read(self) -> KnownArchives | None:
+        """The port `RegisterLookup`."""
+        return self.registered
+
+    renew = read
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
         reply = self._reach(url, lambda other: other.receiving.take_offer(offer, agreed=token == "agreed"))
@@ -174,6 +184,7 @@ class TransferArchive:
             clocks,
             url=self.url,
             is_key_of=network_keys(network),
+            senders=Senders(network),
             on_step=on_step,
         )
         self.worker = TransferWorker(

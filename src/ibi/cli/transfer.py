@@ -291,10 +291,11 @@ def _walk(worker: TransferWorker, direction: str, stage: str) -> Iterator[dict[s
     kinds = ReceiverStage if direction == "in" else SenderStage
     if stage and stage not in {kind.value for kind in kinds}:
         return
-    page = list_transfers(worker.ledger, direction, stage)
+    senders = worker.receiving.senders
+    page = list_transfers(worker.ledger, senders, direction, stage)
     while page:
         yield from page
-        page = list_transfers(worker.ledger, direction, stage, str(page[-1]["item"]))
+        page = list_transfers(worker.ledger, senders, direction, stage, str(page[-1]["item"]))
 
 
 def _print(each: dict[str, Any], *, as_json: bool) -> None:
@@ -303,7 +304,9 @@ def _print(each: dict[str, Any], *, as_json: bool) -> None:
         return
     way = "from" if each["direction"] == "in" else "to"
     reason = f": {each['reason']}" if each["reason"] else ""
-    click.echo(printable(f"{each['item']}  {way} {each['archive']}  {each['stage']}{reason}"))
+    is_open = each["direction"] == "in" and each["stage"] in ("waiting", "accepted", "held")
+    sender = f"  ({each['service']}, {each['sender_is']})" if is_open else ""
+    click.echo(printable(f"{each['item']}  {way} {each['archive']}{sender}  {each['stage']}{reason}"))
 
 
 @transfers.command()
@@ -344,6 +347,8 @@ def _answer(
             kept = act(RepositoryName.parse(name))
             key = f"  from {kept.source} with the key {kept.giver_key}" if is_accepted else ""
             click.echo(printable(f"{kept.rep}  {kept.stage.value}{key}"))
+            if is_accepted and (standing := worker.receiving.senders.judge_kept(kept)).word != "registered":
+                click.echo(printable(f"ibi: warning: the sender, {kept.giver}, is {standing.description}"), err=True)
 
 
 @transfers.command()

@@ -73,7 +73,7 @@ def verify(
 
 def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *, as_json: bool) -> None:
     from ibi.cli.archive_store import local_settings, opened_store
-    from ibi.composition.transfers import known_resolver_keys
+    from ibi.composition.transfers import RegisterReader, known_resolver_keys
     from ibi.label import parse
     from ibi.services.transfers.provenance_check import ProvenanceCheck, provenance_document
     from ibi.storage.archive_state import ArchiveRecordFile
@@ -84,9 +84,10 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
     own = (keys.signing_key().public, *keys.former())
     items = wrong = unproven = 0
     with opened_store(settings) as store:
-        known = known_resolver_keys(settings, (settings.resolver or "").rstrip("/") or None)
+        elsewhere = (settings.resolver or "").rstrip("/") or None
+        known, register = known_resolver_keys(settings, elsewhere), RegisterReader(settings, elsewhere).read()
         service = None if record is None else record.service
-        check = ProvenanceCheck(store, service, own, resolver_keys=known())
+        check = ProvenanceCheck(store, service, own, resolver_keys=known(), register=register)
         for found in check.check_all(map(parse, labels)):
             items, wrong = items + 1, wrong + bool(found.problems)
             unproven += bool(found.unproven and not found.problems)
@@ -98,7 +99,8 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
                 click.echo(printable(f"  {problem}"))
             if found.unproven:
                 links = ", ".join(map(str, found.unproven))
-                click.echo(f"  NOT PROVEN: whose keys signed links {links} is not known here; the resolver knows")
+                why = "is not known here; the resolver knows" if register is None else "is not known to the register"
+                click.echo(f"  NOT PROVEN: whose keys signed links {links} {why}")
     if not as_json:
         bad = [f"{count} {what}" for count, what in ((wrong, "wrong"), (unproven, "not proven")) if count]
         click.echo(f"{items} chains checked, {', '.join(bad) or 'all sound'}.")

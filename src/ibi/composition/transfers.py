@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, closing
-from time import time
+from contextlib import ExitStack, closing, suppress
+from threading import Lock
+from time import monotonic, time
 from typing import Final
 
 from ibi.archive.copies import check_sandbox
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
-from ibi.federation.transfer_messages import Offer
+from ibi.federation.standing import KnownArchives, RegisteredArchive
 from ibi.label import Label
-from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.model.registration import Registration
 from ibi.origin import is_same_place
@@ -20,24 +21,31 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.signed_register import read_register
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.resolving.standby import KeptRegister
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import BringsCopies, Receiving
 from ibi.services.transfers.release_register import ReleaseRegister
+from ibi.services.transfers.senders import Senders
 from ibi.services.transfers.sending import Sending
 from ibi.services.transfers.tracking import Tracking
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
 from ibi.storage.key_files import RESOLVER, KeyFiles, RegisterFiles, ResolverKeyFile
 from ibi.storage.locks import WorkerLock
-from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
 from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
 from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
+from ibi.transport.resolver_gateway import RegisterClient
 from ibi.transport.single_request import is_on_loopback
 from ibi.transport.transfer_client import HttpTransferPeers
 
 _ADDRESS: Final = "served-address"
 _LONGEST_URL: Final = 4096
+_ASK_AGAIN: Final = 5.0
+"""Seconds after which the resolver is asked again for its register because of a sender that the kept one does not
+prove: any server can send offers."""
+_FETCH_WITHIN: Final = 5.0
 
 
 class NotServed(IbiError):
@@ -92,7 +100,7 @@ def open_transfers(
         url=public_url,
         is_key_of=_believe,
         check_source=check_source,
-        is_home=_home_check(settings, elsewhere),
+        senders=Senders(RegisterReader(settings, elsewhere)),
         on_step=step,
         offers=share.offers,
     )
@@ -169,28 +177,65 @@ def _resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
     return None if not resolver or is_same_place(resolver, public_url) else resolver
 
 
-def _home_check(settings: Settings, elsewhere: str | None) -> Callable[[Offer, PublicKey], bool]:
-    """Whether an offer is signed by the home of its label, as the register of the resolver has it: the one that is kept
-    of a resolver elsewhere, or that of this server. Asked only where two Archives offer one item."""
+class RegisterReader:
+    """The port `RegisterLookup` of a data directory: the register that is kept of a resolver elsewhere, or that of this
+    server, if any Archive is registered there."""
 
-    def is_home(offer: Offer, signer: PublicKey) -> bool:
-        prefixes = frozenset(map(home_prefix, offer.labels.labels))
-        if elsewhere is None:
-            with closing(SqliteRegistry(settings.data)) as registry:
-                found = registry.find(offer.giver)
-            return found is not None and found.key == signer and bool(prefixes & found.home_prefixes)
-        files = RegisterFiles(settings.data)
-        statement = files.read()
+    def __init__(self, settings: Settings, elsewhere: str | None) -> None:
+        self._data, self._elsewhere = settings.data, elsewhere
+        self._resolver_keys = known_resolver_keys(settings, elsewhere)
+        self._asked, self._lock = float("-inf"), Lock()
+        self._last: tuple[str, tuple[RegisteredArchive, ...]] | None = None
+
+    def read(self) -> KnownArchives | None:
+        found = self._registered_here() if self._elsewhere is None else self._kept(self._elsewhere)
+        return KnownArchives(found, self._resolver_keys()) if found else None
+
+    def renew(self) -> KnownArchives | None:
+        if self._elsewhere is not None and self._lock.acquire(blocking=False):
+            try:
+                if monotonic() - self._asked >= _ASK_AGAIN:
+                    asyncio.run(self._fetch(self._elsewhere))
+                    self._asked = monotonic()
+            finally:
+                self._lock.release()
+        return self.read()
+
+    async def _fetch(self, resolver: str) -> None:
+        register = KeptRegister(RegisterClient(resolver), RegisterFiles(self._data), resolver)
+        register.load()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FETCH_WITHIN):
+                await register.fetch()
+
+    def _registered_here(self) -> tuple[RegisteredArchive, ...]:
+        if not (self._data / FILE_NAME).exists():
+            return ()
+        with closing(SqliteRegistry(self._data)) as registry:
+            return tuple(
+                RegisteredArchive(each.labels, each.home_prefixes, each.key, each.former_keys)
+                for each in registry.all()
+            )
+
+    def _kept(self, resolver: str) -> tuple[RegisteredArchive, ...]:
+        files = RegisterFiles(self._data)
+        statement, last = files.read(), self._last
+        if statement is None:
+            return ()
+        if last is not None and last[0] == statement:
+            return last[1]
         try:
-            register = None if statement is None else read_register(statement)
+            register = read_register(statement)
         except InvalidInput:
-            register = None
-        if register is None or register.signer != files.resolver_key(elsewhere):
-            return False
-        listed = (each for each in register.archives if offer.giver in each.home.service.labels)
-        return any(each.key == signer and bool(prefixes & each.prefixes) for each in listed)
-
-    return is_home
+            return ()
+        if register.signer != files.resolver_key(resolver):
+            return ()
+        listed = register.archives
+        found = tuple(
+            RegisteredArchive(each.home.service.labels, each.prefixes, each.key, each.former_keys) for each in listed
+        )
+        self._last = statement, found
+        return found
 
 
 def known_resolver_keys(settings: Settings, elsewhere: str | None) -> Callable[[], tuple[PublicKey, ...]]:
@@ -208,8 +253,8 @@ def known_resolver_keys(settings: Settings, elsewhere: str | None) -> Callable[[
 
 
 def _believe(_who: Label, _key: PublicKey) -> bool:
-    """Of the Archives that had an Original before the sender, nothing is known here; the resolver, which has pinned
-    their keys, checks the whole chain."""
+    """Without a register, nothing is known here of the Archives that had an Original before the sender; with one,
+    `Senders` has judged them."""
     return True
 
 

@@ -106,6 +106,11 @@ class ProvenanceLink:
     def digest(self) -> str:
         return digest_of(self.text)
 
+    @property
+    def speaker(self) -> Label:
+        """The service whose key has to have signed it."""
+        return self.said.speaker if isinstance(self.said, Release) else self.said.by
+
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -298,7 +303,7 @@ def _check_signer(link: ProvenanceLink, before: Sequence[ProvenanceLink], is_key
         return
     if before and link.signer == before[-1].signer and isinstance(before[-1].said, Countersignature) and not stands_in:
         return
-    who = said.speaker if isinstance(said, Release) else said.by
+    who = link.speaker
     if not is_key_of(who, link.signer):
         raise _refusal(link, len(before) + 1, "{key} is not a key of {who}", key=str(link.signer), who=str(who))
 

@@ -254,7 +254,7 @@ def accept(kept: IncomingTransfer, now: int, key: str | None = None) -> Incoming
         raise TransferRefused(label=str(kept.rep), reason=f"another Archive offers it, with the key {kept.giver_key}")
     if kept.stage is not ReceiverStage.WAITING:
         return kept
-    return replace(kept, stage=ReceiverStage.ACCEPTED, due=now, attempts=0)
+    return replace(kept, stage=ReceiverStage.ACCEPTED, due=now, attempts=0, reason="", vouched=True)
 
 
 def decline(kept: IncomingTransfer, reason: str = "") -> IncomingTransfer:

@@ -15,7 +15,7 @@ from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidDocument, InvalidItem
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
-from ibi.model.json_fields import Fields, decode_document, integer, member, of_string, string
+from ibi.model.json_fields import Fields, boolean, decode_document, integer, member, of_string, string
 from ibi.signing import PublicKey
 
 _SCHEMA: Final = 1
@@ -176,6 +176,8 @@ class IncomingTransfer:
     reason: str = ""
     network: str = ""
     """Where the offer came from, as far as is known."""
+    vouched: bool = False
+    """Whether a librarian has accepted it: of a sender that the register does not know enough of, a token does not."""
 
     @property
     def rep(self) -> RepositoryName:
@@ -208,7 +210,7 @@ def encode_record(record: OutgoingTransfer | IncomingTransfer) -> bytes:
     else:
         document |= {"from": record.giver.spelling, "from_key": str(record.giver_key), "source": record.source}
         document |= {"number": record.number, "manifest": record.manifest, "begun": record.begun}
-        document |= {"network": record.network or None}
+        document |= {"network": record.network or None, "vouched": record.vouched or None}
     return msgspec.json.encode({name: value for name, value in document.items() if value is not None})
 
 
@@ -237,6 +239,7 @@ def decode_incoming(body: bytes) -> IncomingTransfer:
         fields.required("stage", of_string(member(ReceiverStage))),
         fields.required("begun", integer),
         network=fields.optional("network", string, ""),  # older records have none
+        vouched=fields.optional("vouched", boolean, False),
         **_shared(fields),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from ibi.archive.copies import NotTheOriginal
 from ibi.archive.errors import NotAllowedNow
 from ibi.federation.transfer import TransferRefused
 from ibi.model.item import Item
+from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put
 from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give
@@ -55,6 +57,17 @@ def test_the_loser_has_a_copy_and_its_own_bytes_stay_among_the_versions(dispute:
     assert item.transferred_to == dispute.winner.service.rep
     assert dispute.winner.state(item.rep) is State.ORIGINAL
     assert len(dispute.loser.store.content.read(str(item.rep)).versions) == 3
+
+
+def test_the_chain_of_what_was_yielded_is_sound_without_a_release(dispute: Dispute) -> None:
+    """The object tells that a dispute was settled; nothing was released."""
+    dispute.settle(dispute.winner)
+    dispute.give_up(dispute.loser)
+    item, loser = dispute.loser.item(dispute.item.rep), dispute.loser
+    assert item is not None
+    check = ProvenanceCheck(loser.store, loser.service, (loser.keys.signing_key().public,))
+    assert check.check(item).problems == ()
+    assert check.check(replace(item, transferred_to=dispute.third.service.rep)).problems != ()
 
 
 def test_an_open_dispute_and_one_that_was_won_change_nothing(dispute: Dispute) -> None:

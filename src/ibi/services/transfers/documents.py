@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ibi.errors import IbiError
+from ibi.federation.standing import Standing
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.transfers import TransferLedger
+from ibi.services.transfers.senders import Senders
 
 MOST_TRANSFERS: Final = 500
 """Transfers in one answer."""
@@ -31,8 +33,8 @@ def outgoing_document(kept: OutgoingTransfer) -> dict[str, Any]:
     }
 
 
-def incoming_document(kept: IncomingTransfer) -> dict[str, Any]:
-    """A transfer from another Archive."""
+def incoming_document(kept: IncomingTransfer, standing: Standing = Standing.NO_REGISTER) -> dict[str, Any]:
+    """A transfer from another Archive, and who that is by the register."""
     return {
         "direction": "in",
         "item": kept.rep.spelling,
@@ -40,12 +42,16 @@ def incoming_document(kept: IncomingTransfer) -> dict[str, Any]:
         "archive": kept.source,
         "service": kept.giver.spelling,
         "key": str(kept.giver_key),
+        "sender": standing.word,
+        "sender_is": standing.description,
         "since": kept.since,
         "reason": kept.reason,
     }
 
 
-def list_transfers(ledger: TransferLedger, direction: str, stage: str = "", after: str = "") -> list[dict[str, Any]]:
+def list_transfers(
+    ledger: TransferLedger, senders: Senders, direction: str, stage: str = "", after: str = ""
+) -> list[dict[str, Any]]:
     """Transfers of one direction, `in` or `out`, as documents: at most `MOST_TRANSFERS`, of those after an item."""
     kinds = SenderStage if direction == "out" else ReceiverStage
     if stage and stage not in {kind.value for kind in kinds}:
@@ -54,7 +60,7 @@ def list_transfers(ledger: TransferLedger, direction: str, stage: str = "", afte
         sent = ledger.list_outgoing(*_only(SenderStage, stage), after=after, most=MOST_TRANSFERS)
         return [outgoing_document(each) for each in sent]
     come = ledger.list_incoming(*_only(ReceiverStage, stage), after=after, most=MOST_TRANSFERS)
-    return [incoming_document(each) for each in come]
+    return [incoming_document(each, senders.judge_kept(each)) for each in come]
 
 
 def _only(kind: Any, stage: str) -> tuple[Any, ...]:

@@ -52,6 +52,11 @@ def _trust_all(_who: Label, _key: object) -> bool:
     return True
 
 
+def yield_message(to: Label) -> str:
+    """What the object tells of a version in which an Original became a Copy because of a dispute that was settled."""
+    return f"Yielded to {to}"
+
+
 class ItemChains:
     """The chains of the items of one Archive. Calls block, from any thread."""
 
@@ -200,7 +205,7 @@ class ItemChains:
             shared = zip(here.chain.links, theirs.texts, strict=False)
             links = tuple(takewhile(lambda pair: pair[0].text == pair[1], shared))
             after = life_cycle.yield_to(before.item, to, Origin.of_url(source), service=self.service)
-            return after, Chain(tuple(link for link, _ in links)), f"Yielded to {to}"
+            return after, Chain(tuple(link for link, _ in links)), yield_message(to)
 
         return self._change(label, who, "yield", give_up, even_in_doubt=True)
 

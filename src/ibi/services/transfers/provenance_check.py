@@ -14,12 +14,14 @@ from ibi.federation.provenance import (
     Chain,
     InvalidProvenance,
     IsKeyOf,
+    ProvenanceLink,
     Release,
     check_chain,
     decode_link,
     link_paths,
     manifest_digest,
 )
+from ibi.federation.standing import KnownArchives
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import resolver_service
@@ -27,6 +29,7 @@ from ibi.model.content import KeptObject
 from ibi.model.item import Item
 from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.transfers.item_chains import yield_message
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 
@@ -39,7 +42,8 @@ class CheckedProvenance:
     chain: Chain
     problems: tuple[str, ...] = ()
     unproven: tuple[int, ...] = ()
-    """Numbers of the links that are signed with keys of which is not known here whose they are."""
+    """Numbers of the links that are signed with keys of which is not known here whose they are, or that the register of
+    the resolver does not have of their Archives."""
 
     @property
     def way(self) -> tuple[str, ...]:
@@ -78,12 +82,14 @@ class ProvenanceCheck:
         is_key_of: IsKeyOf | None = None,
         *,
         resolver_keys: tuple[PublicKey, ...] = (),
+        register: KnownArchives | None = None,
     ) -> None:
-        """`keys` are those of this Archive, and `resolver_keys` those of its resolver, the former ones among them.
-        `is_key_of` knows those of others; without it, what others signed is proven by what this Archive signed after
-        it, or by a release that is proven."""
+        """`keys` are those of this Archive, and `resolver_keys` those of its resolver, the former ones among them. The
+        `register` of the resolver has those of others, and those that this Archive has lost. `is_key_of` knows those of
+        others for certain; without either, what others signed is proven by what this Archive signed after it, or by a
+        release that is proven."""
         self._repository, self._service, self._keys = repository, service, keys
-        self._is_key_of, self._resolver_keys = is_key_of, resolver_keys
+        self._is_key_of, self._resolver_keys, self._register = is_key_of, resolver_keys, register
 
     def check_all(self, labels: Iterable[Label] = ()) -> Iterator[CheckedProvenance]:
         """These items, or all that have moved."""
@@ -108,10 +114,27 @@ class ProvenanceCheck:
     def _unproven(self, chain: Chain, unknown: set[PublicKey]) -> Iterator[int]:
         """From the first link that is signed with an unknown key; this Archive has checked what it signed itself, and
         so all that came before that."""
+        if self._register is not None:
+            yield from (link.said.number for link in chain.links if not self._is_registered(link, self._register))
+            return
         own = max((link.said.number for link in chain.links if link.signer in self._keys), default=0)
         after = [link for link in chain.links if link.said.number > own]
         first = next((link.said.number for link in after if link.signer in unknown), None)
-        return iter(()) if first is None else (link.said.number for link in after if link.said.number >= first)
+        if first is not None:
+            yield from (link.said.number for link in after if link.said.number >= first)
+
+    def _is_registered(self, link: ProvenanceLink, register: KnownArchives) -> bool:
+        """Whether the register has the key as one of its Archive, or it is this Archive's own; and whether that is the
+        home of the item, if it gave it first."""
+        who, said = link.speaker, link.said
+        first = said if isinstance(said, Release) and said.number == 1 else None
+        if first is not None and not self._is_here(first.giver) and not register.is_home(first.giver, first.labels):
+            return False
+        if self._is_here(who) and link.signer in self._keys:
+            return True
+        return register.is_key_of(who, link.signer) or (
+            who == resolver_service() and link.signer in self._resolver_keys
+        )
 
     def _texts(self, name: str, kept: KeptObject) -> Iterator[str]:
         for path in link_paths(kept.head.files):
@@ -124,7 +147,7 @@ class ProvenanceCheck:
 
     def _knows(self, who: Label, key: PublicKey, unknown: set[PublicKey]) -> bool:
         if self._service is not None and who in self._service.labels:
-            return key in self._keys
+            return key in self._keys or (self._register is not None and self._register.is_key_of(who, key))
         if who == resolver_service() and key in self._resolver_keys:
             return True
         if self._is_key_of is not None:
@@ -134,10 +157,11 @@ class ProvenanceCheck:
 
     def _problems(self, item: Item, chain: Chain, kept: KeptObject) -> Iterator[str]:
         if not chain.links:
-            if item.transferred_to is not None:
+            if item.transferred_to is not None and not _has_yielded(item, kept):
                 yield f"it says that it was given to {item.transferred_to}, and has no release"
             return
-        yield from self._state_problems(item, chain)
+        if not _has_yielded(item, kept):
+            yield from self._state_problems(item, chain)
         manifests = {manifest_digest(version.files) for version in kept.versions}
         for link in chain.links:
             said = link.said
@@ -157,3 +181,11 @@ class ProvenanceCheck:
 
     def _is_here(self, service: Label) -> bool:
         return self._service is not None and service in self._service.labels
+
+
+def _has_yielded(item: Item, kept: KeptObject) -> bool:
+    """Whether the object tells that a dispute was settled for the Archive that has the Original now (E98): there is no
+    release then."""
+    if item.transferred_to is None or item.state is not State.COPY:
+        return False
+    return any(version.change.message == yield_message(item.transferred_to) for version in kept.versions)

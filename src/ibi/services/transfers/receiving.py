@@ -7,6 +7,7 @@ the only one that can have the Original.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from typing import Final, Protocol
 
@@ -15,6 +16,7 @@ import structlog
 from ibi.errors import IbiError
 from ibi.federation.doubt import Here
 from ibi.federation.provenance import ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
+from ibi.federation.standing import Standing, Verdict
 from ibi.federation.transfer import (
     AskChain,
     BringCopy,
@@ -41,6 +43,7 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.limits import LimitExceeded, LimitRows, LimitScope, RateLimiter
 from ibi.services.transfers.item_chains import ItemChains
+from ibi.services.transfers.senders import WITHOUT_REGISTER, Senders, explain_standing, require_standing
 from ibi.signing import PublicKey
 
 _MOST_TURNS: Final = 8
@@ -93,14 +96,15 @@ class Receiving:
         url: str,
         is_key_of: IsKeyOf,
         check_source: Callable[[Label, str], None] = lambda _label, _source: None,
-        is_home: Callable[[Offer, PublicKey], bool] = lambda _offer, _signer: False,
+        senders: Senders = WITHOUT_REGISTER,
         on_step: Callable[[str], None] = _pass,
         offers: LimitRows | None = None,
     ) -> None:
         """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives; `check_source` refuses
-        items that may not come from an address, as those of a sandbox; `is_home` knows whether an offer is of the home
-        of its label. `offers` counts those of all processes."""
-        self._is_home, self._log = is_home, structlog.get_logger("ibi.transfers")
+        items that may not come from an address, as those of a sandbox; `senders` knows who offers something, by the
+        register. `offers` counts those of all processes."""
+        self.senders, self._log = senders, structlog.get_logger("ibi.transfers")
+        self._is_home: Callable[[Offer, PublicKey], bool] = senders.is_home
         self._chains, self._ledger, self._peers, self._copies, self._clocks = chains, ledger, peers, copies, clocks
         self._url, self._is_key_of, self._check_source, self._step = url, is_key_of, check_source, on_step
         self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers, rows=offers), Lock()
@@ -114,17 +118,31 @@ class Receiving:
         if offer.to.rstrip("/") != self._url:
             raise TransferRefused(label=str(rep), reason=f"it was offered to {offer.to}, and this is {self._url}")
         self._check_source(rep, offer.url)
+        standing = self._judge(rep, offer, signer, here)
+        agreed = agreed and standing.verdict is not Verdict.OPEN
         with self._turn:
             if not agreed and not was_accepted(offer, signer, here):
                 self._check_room(rep, offer, signer, network)
             kept = self._ledger.change_incoming(
                 rep,
-                lambda known: receive_offer(
-                    known, offer, signer, here, now, agreed=agreed, network=network, is_home=self._is_home
+                lambda known: _explain_wait(
+                    receive_offer(
+                        known, offer, signer, here, now, agreed=agreed, network=network, is_home=self._is_home
+                    ),
+                    standing,
                 ),
             )
         self._step("offer kept")
         return answer_offer(kept, here)
+
+    def _judge(self, rep: RepositoryName, offer: Offer, signer: PublicKey, here: Here) -> Standing:
+        """The standing of the sender; `TransferRefused` if the register contradicts it. Of what this Archive has
+        accepted, signed, that was decided before; and to withdraw is harmless."""
+        if offer.withdrawn or was_accepted(offer, signer, here):
+            return Standing.REGISTERED
+        standing = self.senders.judge_offer(offer, signer)
+        require_standing(rep, standing)
+        return standing
 
     def _check_room(self, rep: RepositoryName, offer: Offer, signer: PublicKey, network: str) -> None:
         """Refuse what a stranger offers too fast, or too much of. Strangers that fill the room keep no home out."""
@@ -153,12 +171,20 @@ class Receiving:
 
     def accept(self, rep: RepositoryName) -> IncomingTransfer:
         """Agree to an offer, and go on as far as possible."""
-        self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now()))
+        self.agree(rep)
         return self.go_on(rep)
 
     def agree(self, rep: RepositoryName, key: str | None = None) -> IncomingTransfer:
-        """Agree to an offer, of the Archive with this key if one is named; the server does the rest."""
-        return self._ledger.change_incoming(rep, lambda known: accept(_required(rep, known), self._now(), key))
+        """Agree to an offer, of the Archive with this key if one is named; the server does the rest. `TransferRefused`
+        if the register contradicts the sender."""
+
+        def agree(known: IncomingTransfer | None) -> IncomingTransfer:
+            waiting = _required(rep, known)
+            if waiting.stage is ReceiverStage.WAITING:
+                require_standing(rep, self.senders.judge_kept(waiting))
+            return accept(waiting, self._now(), key)
+
+        return self._ledger.change_incoming(rep, agree)
 
     def decline(self, rep: RepositoryName, reason: str = "") -> IncomingTransfer:
         return self._ledger.change_incoming(rep, lambda known: decline(_required(rep, known), reason))
@@ -196,6 +222,9 @@ class Receiving:
 
     def _bring(self, kept: IncomingTransfer, source: str) -> tuple[IncomingTransfer, ReceiverStep] | None:
         released_manifest = kept.manifest
+        if kept.stage is ReceiverStage.ACCEPTED and (doubted := self._doubt_sender(kept)) is not None:
+            self._save(doubted)
+            return None
         try:
             self._copies.bring(kept.rep, source, kept.token)
         except IbiError as error:
@@ -203,6 +232,8 @@ class Receiving:
             return None
         self._step("copy brought")
         here, key = self._chains.here(kept.rep), self._chains.keys.signing_key()
+        if kept.stage is ReceiverStage.ACCEPTED and not here.is_owed:
+            kept = self._judge_way(kept, here.chain.texts) or kept  # what came with the Copy may be another chain
         kept = self._save(receiver_holds(kept, here, key, self._now()))
         self._step("acceptance kept")
         if kept.stage is not ReceiverStage.HELD:
@@ -211,6 +242,26 @@ class Receiving:
             self._delay(kept, "what the sender has is not what it released")
             return None
         return next_of_receiver(kept, here)
+
+    def _doubt_sender(self, kept: IncomingTransfer) -> IncomingTransfer | None:
+        """The transfer as it is kept if the Original is not the sender's to give, or that cannot be known now; None if
+        it is. Asked before a Copy is brought, which replaces the one that is here."""
+        if kept.number == 1:
+            return None
+        try:
+            texts = self._peers.chain(kept.source, kept.rep)
+        except (PeerSilent, PeerRefused) as error:
+            return kept.delayed(self._now(), str(error)[:500])
+        return self._judge_way(kept, texts)
+
+    def _judge_way(self, kept: IncomingTransfer, texts: tuple[str, ...]) -> IncomingTransfer | None:
+        own = self._chains.here(kept.rep).keys
+        standing, cause = self.senders.judge_chain(kept, texts, own)
+        if standing.verdict is Verdict.REFUSED:
+            return replace(kept, stage=ReceiverStage.DECLINED, reason=explain_standing(standing, cause))
+        if standing.verdict is Verdict.OPEN and not kept.vouched:
+            return replace(kept, stage=ReceiverStage.WAITING, reason=explain_standing(standing, cause))
+        return None
 
     def _delay(self, kept: IncomingTransfer, reason: str) -> None:
         def delay(known: IncomingTransfer | None) -> IncomingTransfer:
@@ -227,6 +278,9 @@ class Receiving:
             return None
         self._step("release fetched")
         here = self._chains.here(kept.rep)
+        if len(texts) >= kept.number and (doubted := self._judge_way(kept, texts)) is not None:
+            self._save(kept.delayed(self._now(), doubted.reason))  # it has said that it holds the Copy
+            return None
         kept, step = receiver_hears_chain(kept, here, texts, self._is_key_of, self._now())
         return self._save(kept), step
 
@@ -281,6 +335,13 @@ class Receiving:
 
 def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
     return kept.giver_key, kept.number, kept.manifest
+
+
+def _explain_wait(kept: IncomingTransfer, standing: Standing) -> IncomingTransfer:
+    """Have the sender told why its token is not enough."""
+    if kept.stage is not ReceiverStage.WAITING or standing.verdict is not Verdict.OPEN:
+        return kept
+    return replace(kept, reason=f"{explain_standing(standing)}; a librarian has to accept it")
 
 
 def _gives_to(here: Here, texts: tuple[str, ...]) -> bool:

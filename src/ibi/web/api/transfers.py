@@ -69,7 +69,9 @@ class TransferPages:
             raise InvalidParameter(field="direction", reason="it is in or out")
         try:
             found = await self._callers.run_short(
-                lambda: list_transfers(self._transfers.ledger, direction, stage, after)
+                lambda: list_transfers(
+                    self._transfers.ledger, self._transfers.receiving.senders, direction, stage, after
+                )
             )
         except UnknownStage as error:
             raise InvalidParameter(field="stage", reason=str(error)) from None
@@ -93,7 +95,8 @@ class TransferPages:
             lambda: receiving.agree(rep, key) if is_accepted else receiving.decline(rep)
         )
         self._transfers.wake()
-        return _answer(incoming_document(kept))
+        standing = await self._callers.run_short(lambda: receiving.senders.judge_kept(kept))
+        return _answer(incoming_document(kept, standing))
 
     async def provenance(self, request: Request) -> Response:
         """The chain of an item, for all to check."""

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from ibi.accounts.sign_in import csrf_of
 from ibi.archive.related_items import ClaimState
 from ibi.errors import IbiError, InvalidLabel
+from ibi.federation.standing import Standing
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.model.account import Actor
@@ -211,6 +212,17 @@ STAGES: Final = {
 }
 
 
+STANDINGS: Final = {
+    Standing.NO_REGISTER: message("Unproven: there is no register of a resolver here that could tell who this is."),
+    Standing.NO_KEY: message("Unproven: the register of the resolver has no key of this Archive."),
+    Standing.UNKNOWN_WAY: message("The Original came to it through an Archive that the register does not know."),
+    Standing.NOT_REGISTERED: message("It is not registered at the resolver, and cannot be accepted."),
+    Standing.OTHER_KEY: message("It has another key than the register has of this Archive, and cannot be accepted."),
+    Standing.NOT_HOME: message("It is not the home of the item, and cannot be accepted."),
+    Standing.REGISTERED: message("Registered at the resolver with this key."),
+}
+
+
 class TransfersPage:
     """The page of one Archive."""
 
@@ -272,6 +284,7 @@ class TransfersPage:
         waiting = ledger.list_incoming(ReceiverStage.WAITING, after=after, most=SHOWN + 1)
         return {
             "waiting": waiting[:SHOWN],
+            "senders": {each.rep: STANDINGS[self._transfers.receiving.senders.judge_kept(each)] for each in waiting},
             "count": ledger.count_waiting(),
             "sources": sorted({offer.source for offer in waiting[:SHOWN]}),
             "following": str(waiting[SHOWN - 1].rep) if len(waiting) > SHOWN else None,

@@ -1,0 +1,136 @@
+"""Who the sender of an Original is by the register of the resolver, and whether the Original is its to give (E100).
+
+A signature shows that one key has signed, and not whose key it is: the register says that. The sender of an offer has
+to be the Archive that it says it is, and the home of the item, or the last of a chain of releases that begins with the
+home. What the register contradicts is refused, with a token too; of what it does not know, the librarian decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from ibi.federation.provenance import Chain, InvalidProvenance, check_chain
+from ibi.label import Label
+from ibi.label.search import home_prefix
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.service import resolver_service
+from ibi.signing import PublicKey
+
+
+class Verdict(Enum):
+    """What follows from the standing of a sender."""
+
+    PROVEN = "proven"
+    UNKNOWN = "unknown"
+    """There is no register here: a token is enough, and the librarian is warned."""
+    OPEN = "open"
+    """The register does not know enough: the librarian decides, and a token is not enough."""
+    REFUSED = "refused"
+
+
+class Standing(Enum):
+    """Who a sender is by the register: a word for programs, and what people are told."""
+
+    REGISTERED = ("registered", "the Archive that it says it is, by the register of the resolver", Verdict.PROVEN)
+    NO_REGISTER = ("unproven", "unproven: there is no register of a resolver here that could tell", Verdict.UNKNOWN)
+    NO_KEY = ("no-key", "unproven: the register has no key of it", Verdict.OPEN)
+    UNKNOWN_WAY = (
+        "unknown-way",
+        "registered, but the Original came to it through an Archive that the register does not know",
+        Verdict.OPEN,
+    )
+    NOT_REGISTERED = ("not-registered", "not registered at the resolver", Verdict.REFUSED)
+    OTHER_KEY = ("other-key", "another key than the register has of it", Verdict.REFUSED)
+    NOT_HOME = ("not-home", "neither the home of the item nor its holder by signed releases", Verdict.REFUSED)
+
+    def __init__(self, word: str, description: str, verdict: Verdict) -> None:
+        self.word, self.description, self.verdict = word, description, verdict
+
+
+class RegisteredArchive(NamedTuple):
+    """An Archive of the register."""
+
+    labels: tuple[Label, ...]
+    prefixes: frozenset[str]
+    """Of which it is the home, as `home_prefix` writes them."""
+    key: PublicKey | None = None
+    former_keys: tuple[PublicKey, ...] = ()
+
+    def has_signed_with(self, key: PublicKey) -> bool:
+        return key == self.key or key in self.former_keys
+
+
+@dataclass(frozen=True, slots=True)
+class KnownArchives:
+    """The register as an Archive has it, and the keys of the resolver that has signed it."""
+
+    archives: tuple[RegisteredArchive, ...]
+    resolver_keys: tuple[PublicKey, ...] = ()
+
+    def find(self, service: Label) -> RegisteredArchive | None:
+        return next((each for each in self.archives if service in each.labels), None)
+
+    def is_key_of(self, service: Label, key: PublicKey) -> bool:
+        """Whether the Archive, or the resolver, signs with this key or did before."""
+        if service == resolver_service():
+            return key in self.resolver_keys
+        found = self.find(service)
+        return found is not None and found.has_signed_with(key)
+
+    def is_home(self, service: Label, labels: LabelForms) -> bool:
+        """Whether it is the home of the item by its repository name, and no other Archive is by its other label."""
+        rep, found = labels.rep, self.find(service)
+        if rep is None or found is None or home_prefix(rep) not in found.prefixes:
+            return False
+        return all(home_prefix(each) in found.prefixes or not self._has_home(each) for each in labels.labels)
+
+    def _has_home(self, label: Label) -> bool:
+        return any(home_prefix(label) in each.prefixes for each in self.archives)
+
+    def judge_sender(self, giver: Label, key: PublicKey, labels: LabelForms, number: int) -> Standing:
+        """The standing of one that offers the release of this number; of the chain before it, `judge_chain` decides."""
+        found = self.find(giver)
+        if found is None:
+            return Standing.NOT_REGISTERED
+        if found.key is not None and found.key != key:
+            return Standing.OTHER_KEY
+        if number == 1 and not self.is_home(giver, labels):
+            return Standing.NOT_HOME
+        return Standing.NO_KEY if found.key is None else Standing.REGISTERED
+
+    def judge_chain(
+        self, texts: Sequence[str], giver: Label, labels: LabelForms, own: Iterable[PublicKey] = ()
+    ) -> tuple[Standing, str]:
+        """The standing of one that has the Original by these releases, and what is wrong. What this Archive itself has
+        signed, with one of its `own` keys, it has judged before."""
+        try:
+            chain = check_chain(texts, lambda _who, _key: True, labels)
+        except InvalidProvenance as error:
+            return Standing.NOT_HOME, error.reason.format(**error.details)
+        ours = frozenset(own)
+        signed = max((link.said.number for link in chain.links if link.signer in ours), default=0)
+        sender = self.find(giver)
+        names = (giver,) if sender is None else sender.labels
+        if chain.is_under_way or not chain.successors or chain.successors[-1] not in names:
+            return Standing.NOT_HOME, f"by its releases {giver} does not have the Original"
+        return self._judge_links(chain, labels, signed)
+
+    def _judge_links(self, chain: Chain, labels: LabelForms, signed: int) -> tuple[Standing, str]:
+        first, unknown = chain.first_release, ""
+        assert first is not None  # a chain without a release has no successors
+        if not signed and not self.is_home(first.giver, labels):
+            if self.find(first.giver) is not None or any(map(self._has_home, labels.labels)):
+                return Standing.NOT_HOME, f"{first.giver}, which gave it first, is not its home"
+            unknown = f"{first.giver} is not registered"
+        for link in chain.links[signed:]:
+            who = link.speaker
+            found = self.find(who)
+            if self.is_key_of(who, link.signer):
+                continue
+            if who == resolver_service() or (found is not None and found.key is not None):
+                return Standing.NOT_HOME, f"link {link.said.number}: {link.signer} is not a key of {who}"
+            unknown = unknown or f"link {link.said.number}: the register has no key of {who}"
+        return (Standing.UNKNOWN_WAY, unknown) if unknown else (Standing.REGISTERED, "")

@@ -1,0 +1,100 @@
+"""Looks up in the register of the resolver who offers an Original; `ibi.federation.standing` has the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from ibi.federation.provenance import InvalidProvenance, check_chain
+from ibi.federation.standing import KnownArchives, Standing, Verdict
+from ibi.federation.transfer import TransferRefused
+from ibi.federation.transfer_messages import Offer
+from ibi.model.transfer import IncomingTransfer
+from ibi.signing import PublicKey
+
+
+class RegisterLookup(Protocol):
+    """The register of the resolver as this Archive has it. Calls block."""
+
+    def read(self) -> KnownArchives | None:
+        """The one that is kept; None if there is none."""
+
+    def renew(self) -> KnownArchives | None:
+        """The one that the resolver has now, if it can be asked: an Archive may have been registered a moment ago, or
+        have replaced its key."""
+
+
+class _NoRegister:
+    def read(self) -> KnownArchives | None:
+        return None
+
+    renew = read
+
+
+NO_REGISTER: Final[RegisterLookup] = _NoRegister()
+
+
+class Senders:
+    """Who offers Originals to one Archive. Calls block, from any thread."""
+
+    def __init__(self, register: RegisterLookup = NO_REGISTER) -> None:
+        self._register = register
+
+    def judge_offer(self, offer: Offer, signer: PublicKey) -> Standing:
+        """The standing of the sender of an offer."""
+
+        def judge(known: KnownArchives) -> Standing:
+            return known.judge_sender(offer.giver, signer, offer.labels, offer.number)
+
+        known = self._register.read()
+        if known is not None and (found := judge(known)).verdict is Verdict.PROVEN:
+            return found
+        newest = self._register.renew()
+        return Standing.NO_REGISTER if newest is None else judge(newest)
+
+    def judge_kept(self, kept: IncomingTransfer) -> Standing:
+        """The standing of the sender of a transfer that is kept; the resolver is not asked."""
+        known = self._register.read()
+        if known is None:
+            return Standing.NO_REGISTER
+        return known.judge_sender(kept.giver, kept.giver_key, kept.labels, kept.number)
+
+    def judge_chain(
+        self, kept: IncomingTransfer, texts: Sequence[str], own: tuple[PublicKey, ...]
+    ) -> tuple[Standing, str]:
+        """The standing of the sender by the releases before its own, and what is wrong with them."""
+        before, known = tuple(texts)[: kept.number - 1], self._register.read()
+        if known is None or kept.number == 1 or _has_countersigned(texts, kept, own):
+            return Standing.REGISTERED, ""
+        found = known.judge_chain(before, kept.giver, kept.labels, own)
+        newest = None if found[0].verdict is Verdict.PROVEN else self._register.renew()
+        return found if newest is None else newest.judge_chain(before, kept.giver, kept.labels, own)
+
+    def is_home(self, offer: Offer, signer: PublicKey) -> bool:
+        """Whether an offer is signed by the home of its label, as the register has it."""
+        known = self._register.read()
+        if known is None or not known.is_home(offer.giver, offer.labels):
+            return False
+        return known.judge_sender(offer.giver, signer, offer.labels, 1) is Standing.REGISTERED
+
+
+WITHOUT_REGISTER: Final = Senders()
+
+
+def _has_countersigned(texts: Sequence[str], kept: IncomingTransfer, own: tuple[PublicKey, ...]) -> bool:
+    """Whether this Archive had taken the Original over, and was put back from a backup since: it judged it then."""
+    try:
+        chain = check_chain(texts[: kept.number + 1], lambda *_: True, kept.labels)
+    except InvalidProvenance:
+        return False
+    return len(chain.links) > kept.number and chain.links[kept.number].signer in own
+
+
+def require_standing(label: object, standing: Standing, cause: str = "") -> None:
+    """`TransferRefused` for a sender that the register contradicts."""
+    if standing.verdict is Verdict.REFUSED:
+        raise TransferRefused(label=str(label), reason=explain_standing(standing, cause))
+
+
+def explain_standing(standing: Standing, cause: str = "") -> str:
+    return f"the sender is {standing.description}{f' ({cause})' if cause else ''}"
