@@ -57,6 +57,12 @@ class DisputeSource(Protocol):
         """Say who holds the Original; return the disputes over it."""
 
 
+class NotAParty(InvalidMessage):
+    """{quoted} cannot be named as the holder: {reason}."""
+
+    code = "not-a-party"
+
+
 class Disputes:
     """The disputes of one resolver. Calls block. `own` is the Archive of the same server."""
 
@@ -103,11 +109,11 @@ class Disputes:
         chosen = next((each for each in parties if holder in self._forms(each).labels), None)
         if chosen is None:
             names = ", ".join(sorted(map(str, parties)))
-            raise InvalidMessage(str(holder), 0, "it is none of the Archives that claim the item: {names}", names=names)
+            raise NotAParty(str(holder), 0, "it is none of the Archives that claim the item: {names}", names=names)
         now = int(self._wall())
         self._beliefs.rule(Ruling(label, chosen, parties, now, by))
         homes = self._homes(label)
-        if homes:
+        if homes and self._beliefs.succession(label).chain[-1:] != (chosen,):
             self._beliefs.record_successors(label, () if chosen in homes else (chosen,), now)
         self._log.info("a dispute is settled", label=str(label), holder=str(chosen), by=by)
         if self._audit is not None:
@@ -120,7 +126,8 @@ class Disputes:
     def _parties(self, label: Label, disputes: Iterable[Dispute]) -> frozenset[Label]:
         claims = [dispute.claim for dispute in disputes]
         named = {each for claim in claims for each in (claim.claimant, claim.home)}
-        return frozenset(named | self._homes(label))
+        # The one that has it may have got it since the dispute began.
+        return frozenset(named | self._homes(label) | set(self._beliefs.succession(label).chain[-1:]))
 
     def _forms(self, service: Label) -> LabelForms:
         if self._own is not None and service in self._own.service.labels:

@@ -13,7 +13,14 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.registration import ClaimKind, Registration, Settlement
 from ibi.ports.mailer import Letter
 from ibi.resolver.authority import ArchiveRef
-from ibi.services.resolving.disputes import DisputeMail, Disputes, LocalDisputes, UnknownDispute, dispute_facts
+from ibi.services.resolving.disputes import (
+    DisputeMail,
+    Disputes,
+    LocalDisputes,
+    NotAParty,
+    UnknownDispute,
+    dispute_facts,
+)
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry
 
@@ -157,6 +164,24 @@ def test_one_that_claims_it_later_opens_another_dispute() -> None:
     desk.claim(claimant=THIRD)
     assert desk.disputes.count_open() == 1
     assert desk.told() == ["home@example.org", "third@example.org"]
+
+
+def test_the_present_holder_by_signed_releases_can_be_named_though_it_came_after_the_claim() -> None:
+    desk = Desk()
+    desk.claim()
+    desk.beliefs.record_signed_successors(ITEM, (THIRD,), desk.now)
+    desk.claim(holder=HOME)
+    (settled,) = desk.disputes.settle(ITEM, THIRD, "admin")
+    assert settled.settled_by is Settlement.ADMINISTRATOR
+    assert desk.beliefs.about(ITEM).ruling is not None
+    assert desk.beliefs.succession(ITEM).chain == (THIRD,)
+
+
+def test_one_that_is_no_party_is_refused_in_words_about_the_dispute() -> None:
+    desk = Desk()
+    desk.claim()
+    with pytest.raises(NotAParty, match="cannot be named as the holder: it is none of the Archives"):
+        desk.disputes.settle(ITEM, THIRD, "admin")
 
 
 def test_a_transfer_settles_it() -> None:
