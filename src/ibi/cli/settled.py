@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ibi.cli.archive_store import Archive
     from ibi.label import Label
     from ibi.model.item import Item
+    from ibi.services.items.item_repository import ItemRepository
+    from ibi.services.transfers.item_chains import ItemChains
     from ibi.services.transfers.worker import TransferWorker
 
 
@@ -33,7 +35,7 @@ def take_lost(labels: tuple[str, ...], *, service: str | None, dry_run: bool, **
     refused = 0
     with _opened(flags) as (archive, worker):
         named = map(archive.store.find, map(read_label, labels))
-        for item in _copies_of(archive, read_label(service)) if service else named:
+        for item in copies_of(archive.store, worker.chains, read_label(service)) if service else named:
             try:
                 told = "Copy" if dry_run else worker.ask_for_lost(item).stage.value
                 click.echo(printable(f"{item.rep}  {told}"))
@@ -62,16 +64,25 @@ def yield_(labels: tuple[str, ...], source_token: str | None, **flags: str | Non
             click.echo(printable(f"{item.rep}  a Copy of what {holder} has"))
 
 
-def _copies_of(archive: Archive, service: Label) -> Iterator[Item]:
-    """The Copies here whose labels have the prefix of that Archive; the item of its service is none of them."""
+def copies_of(repository: ItemRepository, chains: ItemChains, service: Label) -> Iterator[Item]:
+    """The Copies here of Originals of that Archive: those that it had by their chains, and those whose labels have its
+    prefix. The item of its service is none of them."""
     from ibi.label.search import home_prefix
     from ibi.vocabulary import State
 
     prefix = home_prefix(service)
-    for item in archive.store.catalog.items():
+    for item in repository.catalog.items():
         is_copy = item.state is State.COPY and service not in item.labels.labels
-        if is_copy and prefix in map(home_prefix, item.labels.labels):
+        if is_copy and _was_at(service, chains.chain(item.rep).successors, prefix, item):
             yield item
+
+
+def _was_at(service: Label, successors: tuple[Label, ...], prefix: str, item: Item) -> bool:
+    """Whether the Original was there, as far as is known here: what it gave away is asked for as well, and the resolver
+    says to whom it went."""
+    from ibi.label.search import home_prefix
+
+    return successors[-1:] == (service,) or prefix in map(home_prefix, item.labels.labels)
 
 
 @contextmanager

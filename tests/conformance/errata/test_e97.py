@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibi.archive import life_cycle
+from ibi.cli.settled import copies_of
 from ibi.errors import InvalidMessage
 from ibi.federation.provenance import NO_CHAIN, InvalidProvenance, check_chain, sign_release
 from ibi.federation.transfer import TransferRefused
@@ -358,3 +359,12 @@ def _forged(world: World, key: SigningKey) -> tuple[str, ...]:
     public = heir.keys.signing_key().public
     giver, to, by = world.lost.service.labels[0], heir.service.labels[0], resolver_service()
     return sign_release(NO_CHAIN, labels, giver, to, public, manifest, LOST_AT, key, by=by).texts
+
+
+def test_copies_of_what_the_lost_one_had_received_are_among_its_own(world: World) -> None:
+    """`ibi transfers take-lost --of` finds them by their chains: their labels have the prefix of another Archive."""
+    give(world.lost, world.third, world.item)
+    world.heir.bring(world.item.rep, world.third.url)
+    third, chains = world.third.service.labels[0], world.heir.chains
+    assert [each.rep for each in copies_of(world.heir.store, chains, third)] == [world.item.rep]
+    assert list(copies_of(world.heir.store, chains, world.heir.service.labels[0])) == []
