@@ -20,7 +20,7 @@ from ibi.messages.service import resolver_service
 from ibi.signing import PublicKey
 
 
-class Verdict(Enum):
+class SenderVerdict(Enum):
     """What follows from the standing of a sender."""
 
     PROVEN = "proven"
@@ -31,22 +31,26 @@ class Verdict(Enum):
     REFUSED = "refused"
 
 
-class Standing(Enum):
+class SenderStanding(Enum):
     """Who a sender is by the register: a word for programs, and what people are told."""
 
-    REGISTERED = ("registered", "the Archive that it says it is, by the register of the resolver", Verdict.PROVEN)
-    NO_REGISTER = ("unproven", "unproven: there is no register of a resolver here that could tell", Verdict.UNKNOWN)
-    NO_KEY = ("no-key", "unproven: the register has no key of it", Verdict.OPEN)
+    REGISTERED = ("registered", "the Archive that it says it is, by the register of the resolver", SenderVerdict.PROVEN)
+    NO_REGISTER = (
+        "unproven",
+        "unproven: there is no register of a resolver here that could tell",
+        SenderVerdict.UNKNOWN,
+    )
+    NO_KEY = ("no-key", "unproven: the register has no key of it", SenderVerdict.OPEN)
     UNKNOWN_WAY = (
         "unknown-way",
         "registered, but the Original came to it through an Archive that the register does not know",
-        Verdict.OPEN,
+        SenderVerdict.OPEN,
     )
-    NOT_REGISTERED = ("not-registered", "not registered at the resolver", Verdict.REFUSED)
-    OTHER_KEY = ("other-key", "another key than the register has of it", Verdict.REFUSED)
-    NOT_HOME = ("not-home", "neither the home of the item nor its holder by signed releases", Verdict.REFUSED)
+    NOT_REGISTERED = ("not-registered", "not registered at the resolver", SenderVerdict.REFUSED)
+    OTHER_KEY = ("other-key", "another key than the register has of it", SenderVerdict.REFUSED)
+    NOT_HOME = ("not-home", "neither the home of the item nor its holder by signed releases", SenderVerdict.REFUSED)
 
-    def __init__(self, word: str, description: str, verdict: Verdict) -> None:
+    def __init__(self, word: str, description: str, verdict: SenderVerdict) -> None:
         self.word, self.description, self.verdict = word, description, verdict
 
 
@@ -90,40 +94,40 @@ class KnownArchives:
     def _has_home(self, label: Label) -> bool:
         return any(home_prefix(label) in each.prefixes for each in self.archives)
 
-    def judge_sender(self, giver: Label, key: PublicKey, labels: LabelForms, number: int) -> Standing:
+    def judge_sender(self, giver: Label, key: PublicKey, labels: LabelForms, number: int) -> SenderStanding:
         """The standing of one that offers the release of this number; of the chain before it, `judge_chain` decides."""
         found = self.find(giver)
         if found is None:
-            return Standing.NOT_REGISTERED
+            return SenderStanding.NOT_REGISTERED
         if found.key is not None and found.key != key:
-            return Standing.OTHER_KEY
+            return SenderStanding.OTHER_KEY
         if number == 1 and not self.is_home(giver, labels):
-            return Standing.NOT_HOME
-        return Standing.NO_KEY if found.key is None else Standing.REGISTERED
+            return SenderStanding.NOT_HOME
+        return SenderStanding.NO_KEY if found.key is None else SenderStanding.REGISTERED
 
     def judge_chain(
         self, texts: Sequence[str], giver: Label, labels: LabelForms, own: Iterable[PublicKey] = ()
-    ) -> tuple[Standing, str]:
+    ) -> tuple[SenderStanding, str]:
         """The standing of one that has the Original by these releases, and what is wrong. What this Archive itself has
         signed, with one of its `own` keys, it has judged before."""
         try:
             chain = check_chain(texts, lambda _who, _key: True, labels)
         except InvalidProvenance as error:
-            return Standing.NOT_HOME, error.reason.format(**error.details)
+            return SenderStanding.NOT_HOME, error.reason.format(**error.details)
         ours = frozenset(own)
         signed = max((link.said.number for link in chain.links if link.signer in ours), default=0)
         sender = self.find(giver)
         names = (giver,) if sender is None else sender.labels
         if chain.is_under_way or not chain.successors or chain.successors[-1] not in names:
-            return Standing.NOT_HOME, f"by its releases {giver} does not have the Original"
+            return SenderStanding.NOT_HOME, f"by its releases {giver} does not have the Original"
         return self._judge_links(chain, labels, signed)
 
-    def _judge_links(self, chain: Chain, labels: LabelForms, signed: int) -> tuple[Standing, str]:
+    def _judge_links(self, chain: Chain, labels: LabelForms, signed: int) -> tuple[SenderStanding, str]:
         first, unknown = chain.first_release, ""
         assert first is not None  # a chain without a release has no successors
         if not signed and not self.is_home(first.giver, labels):
             if self.find(first.giver) is not None or any(map(self._has_home, labels.labels)):
-                return Standing.NOT_HOME, f"{first.giver}, which gave it first, is not its home"
+                return SenderStanding.NOT_HOME, f"{first.giver}, which gave it first, is not its home"
             unknown = f"{first.giver} is not registered"
         for link in chain.links[signed:]:
             who = link.speaker
@@ -131,6 +135,6 @@ class KnownArchives:
             if self.is_key_of(who, link.signer):
                 continue
             if who == resolver_service() or (found is not None and found.key is not None):
-                return Standing.NOT_HOME, f"link {link.said.number}: {link.signer} is not a key of {who}"
+                return SenderStanding.NOT_HOME, f"link {link.said.number}: {link.signer} is not a key of {who}"
             unknown = unknown or f"link {link.said.number}: the register has no key of {who}"
-        return (Standing.UNKNOWN_WAY, unknown) if unknown else (Standing.REGISTERED, "")
+        return (SenderStanding.UNKNOWN_WAY, unknown) if unknown else (SenderStanding.REGISTERED, "")

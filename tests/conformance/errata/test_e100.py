@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
-from ibi.federation.standing import KnownArchives, RegisteredArchive, Standing
+from ibi.federation.standing import KnownArchives, RegisteredArchive, SenderStanding
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer, sign_offer
 from ibi.instant import Instant
@@ -160,7 +160,7 @@ def test_of_an_archive_whose_key_is_not_known_a_token_is_not_enough_and_a_librar
         "the sender is unproven: the register has no key of it; a librarian has to accept it",
     )
     standing = world.receiver.receiving.senders.judge_kept(kept)
-    assert standing is Standing.NO_KEY
+    assert standing is SenderStanding.NO_KEY
     assert incoming_document(kept, standing)["sender"] == "no-key"
     world.receiver.receiving.agree(world.item.rep)
     assert give(world.home, world.receiver, world.item) is SenderStage.DONE
@@ -181,7 +181,7 @@ def test_without_a_register_a_token_is_enough_and_the_sender_is_called_unproven(
     assert give(world.home, world.receiver, world.item) is SenderStage.DONE
     kept = world.receiver.ledger.incoming(world.item.rep)
     assert kept is not None
-    assert Senders().judge_kept(kept) is Standing.NO_REGISTER
+    assert Senders().judge_kept(kept) is SenderStanding.NO_REGISTER
 
 
 def test_a_check_names_links_by_keys_that_the_register_does_not_have(world: World) -> None:

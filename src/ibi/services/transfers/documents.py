@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ibi.errors import IbiError
-from ibi.federation.standing import Standing
+from ibi.federation.standing import SenderStanding
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.transfers import TransferLedger
 from ibi.services.transfers.senders import Senders
@@ -33,7 +33,7 @@ def outgoing_document(kept: OutgoingTransfer) -> dict[str, Any]:
     }
 
 
-def incoming_document(kept: IncomingTransfer, standing: Standing = Standing.NO_REGISTER) -> dict[str, Any]:
+def incoming_document(kept: IncomingTransfer, standing: SenderStanding = SenderStanding.NO_REGISTER) -> dict[str, Any]:
     """A transfer from another Archive, and who that is by the register."""
     return {
         "direction": "in",

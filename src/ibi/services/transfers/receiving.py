@@ -16,7 +16,7 @@ import structlog
 from ibi.errors import IbiError
 from ibi.federation.doubt import Here
 from ibi.federation.provenance import ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
-from ibi.federation.standing import Standing, Verdict
+from ibi.federation.standing import SenderStanding, SenderVerdict
 from ibi.federation.transfer import (
     AskChain,
     BringCopy,
@@ -119,7 +119,7 @@ class Receiving:
             raise TransferRefused(label=str(rep), reason=f"it was offered to {offer.to}, and this is {self._url}")
         self._check_source(rep, offer.url)
         standing = self._judge(rep, offer, signer, here)
-        agreed = agreed and standing.verdict is not Verdict.OPEN
+        agreed = agreed and standing.verdict is not SenderVerdict.OPEN
         with self._turn:
             if not agreed and not was_accepted(offer, signer, here):
                 self._check_room(rep, offer, signer, network)
@@ -135,11 +135,11 @@ class Receiving:
         self._step("offer kept")
         return answer_offer(kept, here)
 
-    def _judge(self, rep: RepositoryName, offer: Offer, signer: PublicKey, here: Here) -> Standing:
+    def _judge(self, rep: RepositoryName, offer: Offer, signer: PublicKey, here: Here) -> SenderStanding:
         """The standing of the sender; `TransferRefused` if the register contradicts it. Of what this Archive has
         accepted, signed, that was decided before; and to withdraw is harmless."""
         if offer.withdrawn or was_accepted(offer, signer, here):
-            return Standing.REGISTERED
+            return SenderStanding.REGISTERED
         standing = self.senders.judge_offer(offer, signer)
         require_standing(rep, standing)
         return standing
@@ -257,9 +257,9 @@ class Receiving:
     def _judge_way(self, kept: IncomingTransfer, texts: tuple[str, ...]) -> IncomingTransfer | None:
         own = self._chains.here(kept.rep).keys
         standing, cause = self.senders.judge_chain(kept, texts, own)
-        if standing.verdict is Verdict.REFUSED:
+        if standing.verdict is SenderVerdict.REFUSED:
             return replace(kept, stage=ReceiverStage.DECLINED, reason=explain_standing(standing, cause))
-        if standing.verdict is Verdict.OPEN and not kept.vouched:
+        if standing.verdict is SenderVerdict.OPEN and not kept.vouched:
             return replace(kept, stage=ReceiverStage.WAITING, reason=explain_standing(standing, cause))
         return None
 
@@ -337,9 +337,9 @@ def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
     return kept.giver_key, kept.number, kept.manifest
 
 
-def _explain_wait(kept: IncomingTransfer, standing: Standing) -> IncomingTransfer:
+def _explain_wait(kept: IncomingTransfer, standing: SenderStanding) -> IncomingTransfer:
     """Have the sender told why its token is not enough."""
-    if kept.stage is not ReceiverStage.WAITING or standing.verdict is not Verdict.OPEN:
+    if kept.stage is not ReceiverStage.WAITING or standing.verdict is not SenderVerdict.OPEN:
         return kept
     return replace(kept, reason=f"{explain_standing(standing)}; a librarian has to accept it")
 

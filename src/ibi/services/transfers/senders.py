@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from ibi.federation.provenance import InvalidProvenance, check_chain
-from ibi.federation.standing import KnownArchives, Standing, Verdict
+from ibi.federation.standing import KnownArchives, SenderStanding, SenderVerdict
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer
 from ibi.model.transfer import IncomingTransfer
@@ -40,34 +40,34 @@ class Senders:
     def __init__(self, register: RegisterLookup = NO_REGISTER) -> None:
         self._register = register
 
-    def judge_offer(self, offer: Offer, signer: PublicKey) -> Standing:
+    def judge_offer(self, offer: Offer, signer: PublicKey) -> SenderStanding:
         """The standing of the sender of an offer."""
 
-        def judge(known: KnownArchives) -> Standing:
+        def judge(known: KnownArchives) -> SenderStanding:
             return known.judge_sender(offer.giver, signer, offer.labels, offer.number)
 
         known = self._register.read()
-        if known is not None and (found := judge(known)).verdict is Verdict.PROVEN:
+        if known is not None and (found := judge(known)).verdict is SenderVerdict.PROVEN:
             return found
         newest = self._register.renew()
-        return Standing.NO_REGISTER if newest is None else judge(newest)
+        return SenderStanding.NO_REGISTER if newest is None else judge(newest)
 
-    def judge_kept(self, kept: IncomingTransfer) -> Standing:
+    def judge_kept(self, kept: IncomingTransfer) -> SenderStanding:
         """The standing of the sender of a transfer that is kept; the resolver is not asked."""
         known = self._register.read()
         if known is None:
-            return Standing.NO_REGISTER
+            return SenderStanding.NO_REGISTER
         return known.judge_sender(kept.giver, kept.giver_key, kept.labels, kept.number)
 
     def judge_chain(
         self, kept: IncomingTransfer, texts: Sequence[str], own: tuple[PublicKey, ...]
-    ) -> tuple[Standing, str]:
+    ) -> tuple[SenderStanding, str]:
         """The standing of the sender by the releases before its own, and what is wrong with them."""
         before, known = tuple(texts)[: kept.number - 1], self._register.read()
         if known is None or kept.number == 1 or _has_countersigned(texts, kept, own):
-            return Standing.REGISTERED, ""
+            return SenderStanding.REGISTERED, ""
         found = known.judge_chain(before, kept.giver, kept.labels, own)
-        newest = None if found[0].verdict is Verdict.PROVEN else self._register.renew()
+        newest = None if found[0].verdict is SenderVerdict.PROVEN else self._register.renew()
         return found if newest is None else newest.judge_chain(before, kept.giver, kept.labels, own)
 
     def is_home(self, offer: Offer, signer: PublicKey) -> bool:
@@ -75,7 +75,7 @@ class Senders:
         known = self._register.read()
         if known is None or not known.is_home(offer.giver, offer.labels):
             return False
-        return known.judge_sender(offer.giver, signer, offer.labels, 1) is Standing.REGISTERED
+        return known.judge_sender(offer.giver, signer, offer.labels, 1) is SenderStanding.REGISTERED
 
 
 WITHOUT_REGISTER: Final = Senders()
@@ -90,11 +90,11 @@ def _has_countersigned(texts: Sequence[str], kept: IncomingTransfer, own: tuple[
     return len(chain.links) > kept.number and chain.links[kept.number].signer in own
 
 
-def require_standing(label: object, standing: Standing, cause: str = "") -> None:
+def require_standing(label: object, standing: SenderStanding, cause: str = "") -> None:
     """`TransferRefused` for a sender that the register contradicts."""
-    if standing.verdict is Verdict.REFUSED:
+    if standing.verdict is SenderVerdict.REFUSED:
         raise TransferRefused(label=str(label), reason=explain_standing(standing, cause))
 
 
-def explain_standing(standing: Standing, cause: str = "") -> str:
+def explain_standing(standing: SenderStanding, cause: str = "") -> str:
     return f"the sender is {standing.description}{f' ({cause})' if cause else ''}"

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from ibi.accounts.sign_in import csrf_of
 from ibi.archive.related_items import ClaimState
 from ibi.errors import IbiError, InvalidLabel
-from ibi.federation.standing import Standing
+from ibi.federation.standing import SenderStanding
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.model.account import Actor
@@ -213,13 +213,17 @@ STAGES: Final = {
 
 
 STANDINGS: Final = {
-    Standing.NO_REGISTER: message("Unproven: there is no register of a resolver here that could tell who this is."),
-    Standing.NO_KEY: message("Unproven: the register of the resolver has no key of this Archive."),
-    Standing.UNKNOWN_WAY: message("The Original came to it through an Archive that the register does not know."),
-    Standing.NOT_REGISTERED: message("It is not registered at the resolver, and cannot be accepted."),
-    Standing.OTHER_KEY: message("It has another key than the register has of this Archive, and cannot be accepted."),
-    Standing.NOT_HOME: message("It is not the home of the item, and cannot be accepted."),
-    Standing.REGISTERED: message("Registered at the resolver with this key."),
+    SenderStanding.NO_REGISTER: message(
+        "Unproven: there is no register of a resolver here that could tell who this is."
+    ),
+    SenderStanding.NO_KEY: message("Unproven: the register of the resolver has no key of this Archive."),
+    SenderStanding.UNKNOWN_WAY: message("The Original came to it through an Archive that the register does not know."),
+    SenderStanding.NOT_REGISTERED: message("It is not registered at the resolver, and cannot be accepted."),
+    SenderStanding.OTHER_KEY: message(
+        "It has another key than the register has of this Archive, and cannot be accepted."
+    ),
+    SenderStanding.NOT_HOME: message("It is not the home of the item, and cannot be accepted."),
+    SenderStanding.REGISTERED: message("Registered at the resolver with this key."),
 }
 
 
