@@ -72,6 +72,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "invalid-pairs": ErrorStatus(400),
     "invalid-relation": ErrorStatus(400),
     "invalid-message": ErrorStatus(400),
+    "not-a-party": ErrorStatus(400, "holder"),
     "invalid-persistent-url": ErrorStatus(400),
     "missing-pair": ErrorStatus(400),
     "missing-subject": ErrorStatus(400),
