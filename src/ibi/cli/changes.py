@@ -31,8 +31,9 @@ _INTERVAL: Final = 0.2
 def changes(after: int, *, follow: bool, as_json: bool, **flags: str | None) -> None:
     """List what changed, in order: number, date of the record, kind, version and repository name.
 
-    Kinds are put, deleted, removed (a Copy that was dropped) and moved (the Original is elsewhere now). Numbers have no
-    gaps. A rebuild of the catalogue begins another epoch: numbers begin again, with one entry for each item.
+    Kinds are put, deleted and removed (a Copy that was dropped, or an Original that was given away and left no Copy).
+    An Original that was given away and stays as a Copy is put. Numbers have no gaps. A rebuild of the catalogue begins
+    another epoch: numbers begin again, with one entry for each item.
     """
     from ibi.cli.archive_store import local_settings, opened_store
 

@@ -24,7 +24,7 @@ from ibi.ports.catalog import Catalog, ChangeFeed
 from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.registry import Beliefs
-from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
+from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers, ArchiveInDoubt
 from ibi.services.change_watch import ChangeWatch
 from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.jobs import CopyWork
@@ -242,11 +242,16 @@ class ArchiveSite:
             integrity=self.integrity,
             key=self.public_key,
             is_sandbox=self.is_sandbox,
+            require_sure=self._require_sure,
         )
         object.__setattr__(self, "giving", giving)
 
     def _is_silent(self) -> bool:
         return self.transfers is not None and self.transfers.tracking.is_silent
+
+    def _require_sure(self) -> None:
+        if self._is_silent():
+            raise ArchiveInDoubt()
 
     @property
     def urls(self) -> ArchiveUrls:

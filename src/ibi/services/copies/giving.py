@@ -46,8 +46,12 @@ class ObjectGiving:
         integrity: Integrity | None = None,
         key: Callable[[], PublicKey | None] = lambda: None,
         is_sandbox: bool = False,
+        require_sure: Callable[[], None] = lambda: None,
     ) -> None:
-        """`service` is the Archive's own, `key` gives that with which it signs."""
+        """`service` is the Archive's own, `key` gives that with which it signs. `require_sure` raises while it is not
+        known what of the Archive was given away: a Copy of what was would be one of an item that is not the Original.
+        """
+        self._require_sure = require_sure
         self._catalog, self._content, self._integrity = catalog, content, integrity
         self._service, self._key, self.is_sandbox = service, key, is_sandbox
 
@@ -56,6 +60,7 @@ class ObjectGiving:
 
         `UnknownItem` if there is none, what `judge` raises if it is not to be given.
         """
+        self._require_sure()
         found = find_labelled(self._catalog, label)
         if found is None:
             raise UnknownItem(label=label.spelling)
