@@ -123,7 +123,7 @@ def test_two_tabs_on_one_draft_do_not_overwrite_each_other(
     two.reload()
     expect(two.get_by_label("Summary")).to_have_value("Said in the second")
     clash.get_by_role("button").click()
-    expect(one.get_by_role("status").first).to_contain_text("The draft is saved")
+    expect(one.get_by_role("status").first).to_contain_text("The draft was saved")
     two.reload()
     expect(two.get_by_label("Summary")).to_have_value("Said in the first")
 
@@ -166,7 +166,7 @@ def test_a_form_without_scripts_whose_session_ends_keeps_what_is_typed(
         if words == "You are signed out":
             enter(page.context.new_page())
     page.get_by_role("button", name="Save the draft").last.click()
-    expect(page.get_by_role("status").first).to_contain_text("The draft is saved")
+    expect(page.get_by_role("status").first).to_contain_text("The draft was saved")
     expect(page.get_by_label("Title")).to_have_value("Typed")
 
 
@@ -242,7 +242,7 @@ def test_an_upload_that_is_stopped_says_what_has_arrived_of_it(
     page.get_by_label("Choose files").set_input_files(tmp_path / "large.bin")
     progress = page.locator("[data-progress]")
     expect(progress).to_contain_text(re.compile(r"[1-9]\d MB of 40 MB"), timeout=20_000)
-    page.get_by_role("button", name="Stop sending").click()
+    page.get_by_role("button", name="Stop the upload").click()
     expect(progress).to_contain_text("Stopped")
     expect(progress).to_contain_text(re.compile(r"0 of 1 files, [1-9][\d.]* MB of 40 MB"))
     expect(page.get_by_role("rowheader", name="large.bin")).to_be_visible()
