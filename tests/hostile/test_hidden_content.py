@@ -151,10 +151,10 @@ def revise_content_alone(app: RecordsApp, rep: str, visibility: Visibility, file
 async def test_a_new_version_for_fewer_readers_is_not_given_to_those_of_the_version_before(
     tmp_path: Path, path: str
 ) -> None:
-    first = {"a.txt": b"open", "b.html": b"<a href='ibi:A/B'>open</a>"}
+    first = {"a.txt": b"unveiled", "b.html": b"<a href='ibi:A/B'>unveiled</a>"}
     async with records_app(tmp_path) as app:
         rep = await published(app, first)
-        assert b"open" in (await app.ask("GET", f"/col/{rep}/{path}", headers=READER)).body
+        assert b"unveiled" in (await app.ask("GET", f"/col/{rep}/{path}", headers=READER)).body
         revise_content_alone(app, rep, CLOSED, {name: content + SECRET for name, content in first.items()})
         answer = await app.ask("GET", f"/col/{rep}/{path}", headers=READER)
         assert SECRET not in answer.body
@@ -162,7 +162,7 @@ async def test_a_new_version_for_fewer_readers_is_not_given_to_those_of_the_vers
         if answer.status == 503:
             assert answer.headers["retry-after"] == "1"
         else:
-            assert b"open" not in answer.body
+            assert b"unveiled" not in answer.body
         app.store.step = lambda _: None
         app.store.settle(rep)
         answer = await app.ask("GET", f"/col/{rep}/{path}", headers=READER)

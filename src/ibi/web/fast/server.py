@@ -331,6 +331,10 @@ class Server(uvicorn.Server):
             loop.run_in_executor(None, self._heap.trim, loop.time())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in sockets or ():
+            # `dup` gives the duplicate the mode of this object, and the mode is that of the socket in all processes: a
+            # worker that is being replaced would wait in its next `accept`, and answer nothing meanwhile.
+            each.setblocking(False)
         if sockets and _accepts_one_per_turn(asyncio.get_running_loop()):
             self._listeners = [each.dup() for each in sockets for _ in range(_ACCEPTED_PER_TURN - 1)]
         try:
