@@ -21,6 +21,8 @@ Says = Callable[[bytes], bytes]
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Whatever somebody does with a connection."""
 _PATIENCE = 60.0
+_TURNS = 5
+"""Of the event loop, within which a connection that was just accepted has a task, and one that was closed is gone."""
 
 
 def plain(body: bytes, *headers: bytes) -> bytes:
@@ -125,10 +127,12 @@ class LoopbackArchives:
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        for _ in range(_TURNS):
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await asyncio.sleep(0)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE)
