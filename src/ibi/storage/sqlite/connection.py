@@ -319,10 +319,10 @@ class storage_errors:  # like a function; a generator would cost every commit th
 
 
 def _storage_error(path: Path, error: DatabaseError, damaged: type[StoreDamaged]) -> StorageError:
-    # An extended code holds the plain one in its low byte.
-    if error.sqlite_errorcode & 0xFF in _DAMAGE or error.sqlite_errorcode == _SHORT_READ:
+    code = getattr(error, "sqlite_errorcode", 0)  # extended, the plain one in its low byte; a backup gives none
+    if code & 0xFF in _DAMAGE or code == _SHORT_READ:
         return damaged(path=path, reason=str(error))
-    if error.sqlite_errorcode & 0xFF == _CANNOT_OPEN and are_exhausted():
+    if code & 0xFF == _CANNOT_OPEN and are_exhausted():
         return TooManyOpenFiles()
     return DiskRefused(path=path, reason=str(error))
 

@@ -116,3 +116,9 @@ def test_a_place_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
         connect(tmp_path, MIGRATIONS)
     with pytest.raises(DiskRefused):
         connect(tmp_path / "missing" / "x.sqlite", MIGRATIONS)
+
+
+def test_an_error_without_a_code_is_that_of_the_disk(tmp_path: Path) -> None:
+    """As of the online backup, which SQLite's module raises without one."""
+    with pytest.raises(DiskRefused, match="disk is full"), storage_errors(tmp_path / "x.sqlite"):
+        raise DatabaseError("database or disk is full")
