@@ -41,7 +41,7 @@ A_BATCH = 50
 CALLERS = 8
 DRAFTS = 20_000
 SINGLE_AIM, BATCH_AIM = 0.25, 0.5
-FEED_ROUNDS, FEED_AIM = 16, 1.03
+FEED_ROUNDS, FEED_ITEMS, FEED_AIM = 40, 200, 1.03
 MEMORY = "/dev/shm"
 EDGE = b"edge-of-the-parts"
 SAID = json.dumps({"metadata": {"title": "Relatório de atividades"}}).encode()
@@ -122,13 +122,14 @@ def compared(rounds: Sequence[Round], where: str) -> Iterator[Figure]:
 
 # --- what the feed of changes costs ----------------------------------------------------------------------------------
 
-WITHOUT_FEED = (
-    sys.executable,
-    "-c",
-    "from ibi.cli import main; from ibi.storage.sqlite import catalog_rows;"
-    "vars(catalog_rows)['append_change'] = lambda *_, **__: None; main()",
-)
-"""The command, with a catalogue that writes no entries."""
+NO_TEXTS = "from ibi.services.items.full_text import FullTextWorker; FullTextWorker.start = lambda self: None;"
+"""The text of files is read from what the feed tells, beside requests: another work than the entry itself."""
+NO_ENTRIES = "from ibi.storage.sqlite import catalog_rows; vars(catalog_rows)['append_change'] = lambda *_, **__: None;"
+FEED_SIDES = {
+    name: (sys.executable, "-c", f"from ibi.cli import main; {NO_TEXTS}{without} main()")
+    for name, without in {"no-feed": NO_ENTRIES, "feed": ""}.items()
+}
+"""The command, with a catalogue that writes no entries, and as it is."""
 
 
 def share_of_feed() -> Figure:
@@ -137,12 +138,11 @@ def share_of_feed() -> Figure:
     numbers = count()
     memory = MEMORY if os.access(MEMORY, os.W_OK) else DISK
     with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=memory) as home, ExitStack() as opened:
-        programs = {"no-feed": WITHOUT_FEED, "feed": IBI}
-        sides = [side(opened, Path(home) / name, program) for name, program in programs.items()]
+        sides = [side(opened, Path(home) / name, program) for name, program in FEED_SIDES.items()]
 
         def send(which: int) -> Spent:
             client, token = sides[which]
-            return client.send([request(token, b"", [next(numbers)]) for _ in range(ITEMS)])
+            return client.send([request(token, b"", [next(numbers)]) for _ in range(FEED_ITEMS)])
 
         rounds = []
         for number in range(FEED_ROUNDS + 1):  # each side is as often the first as the second
