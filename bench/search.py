@@ -46,8 +46,8 @@ ASKED = 40
 LISTED = 100_000
 """Items that are listed to the end; of a million that takes minutes, and each page costs the same."""
 PUTS = 1_000
-SEARCH_AIM, PAGE_AIM = 20.0, 50.0
-"""Milliseconds of a processor, of a search and of all that a page of results shows."""
+SEARCH_AIM, PAGE_AIM, TYPING_AIM = 20.0, 50.0, 30.0
+"""Milliseconds of a processor, of a search, of all that a page of results shows, and of what each key asks for."""
 COMMON, EVERY = "relatório", 4
 """A word, and how many titles there are to each that has it."""
 _SYLLABLES = "ba ce di fo gu ra te li mo nu sa pe vi to lu xa ma co es an in ção".split()
@@ -192,8 +192,25 @@ def requests(data: Path, path: Path, words: Words) -> Iterator[Figure]:
         for asked, targets in _targets(words, size).items():
             client.ask(targets[:2])
             yield figure(f"API: {asked}, {name} titles", client.ask(targets[2:]).cpu_each / 1e3, aim)
+        for asked, targets in _typed(words).items():
+            client.ask(targets[:2])
+            yield figure(f"typing: {asked}, {name} titles", client.ask(targets[2:]).cpu_each / 1e3, TYPING_AIM)
         if size <= LISTED:
             yield from listing(server, size, name)
+
+
+def _typed(words: Words) -> dict[str, list[bytes]]:
+    """What a browser asks for while words are typed; each text once."""
+    chance = random.Random(5)
+    some = dict.fromkeys(chance.sample(words.words, ASKED))
+    lengths = {"two letters": 2, "three letters": 3, "four letters": 4, "all but the last": -1}
+    texts = {name: [word[:length] for word in some] for name, length in lengths.items()}
+    texts["a common word, and three letters"] = [f"{COMMON} {word[:3]}" for word in some]
+    texts["a common word, letter by letter"] = [COMMON[:length] for length in range(2, len(COMMON) + 1)]
+    return {
+        name: [f"/search/suggestions?q={quote(text)}".encode() for text in dict.fromkeys(asked)]
+        for name, asked in texts.items()
+    }
 
 
 def listing(server: Running, size: int, name: str) -> Iterator[Figure]:

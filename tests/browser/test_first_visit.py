@@ -1,4 +1,4 @@
-"""What somebody does who has just started it: sign in, look around, follow links."""
+"""The first visit after a first start: sign in, look around, follow links."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opened, Site
+from tests.browser.test_every_page import AXE, RUN
 
 
 def test_the_link_that_was_printed_signs_in_once_and_out_again(site: Site, opened: Opened) -> None:
@@ -45,7 +46,7 @@ def test_from_the_home_page_to_an_item_and_its_persistent_link(site: Site, opene
     page = opened()
     page.goto(site.url)
 
-    page.get_by_role("main").get_by_role("searchbox").fill("rainfall")
+    page.get_by_role("main").get_by_role("combobox").fill("rainfall")
     page.get_by_role("main").get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Monthly rainfall at three stations, 2023 to 2025").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Monthly rainfall")
@@ -55,11 +56,45 @@ def test_from_the_home_page_to_an_item_and_its_persistent_link(site: Site, opene
     assert answer.text().startswith("Monthly rain at three stations")
 
 
+def test_items_are_offered_while_a_search_is_typed(site: Site, opened: Opened) -> None:
+    page = opened("pt-BR")
+    page.goto(site.url)
+    field = page.get_by_role("main").get_by_role("combobox")
+
+    field.press_sequentially("rainf")
+    offered = page.get_by_role("listbox", name="Sugestões").get_by_role("option")
+    expect(offered.first).to_contain_text("Monthly rainfall at three stations")
+    page.evaluate(AXE)
+    assert page.evaluate(RUN) == []
+    field.press("ArrowDown")
+    expect(offered.first).to_have_attribute("aria-selected", "true")
+    field.press("Escape")
+    expect(offered).to_have_count(0)
+    expect(field).to_have_value("rainf")
+    field.press_sequentially("all")
+    expect(offered.first).to_be_visible()
+    field.press("ArrowDown")
+    field.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Monthly rainfall")
+
+
+def test_enter_without_a_choice_searches_for_what_was_typed(site: Site, opened: Opened) -> None:
+    page = opened(width=360)
+    page.goto(site.item("rainfall"))
+
+    field = page.get_by_role("banner").get_by_role("combobox")
+    field.press_sequentially("read")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    field.press("Enter")
+    expect(page).to_have_url(f"{site.url}/search?q=read")
+
+
 def test_an_identifier_in_the_box_leads_to_its_item(site: Site, opened: Opened) -> None:
     page = opened()
     page.goto(site.url)
 
-    page.get_by_role("main").get_by_role("searchbox").fill(site.labels["images"])
+    page.get_by_role("main").get_by_role("combobox").fill(site.labels["images"])
     page.get_by_role("main").get_by_role("button", name="Search").click()
 
     expect(page).to_have_url(site.item("images"))

@@ -1,9 +1,10 @@
-"""The search: its page, and the same as a feed (RFC 4287); the home page, and which pages there are. Addresses and
-filters are in `ibi.web.pages.search_query`."""
+"""The search: its page, and the same as a feed (RFC 4287); what is suggested while a search is typed; the home page,
+and which pages there are. Addresses and filters are in `ibi.web.pages.search_query`."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -268,6 +269,61 @@ class FeedPage:
         return Response(body, 200, {"cache-control": "public, max-age=300"}, MEDIA_TYPE)
 
 
+# --- while a search is typed ------------------------------------------------------------------------------------------
+
+SUGGESTIONS: Final = "/search/suggestions"
+DESCRIPTION: Final = "/opensearch.xml"
+_SUGGESTED: Final = 6
+_LEAST_TYPED: Final = 2
+"""Letters: a single one begins words of most items."""
+_MOST_RANKED: Final = 500
+"""Matches among which the best are chosen. Each key that is pressed asks, so it has to cost less than a search."""
+
+_LONGEST_NAME: Final = 16
+"""Of a short name, by the specification."""
+
+
+class SuggestionPage:
+    """Items for what is being typed, in the form that browsers read (OpenSearch Suggestions 1.1): the text, and in
+    lists of equal length titles, labels and addresses."""
+
+    def __init__(self, site: ArchiveSite, searching: Searching) -> None:
+        self._site, self._searching = site, searching
+
+    async def get(self, request: Request) -> Response:
+        text = request.query_params.get("q", "")
+        query = SearchQuery(text=text, size=_SUGGESTED, most=_MOST_RANKED)
+        found = () if len(query.text) < _LEAST_TYPED else (await self._searching.search(query)).items
+        titles = [shown_title(item) for item in found]
+        labels = [(item.labels.ibip or item.rep).spelling for item in found]
+        addresses = [self._site.urls.metadata(item, None, None) for item in found]
+        # As plain ASCII: the text may hold what is no character.
+        body = json.dumps([text, titles, labels, addresses])
+        return Response(body, 200, {"cache-control": "public, max-age=30"}, "application/x-suggestions+json")
+
+
+class SearchDescription:
+    """By which a browser can add this search to its own (OpenSearch 1.1)."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    async def get(self, request: Request) -> Response:
+        name = request.scope.get(SITE, SiteFacts()).name
+        search = f"{self._site.public_url}/search?q={{searchTerms}}"
+        suggestions = f"{self._site.public_url}{SUGGESTIONS}?q={{searchTerms}}"
+        body = (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">\n'
+            f"{_element('ShortName', name[:_LONGEST_NAME])}\n{_element('Description', name)}\n"
+            "<InputEncoding>UTF-8</InputEncoding>\n"
+            f'<Url type="text/html" template="{escape(search)}"/>\n'
+            f'<Url type="application/x-suggestions+json" template="{escape(suggestions)}"/>\n'
+            "</OpenSearchDescription>\n"
+        )
+        return Response(body, 200, {"cache-control": "public, max-age=3600"}, "application/opensearchdescription+xml")
+
+
 # --- the home page, and all routes ------------------------------------------------------------------------------------
 
 RECENT: Final = 8
@@ -307,5 +363,7 @@ def page_routes(archive: ArchiveSite | None, resolver: LinkResolver | None = Non
             Route("/", HomePage(archive, archive.search).get),
             Route("/search", SearchPages(archive, archive.search).get),
             Route("/search.atom", FeedPage(archive, archive.search).get),
+            Route(SUGGESTIONS, SuggestionPage(archive, archive.search).get),
+            Route(DESCRIPTION, SearchDescription(archive).get),
         ]
     return routes

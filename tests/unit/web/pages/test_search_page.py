@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -20,7 +21,7 @@ from ibi.model.search import Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.visibility import Visibility
 from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
-from ibi.web.pages.search_page import RECENT
+from ibi.web.pages.search_page import RECENT, SUGGESTIONS
 from ibi.web.pages.search_query import query_of, search_address
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.support.memory.search import MemorySearch
@@ -383,3 +384,60 @@ async def test_counts_say_that_there_are_more() -> None:
 )
 async def test_a_place_that_is_none_does_no_harm(after: str) -> None:
     await page_of(library(), f"/search?after={quote(after)}&page=7")
+
+
+# --- while a search is typed ------------------------------------------------------------------------------------------
+
+
+async def suggested(app: ArchiveApp, text: str) -> list[object]:
+    answer = await app.get(f"{SUGGESTIONS}?q={quote(text)}")
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/x-suggestions+json"
+    found = json.loads(answer.body)
+    assert isinstance(found, list)
+    return found
+
+
+async def test_items_whose_words_begin_so_are_suggested() -> None:
+    text, titles, labels, addresses = await suggested(library(), "amaz")
+
+    assert text == "amaz"
+    assert titles == ["Trees of the Amazon", "Árvores da Amazônia"]
+    assert labels == [OTHER, IBIP]
+    assert addresses == [f"{BASE}/col/{OTHER}/metadata", f"{BASE}/col/{REP}/metadata"]
+
+
+@pytest.mark.parametrize("text", ["", "a", " á ", "zzz", '"', "\0", "deleted OR", "title:"])
+async def test_nothing_is_suggested_for_what_finds_nothing(text: str) -> None:
+    _, *lists = await suggested(library(), text)
+
+    assert lists == [[], [], []]
+
+
+async def test_few_of_many_are_suggested() -> None:
+    _, titles, *_ = await suggested(long_library(), "volume")
+
+    assert isinstance(titles, list)
+    assert len(titles) == 6
+
+
+async def test_a_hostile_title_is_suggested_as_text() -> None:
+    answer = await archive_app(kept(REP, IBIP, metadata=described(HOSTILE))).get(f"{SUGGESTIONS}?q=script")
+
+    assert json.loads(answer.body)[1] == [HOSTILE]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_browsers_learn_how_to_search_here() -> None:
+    app = library()
+    page = await page_of(app, "/explain")
+    (link,) = (each for each in page.all("link") if each.get("rel") == "search")
+    answer = await app.get(str(link.get("href")))
+
+    assert answer.headers["content-type"].startswith("application/opensearchdescription+xml")
+    described_search = ElementTree.fromstring(answer.body)
+    urls = {each.get("type"): each.get("template") for each in described_search if each.tag.endswith("Url")}
+    assert urls == {
+        "text/html": f"{BASE}/search?q={{searchTerms}}",
+        "application/x-suggestions+json": f"{BASE}{SUGGESTIONS}?q={{searchTerms}}",
+    }
