@@ -61,7 +61,7 @@ UNKEPT = (sys.executable, "-m", "bench.resolving")
 LOCATION = "http://127.0.0.1:8765/col/sid.inpe.br/mtc-m18/2001/09.09.01.46.41/doc/relatorio.pdf"
 NGINX = f"""
     location / {{
-        add_header Cache-Control max-age=300 always; add_header Vary Accept always;
+        add_header Cache-Control max-age=10 always; add_header Vary Accept always;
         add_header Access-Control-Allow-Origin * always; return 302 {LOCATION};
     }}
 """

@@ -7,7 +7,6 @@ answers without a feed would be given for ten seconds. How soon it is seen is me
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -42,21 +41,20 @@ class Network:
     def get(self, link: str) -> tuple[int, str | None]:
         return self._ask(link, {})[:2]
 
-    def _ask(self, link: str, headers: dict[str, str]) -> tuple[int, str | None, int]:
-        """Status, location, and for how many seconds the answer may be kept."""
+    def _ask(self, link: str, headers: dict[str, str]) -> tuple[int, str | None, bytes]:
+        """Status, location, and body."""
         with closing(HTTPConnection(self._resolver.hostname or "", self._resolver.port, timeout=30)) as connection:
             connection.request("GET", f"/{link}", headers=headers)
             answer = connection.getresponse()
-            answer.read()
-            age = re.search(r"max-age=([0-9]+)", answer.getheader("cache-control") or "")
-            return answer.status, answer.getheader("location"), int(age[1]) if age else 0
+            return answer.status, answer.getheader("location"), answer.read()
 
     def keep(self, link: str) -> tuple[int, str | None]:
         """Ask anew until the Archive is followed, so that the answer is kept for longer than seconds."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
-            status, location, age = self._ask(link, {"cache-control": "no-cache"})
-            if age > 10:
+            status, location, _ = self._ask(link, {"cache-control": "no-cache"})
+            _, _, told = self._ask(f"{link}?ibiurl.info=json", {})
+            if json.loads(told)["max_age"] > 10:
                 return status, location
         raise AssertionError("the feed is not followed")
 

@@ -18,6 +18,7 @@ from ibi.lru_cache import LruCache
 from ibi.messages.query import decode_query
 from ibi.messages.service import resolver_service
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.resolver.caching import UNFED_AGE
 from ibi.resolver.outcome import Deleted, Redirect
 from ibi.services.limits import LimitExceeded
 from ibi.services.resolving.resolution_runner import Resolved, Unfinished
@@ -333,8 +334,9 @@ def _redirect_headers(location: bytes, caching: bytes, *, by_language: bool) -> 
 
 
 def _cache_control(max_age: int) -> bytes:
-    """Cache-Control of a redirect: it may be cached for as long as the Archive allows (E32)."""
-    return b"max-age=%d" % max_age if max_age > 0 else b"no-store"
+    """Cache-Control of a redirect. Caches of readers follow no feed, so they keep it for seconds only, however long it
+    is kept here (E32)."""
+    return b"max-age=%d" % min(max_age, UNFED_AGE) if max_age > 0 else b"no-store"
 
 
 _REDIRECTS: Final = {each: Head.of(_redirect_headers(b"%b", b"%b", by_language=each)) for each in (False, True)}
