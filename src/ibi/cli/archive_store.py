@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -80,11 +81,18 @@ def _tell_of_rebuild(_: int | None) -> None:
     click.echo("ibi: the catalogue does not agree with the store and is made anew; this may take long", err=True)
 
 
+def _refuse_in_doubt(settings: Settings, name: str) -> None:
+    from ibi.composition.doubt import refuse_in_doubt
+
+    refuse_in_doubt(settings, name)
+
+
 @contextmanager
 def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archive]:
     with opened_store(settings, begin=begin, changing=True) as store:
         record = ArchiveRecordFile(settings.data).read()
         service = None if record is None else record.service
+        store.guard_changes(partial(_refuse_in_doubt, settings), service)
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
         claims = ItemClaims(store, deposits, COMMAND)
         yield Archive(settings, store, deposits, Relating(store, deposits), claims, record)

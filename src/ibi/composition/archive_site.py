@@ -197,6 +197,8 @@ def open_archive_site(
         is_sandbox=minter.identity.sandbox,
         inbox=None if exchange is None else NotificationInbox(exchange),
     )
+    if site.transfers is not None:
+        store.guard_changes(site.transfers.tracking.require_changeable, record.service)
     return site, store.check
 
 

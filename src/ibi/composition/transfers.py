@@ -10,13 +10,13 @@ from time import monotonic, time
 from typing import Final
 
 from ibi.archive.copies import check_sandbox
+from ibi.composition.doubt import find_resolver_elsewhere
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.federation.standing import KnownArchives, RegisteredArchive
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.registration import Registration
-from ibi.origin import is_same_place
 from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.signed_register import read_register
@@ -76,7 +76,7 @@ def open_transfers(
     `copies` nothing can be taken over: for commands. `sources` are asked for the chains of what others offer."""
     ledger = SqliteTransferLedger(settings.data, settings.lock_dir)
     opened.callback(ledger.close)
-    elsewhere = _resolver_elsewhere(settings, public_url)
+    elsewhere = find_resolver_elsewhere(settings, public_url)
     peers = HttpTransferPeers(allow_plain=allow_plain, sources=sources or HttpItemSources(frozenset()))
     tracking = Tracking(ledger, peers, url=public_url, resolver=elsewhere)
     tracking.begin(lost=lost, is_new=is_new)
@@ -170,11 +170,6 @@ def open_release_register(
     return ReleaseRegister(
         store, beliefs, is_key_of, is_home, time, is_former_key=is_former_key, keys=signer, lost_to=lost_to
     )
-
-
-def _resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
-    resolver = (settings.resolver or "").rstrip("/")
-    return None if not resolver or is_same_place(resolver, public_url) else resolver
 
 
 class RegisterReader:

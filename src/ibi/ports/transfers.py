@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from ibi.errors import IbiError
@@ -98,6 +98,11 @@ class TransferLedger(Protocol):
         as they have to be before anything is called Original again. Good for as long as track is lost."""
 
     def were_asked(self) -> bool: ...
+
+    def note_unheard(self, servers: Iterable[str]) -> None:
+        """Note, for all processes, which servers did not answer yet. Good for as long as track is lost."""
+
+    def unheard(self) -> frozenset[str]: ...
 
     def close(self) -> None: ...
 

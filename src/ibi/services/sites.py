@@ -56,6 +56,7 @@ from ibi.services.resolving.standby import KeptRegister, RegisterPublication, Re
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
+from ibi.vocabulary import State
 
 
 def _nothing() -> Mapping[str, object]:
@@ -248,6 +249,19 @@ class ArchiveSite:
 
     def _is_silent(self) -> bool:
         return self.transfers is not None and self.transfers.tracking.is_silent
+
+    def is_unconfirmed(self, item: Item) -> bool:
+        """Whether the item is an Original by what is here, and may have been given away since the backup from which
+        this Archive was put back."""
+        return item.state is State.ORIGINAL and item.rep not in self.profile.service.labels and self._is_silent()
+
+    def doubt_document(self) -> dict[str, object] | None:
+        """What waits until others were heard, and who was not heard yet; None unless this Archive may have been put
+        back from a backup."""
+        tracking = None if self.transfers is None else self.transfers.tracking
+        if tracking is None or not tracking.in_doubt:
+            return None
+        return {"in_doubt": "items" if tracking.is_silent else "transfers", "unheard": list(tracking.unheard)}
 
     def _require_sure(self) -> None:
         if self._is_silent():

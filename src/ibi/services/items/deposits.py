@@ -250,7 +250,7 @@ class Deposits:
         whose persistent paths die. `ContentChanged` if it was changed meanwhile: since its object was at `head`, if the
         caller gives one. `wanted_by` is as in `require_update`."""
         name = name_of(self._kept.find(label))
-        self._kept.require_whole(name)
+        self._kept.require_changeable(name)
         before = self._kept.read(name)
         self.require_update(before.item, draft.visibility, wanted_by)
         if head is not None and before.head != head:
@@ -282,8 +282,7 @@ class Deposits:
         self.require(ItemAct.PURGE if purge else ItemAct.DELETE, found)
         name = name_of(found)
         successor = None if replaced_by is None else self.forms(replaced_by)
-        if not purge:  # what has to go for good may be damaged
-            self._kept.require_whole(name)
+        self._kept.require_changeable(name, even_damaged=purge)  # what has to go for good may be damaged
         with self._kept.changing(name), self._kept.locks.hold(name):
             before = self._kept.read(name)
             item = before.item
@@ -321,7 +320,7 @@ class Deposits:
         is what the audit log calls it."""
         names = {label: name_of(self._kept.find(label)) for label in changes}
         for name in names.values():
-            self._kept.require_whole(name)
+            self._kept.require_changeable(name)
         change = self._change(who, message)
         with self._kept.changing(*names.values()), self._kept.locks.hold(*names.values()):
             for label, into in changes.items():
@@ -349,7 +348,10 @@ class Deposits:
         """Refuse a new item for what it says of others, such as a second next edition, before anything else of it is
         there."""
         for held in items_claimed(self._catalog, draft):
-            self._kept.require_whole(name_of(held))
+            if self.may(ItemAct.ANSWER, held):  # it is changed at once
+                self._kept.require_changeable(name_of(held))
+            else:
+                self._kept.require_whole(name_of(held))
         check_backlinks(self._catalog, draft, _ANY)
 
     def _check_publishable(self, draft: Draft) -> Item:

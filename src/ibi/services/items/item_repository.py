@@ -17,6 +17,7 @@ from ibi.archive.errors import LabelTaken, UnknownItem
 from ibi.archive.related_items import find_labelled, have_one_owner, is_declined
 from ibi.errors import IbiError
 from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
 from ibi.model.account import AuditEntry
 from ibi.model.content import Bytes, Change, Keep, NewObject, Source
 from ibi.model.item import Item
@@ -50,6 +51,10 @@ REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "chang
 
 def ignore_step(step: str) -> None:
     """Default: steps are not watched."""
+
+
+def _allow_change(name: str) -> None:
+    """Default: nothing keeps an item from being changed."""
 
 
 def _one_by_one(work: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -> Callable[[Job], Result]:
@@ -118,6 +123,7 @@ class ItemRepository(ItemReader):
         self._journal = journal
         self._unfinished: set[str] = set()
         self._audit = audit
+        self._check_change: Callable[[str], None] = _allow_change
         self._add_together = (batching or _one_by_one)(self._add_lists)
 
     def find(self, label: Label) -> Item:
@@ -131,6 +137,20 @@ class ItemRepository(ItemReader):
         """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
         if self.integrity is not None:
             self.integrity.require_whole(name)
+
+    def guard_changes(self, check: Callable[[str], None], service: LabelForms | None = None) -> None:
+        """Have `check` called with the name of each item that is about to be changed; what it raises refuses the
+        change. Not checked are new items, what transfers and Copies write, and `service`, the Archive's own item, which
+        is never given away."""
+        own = None if service is None or service.rep is None else name_of(service.rep)
+        self._check_change = lambda name: None if name == own else check(name)
+
+    def require_changeable(self, name: str, *, even_damaged: bool = False) -> None:
+        """Refuse a change of an item that its owner asks for: what the guard raises, and `ContentDamaged` as
+        `require_whole` does."""
+        self._check_change(name)
+        if not even_damaged:
+            self.require_whole(name)
 
     @contextmanager
     def changing(self, *names: str) -> Iterator[None]:

@@ -210,7 +210,7 @@ class Restoring:
         may have been open to more readers, and links to the newer names must not die."""
         item = self._kept.find(label)
         name = name_of(item)
-        self._kept.require_whole(name)
+        self._kept.require_changeable(name)
         before = self._kept.read(name)
         self._deposits.require_update(before.item, before.item.visibility)
         if number == before.head:

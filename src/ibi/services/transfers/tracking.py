@@ -32,6 +32,15 @@ class StillInDoubt(IbiError):
     code = "still-in-doubt"
 
 
+class ItemInDoubt(IbiError):
+    """{label} takes no change at the moment: this Archive may have been put back from a backup, and {witnesses} did not
+    say yet whether Originals were given away since. Its server asks; try again later. If none was given away, its
+    administrator ends the wait with `ibi transfers trust`."""
+
+    code = "item-in-doubt"
+    retry_after = 5
+
+
 class Tracking:
     """Whether one Archive knows what it gave away. Calls block, from any thread, but for `in_doubt` and `is_silent`."""
 
@@ -40,6 +49,7 @@ class Tracking:
         self._ledger, self._peers, self._url, self._resolver = ledger, peers, url, resolver
         self._doubt: Doubt | None = None
         self._asks = self._asked_elsewhere = False
+        self._unheard_elsewhere = frozenset[str]()
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
 
@@ -56,8 +66,11 @@ class Tracking:
 
     @property
     def unheard(self) -> tuple[str, ...]:
+        """Servers that did not answer yet; empty without doubt. Another process may be the one that asks."""
         doubt = self._doubt
-        return () if doubt is None else tuple(sorted(doubt.unheard))
+        if doubt is None:
+            return ()
+        return tuple(sorted((not self._asks and self._unheard_elsewhere) or doubt.unheard))
 
     def begin(self, *, lost: bool = False, is_new: bool = False) -> None:
         """Look whether this is the directory that was used last. `lost` if something else says that it is not, which
@@ -78,13 +91,16 @@ class Tracking:
             return
         if self._doubt is None:
             self._begin_doubt()
-        self._asked_elsewhere = self._doubt is not None and not self._asks and self._ledger.were_asked()
+        if self._doubt is not None and not self._asks:
+            self._asked_elsewhere = self._ledger.were_asked()
+            self._unheard_elsewhere = self._ledger.unheard()
 
     def lead(self) -> None:
         """Be the process that asks, and by which all others go: not by what one before it, or a command, has noted."""
         self._asks, self._asked_elsewhere, doubt = True, False, self._doubt
         if doubt is not None:
             self._ledger.note_asked(asked=not doubt.is_grave)
+            self._ledger.note_unheard(doubt.unheard)
 
     def _begin_doubt(self) -> None:
         doubt = Doubt(self._resolver, self._ledger.peers() - {self._url})
@@ -112,6 +128,11 @@ class Tracking:
         if self.in_doubt:
             raise StillInDoubt(witnesses=", ".join(self.unheard)[:300])
 
+    def require_changeable(self, name: str) -> None:
+        """`ItemInDoubt` as long as the Original of an item may have been given away unknown to this Archive."""
+        if self.is_silent:
+            raise ItemInDoubt(label=name, witnesses=", ".join(self.unheard)[:300])
+
     def ask(self, chains: ItemChains, receiving: Receiving) -> bool:
         """Ask all who were not heard yet; whether there is doubt still."""
         with self._lock:
@@ -122,6 +143,8 @@ class Tracking:
                     break
             if doubt is not None and not self.is_silent:
                 self._ledger.note_asked(asked=True)
+            if self._doubt is not None:
+                self._ledger.note_unheard(self._doubt.unheard)
             return self.in_doubt
 
     def _ask_witness(self, witness: str, chains: ItemChains, receiving: Receiving) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -56,6 +56,7 @@ MIGRATIONS: Final = (
     CREATE TABLE untold (rep TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE track (mark TEXT NOT NULL)
     """,
+    "CREATE TABLE unheard (url TEXT PRIMARY KEY) WITHOUT ROWID",
 )
 _OUT: Final = "out"
 _IN: Final = "in"
@@ -268,6 +269,7 @@ class SqliteTransferLedger(_Database):
     def keep_track(self) -> None:
         with self._change() as connection:
             self._change_mark(connection)
+            connection.execute("DELETE FROM unheard")
         self._forget_mark_before()
 
     def renew_track(self) -> bool:
@@ -299,6 +301,17 @@ class SqliteTransferLedger(_Database):
     def were_asked(self) -> bool:
         mark = self._mark()
         return bool(mark) and self._read_outside().asked == mark
+
+    def note_unheard(self, servers: Iterable[str]) -> None:
+        urls = frozenset(servers)
+        if urls == self.unheard():
+            return
+        with self._change() as connection:
+            connection.execute("DELETE FROM unheard")
+            connection.executemany("INSERT INTO unheard VALUES (?)", [(url,) for url in sorted(urls)])
+
+    def unheard(self) -> frozenset[str]:
+        return frozenset(row[0] for row in self._rows("SELECT url FROM unheard"))
 
     def _mark(self) -> str:
         with self._open() as connection:

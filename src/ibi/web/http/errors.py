@@ -112,6 +112,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "invalid-provenance": ErrorStatus(400, "chain"),
     "still-in-doubt": ErrorStatus(503),
     "archive-in-doubt": ErrorStatus(503),
+    "item-in-doubt": ErrorStatus(503),
     "unknown-stage": ErrorStatus(400, "stage"),
     "label-taken": ErrorStatus(409),
     "alternate-taken": ErrorStatus(409, "alternates"),

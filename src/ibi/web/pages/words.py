@@ -86,6 +86,11 @@ SENTENCES: Final = (
         "What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another"
         " Archive, and then verified: `ibi verify {name}`."
     ),
+    message(
+        "{label} takes no change at the moment: this Archive may have been put back from a backup, and {witnesses} did"
+        " not say yet whether Originals were given away since. Its server asks; try again later. If none was given"
+        " away, its administrator ends the wait with `ibi transfers trust`."
+    ),
     message("{label} is being changed: try again in {retry_after} seconds."),
     message("{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."),
     message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
@@ -376,6 +381,9 @@ STATE_MEANINGS: Final[Mapping[State, str]] = {
     State.COPY: message("The Original is kept by another Archive; this is a Copy."),
     State.DELETED: message("The Original was kept here and has been deleted."),
 }
+
+UNCONFIRMED: Final = message("State being confirmed")
+UNCONFIRMED_MEANING: Final = message("It is being confirmed whether this Archive still keeps the Original.")
 
 
 LONGEST: Final = 300

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from ibi.model.account import Actor, Scope
 from ibi.model.item import Item
 from ibi.model.transfer import SenderStage
+from ibi.services.items.relating import Relating
+from ibi.services.items.versions import Restoring
+from ibi.services.transfers.tracking import ItemInDoubt
+from ibi.storage.machine import MachineClocks
 from ibi.vocabulary import State
-from tests.support.deposit_samples import CountedLabels, deposits, put
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, put, sources
 from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give
 
 
@@ -113,3 +118,78 @@ def test_trust_of_a_command_ends_the_doubt_of_all(
     command.tracking.trust()
     holder.tracking.follow()
     assert not holder.tracking.in_doubt
+
+
+def test_who_was_not_heard_is_known_to_all_processes_until_the_doubt_ends(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, item: Item
+) -> None:
+    shutil.rmtree(tmp_path / "locks")
+    network.cut = {"http://b.example"}
+    holder, other = worker(network, tmp_path, opened), worker(network, tmp_path, opened)
+    assert list(other.tracking.unheard) == ["http://b.example", RESOLVER]
+    holder.worker.step()
+    other.tracking.follow()
+    assert [*holder.tracking.unheard, *other.tracking.unheard] == ["http://b.example"] * 2
+    holder.tracking.trust()
+    other.tracking.follow()
+    assert (other.tracking.unheard, other.ledger.unheard()) == ((), frozenset())
+
+
+def test_no_item_is_changed_while_its_original_may_have_been_given_away(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    with ExitStack() as earlier:
+        before = TransferArchive(network, "a", tmp_path, earlier, resolver=RESOLVER)
+        made = deposits(before.store)
+        item = made.update(put(made).rep, draft("b.txt"), sources(b=b"second"), WHO).item
+    shutil.rmtree(tmp_path / "locks")
+    network.cut = {RESOLVER}
+    archive = worker(network, tmp_path, opened)
+    archive.store.guard_changes(archive.tracking.require_changeable, archive.service)
+    made = deposits(archive.store, CountedLabels(7))
+    for change in (
+        lambda: made.update(item.rep, draft("c.txt"), sources(c=b"third"), WHO),
+        lambda: made.delete(item.rep, "wrong", WHO),
+        lambda: made.delete(item.rep, "wrong", WHO, purge=True),
+        lambda: made.give(item.rep, "ana", WHO),
+        lambda: Relating(archive.store, made).record_next_edition(item.rep, labels(9).labels[0], WHO),
+        lambda: Restoring(archive.store, made, MachineClocks()).restore(item.rep, 1, WHO),
+        lambda: put(made, edition_of=item.labels),
+    ):
+        with pytest.raises(ItemInDoubt, match=f"{item.rep} takes no change.*{RESOLVER}.*`ibi transfers trust`"):
+            change()
+    assert archive.item(item.rep) == item
+    new = put(made)  # of a new item there is nothing to be in doubt about
+    network.cut = set()
+    archive.worker.step()
+    made.delete(item.rep, "wrong", WHO)
+    assert (archive.state(item.rep), archive.state(new.rep)) == (State.DELETED, State.ORIGINAL)
+
+
+def test_a_stranger_may_claim_an_edition_of_an_item_in_doubt_which_changes_nothing_of_it(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    with ExitStack() as earlier:
+        before = TransferArchive(network, "a", tmp_path, earlier, resolver=RESOLVER)
+        item = put(deposits(before.store))
+    shutil.rmtree(tmp_path / "locks")
+    network.cut = {RESOLVER}
+    archive = worker(network, tmp_path, opened)
+    archive.store.guard_changes(archive.tracking.require_changeable, archive.service)
+    stranger = Actor("rita", Scope.DEPOSIT)
+    claiming = put(deposits(archive.store, CountedLabels(7), actor=stranger), edition_of=item.labels)
+    assert (claiming.edition_of, archive.item(item.rep)) == (item.labels, item)
+
+
+def test_the_archives_own_item_follows_it_even_in_doubt(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    with ExitStack() as earlier:
+        before = TransferArchive(network, "a", tmp_path, earlier, resolver=RESOLVER)
+        item = put(deposits(before.store))
+    shutil.rmtree(tmp_path / "locks")
+    network.cut = {RESOLVER}
+    archive = worker(network, tmp_path, opened)
+    archive.store.guard_changes(archive.tracking.require_changeable, item.labels)
+    updated = deposits(archive.store).update(item.rep, draft("b.txt"), sources(b=b"second"), WHO)
+    assert updated.item.version == 2

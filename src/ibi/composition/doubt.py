@@ -1,0 +1,63 @@
+"""What a command knows of a data directory that may have been put back from a backup, without asking others.
+
+A server asks (`ibi.services.transfers.tracking`); a command goes by what the server noted, and where none has run since
+by the mark in the machine's lock directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from ibi.config import Settings
+from ibi.federation.doubt import Doubt
+from ibi.origin import is_same_place
+from ibi.services.transfers.tracking import ItemInDoubt
+from ibi.storage.archive_state import ServedAddress
+from ibi.storage.sqlite.connection import TRANSFERS
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDoubt:
+    """That a directory may have been put back from a backup, and who did not say yet what was given away since."""
+
+    is_grave: bool
+    """Whether nothing may be called Original, and no item changed; otherwise transfers alone wait."""
+    unheard: tuple[str, ...]
+
+
+def find_resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
+    """The resolver of an Archive; None if that is the same server."""
+    resolver = (settings.resolver or "").rstrip("/")
+    return None if not resolver or is_same_place(resolver, public_url) else resolver
+
+
+def read_doubt(settings: Settings) -> KnownDoubt | None:
+    """The doubt of a data directory, as a command knows it. None if there is none, and for a directory without a
+    ledger of transfers, in which no server has run."""
+    if not (settings.data / TRANSFERS.file_name).exists():
+        return None
+    url = (settings.public_url or ServedAddress(settings.data).read_url() or settings.own_url).rstrip("/")
+    with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
+        if not ledger.has_lost_track():
+            return None
+        doubt = Doubt(find_resolver_elsewhere(settings, url), ledger.peers() - {url})
+        if not doubt.witnesses:
+            return None
+        return KnownDoubt(not ledger.were_asked(), tuple(sorted(ledger.unheard() or doubt.unheard)))
+
+
+def doubt_status(doubt: KnownDoubt | None) -> Iterator[tuple[str, object]]:
+    """The doubt, for the status of an Archive."""
+    kind = "items" if doubt is not None and doubt.is_grave else "transfers"
+    yield "in_doubt", None if doubt is None else kind
+    yield "unheard", [] if doubt is None else list(doubt.unheard)
+
+
+def refuse_in_doubt(settings: Settings, name: str) -> None:
+    """`ItemInDoubt` if a command may not change an item."""
+    doubt = read_doubt(settings)
+    if doubt is not None and doubt.is_grave:
+        raise ItemInDoubt(label=name, witnesses=", ".join(doubt.unheard)[:300])
