@@ -353,6 +353,7 @@ def _status(settings: Settings) -> dict[str, object]:
     from ibi.cli.archive_store import opened_archive
     from ibi.composition.archive_site import integrity_status
     from ibi.composition.archive_store import STORE
+    from ibi.composition.doubt import doubt_status, read_doubt
 
     if not (settings.data / STORE).is_dir():  # asking for the status must not create a store
         return dict(_standing(settings, None, ()))
@@ -360,6 +361,7 @@ def _status(settings: Settings) -> dict[str, object]:
         return {
             **dict(_standing(settings, opened.record, opened.store.swept.unreadable)),
             **dict(integrity_status(opened.store)),
+            **dict(doubt_status(read_doubt(settings))),
         }
 
 

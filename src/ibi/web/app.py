@@ -161,6 +161,7 @@ def create_app(
             OpenApiPage(archive=archive is not None, register=registers, minting=queue is not None),
             _figures(metrics, archive, membership, resolver, subscriptions),
             counts,
+            archive,
         ),
         *token_pages.routes(),
         *KeyPages(archive, resolver).routes(),
@@ -324,12 +325,13 @@ def _routes(
     description: OpenApiPage,
     figures: Sequence[PolledFigures],
     counts: WorkerMetrics | None,
+    archive: ArchiveSite | None,
 ) -> list[Route]:
     """The routes of the API, the busiest first."""
     routes = [
         Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
-        Route("/readyz", HealthPage(readiness).readyz),
+        Route("/readyz", HealthPage(readiness, archive).readyz),
         Route("/metrics", MetricsPage(metrics, readiness, figures, counts).get),
     ]
     if queue is None:

@@ -24,6 +24,7 @@ _READING: Final[tuple[Check, ...]] = (
     records.check_audit,
     records.check_settings,
     records.check_second_server,
+    records.check_doubt,
     databases.check_archives,
     databases.check_subscriptions,
     network.check_address,

@@ -23,6 +23,7 @@ from ibi.minting.mint_log import LogBroken, check_links
 from ibi.model.membership import Phase
 from ibi.model.minting import Identity, TickState
 from ibi.ports.errors import StorageError
+from ibi.safe_text import printable
 from ibi.storage.archive_state import FILE_NAME, ArchiveRecordFile, MembershipFiles, ServedAddress
 from ibi.storage.audit_log import DIRECTORY as AUDIT
 from ibi.storage.audit_log import FileAuditLog
@@ -31,7 +32,7 @@ from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles
 from ibi.storage.key_files import FOLDER as KEYS
 from ibi.storage.machine import machine_id
 from ibi.storage.mint_log_file import MintLogFile
-from ibi.storage.sqlite.connection import TICKS
+from ibi.storage.sqlite.connection import TICKS, TRANSFERS
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 from ibi.storage.sqlite.unchanged import opened_unchanged
 
@@ -40,6 +41,9 @@ _LOCK: Final = "mint/lock"
 _SET: Final = "Set it in that file, or as a variable."
 _LONG_HELD: Final = 5.0
 """Seconds for which the lock of the minter is not held by anything that works."""
+
+
+_LONGEST_NAMES: Final = 300
 
 
 class KnownTicks(NamedTuple):
@@ -266,6 +270,26 @@ def _service(data: Path) -> LabelForms | None:
     except StorageError:  # told by another check
         return None
     return None if record is None else record.service
+
+
+def check_doubt(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether a server of the directory still asks what was given away before a backup was put back."""
+    path = path_of(directory, TRANSFERS)
+    try:
+        if not path.exists() or not path.stat().st_size:
+            return
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'unheard'").fetchone():
+                return  # of an earlier version
+            unheard = sorted(str(row[0]) for row in connection.execute("SELECT url FROM unheard"))
+    except (IbiError, OSError):
+        return  # told by another check
+    if unheard:
+        names = printable(", ".join(unheard))[:_LONGEST_NAMES]
+        what = f"it may have been put back from a backup, and {names} did not say yet which Originals were given away"
+        remedy = "Its server goes on asking; if none was given away, `ibi transfers trust` ends that."
+        is_urgent = (directory.settings.resolver or "").rstrip("/") in unheard
+        yield Diagnosis("in-doubt", str(directory.data), what, remedy, is_urgent=is_urgent)
 
 
 def check_second_server(directory: ExaminedDirectory) -> Iterator[Diagnosis]:

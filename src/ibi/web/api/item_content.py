@@ -97,6 +97,7 @@ class ContentPages:
         return {
             "labels": forms_document(item.labels),
             "state": item.state.value,
+            **({"unconfirmed": True} if self._site.is_unconfirmed(item) else {}),
             "version": item.version,
             "updated": str(item.updated),
             **({} if item.target is None else {"target": item.target}),

@@ -36,12 +36,18 @@ async def healthz(_: Request) -> Response:
 
 
 class HealthPage:
-    def __init__(self, readiness: Readiness) -> None:
-        self._readiness = readiness
+    def __init__(self, readiness: Readiness, archive: ArchiveSite | None = None) -> None:
+        self._readiness, self._archive = readiness, archive
 
     async def readyz(self, _: Request) -> Response:
+        """Readiness. A server whose Archive is in doubt is ready, and says so: it is read, and takes new items."""
         reasons = await self._readiness.reasons()
-        return not_ready(reasons) if reasons else Response(_READY, HTTPStatus.OK, NO_STORE, JSON)
+        doubt = (None if self._archive is None else self._archive.doubt_document()) or {}
+        if reasons:
+            return not_ready(reasons, **doubt)
+        if doubt:
+            return short_json({"ready": True, "reasons": [], **doubt}, HTTPStatus.OK, NO_STORE)
+        return Response(_READY, HTTPStatus.OK, NO_STORE, JSON)
 
 
 def not_ready(reasons: Sequence[IbiError], **others: object) -> Response:
@@ -95,6 +101,7 @@ class StandingPages:
         await self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
         standing = {} if site.item_services is None else await self._callers.run_short(site.item_services.standing)
+        doubt = site.doubt_document() or {"in_doubt": None, "unheard": []}
         return short_json(
             {
                 "begun": True,
@@ -104,6 +111,7 @@ class StandingPages:
                 "content_url": site.content_url,
                 "resolver": site.resolver,
                 **standing,
+                **doubt,
             }
         )
 

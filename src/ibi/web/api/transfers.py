@@ -105,7 +105,13 @@ class TransferPages:
         if item is None:
             raise UnknownItem(label=label.spelling)
         chain, problem = await self._callers.run_short(lambda: self._transfers.chains.tell(label))
-        document = {"labels": forms_document(item.labels), "state": item.state.value, "chain": list(chain.texts)}
+        document: dict[str, Any] = {
+            "labels": forms_document(item.labels),
+            "state": item.state.value,
+            "chain": list(chain.texts),
+        }
+        if self._callers.site.is_unconfirmed(item):
+            document["unconfirmed"] = True
         if problem is not None:
             document["problem"] = problem
         return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)

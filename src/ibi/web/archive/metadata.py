@@ -102,7 +102,8 @@ def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict
     if public_service_url(site, item) is None and not in_full:
         shared.pop("target_url", None)
     damaged = {"damaged": True} if site.is_damaged(item) else {}
-    return {**shared, **local, **damaged, "links": record_links(site, item)}
+    unconfirmed = {"unconfirmed": True} if site.is_unconfirmed(item) else {}
+    return {**shared, **local, **damaged, **unconfirmed, "links": record_links(site, item)}
 
 
 def record_url(site: ArchiveSite, item: Item) -> str:

@@ -129,6 +129,14 @@ class HoldingsMetrics(PolledFigures):
             "ibi_membership_confirmed", "1 if the resolver got through when it called back.", registry=registry
         )
         self._position = Gauge("ibi_changes", "Number of the last entry of the feed of changes.", registry=registry)
+        self._doubt = Gauge(
+            "ibi_archive_in_doubt",
+            "1 while no item may be changed because the Archive may have been put back from a backup.",
+            registry=registry,
+        )
+        self._unheard = Gauge(
+            "ibi_archive_unheard", "Servers that did not say yet what was given away since.", registry=registry
+        )
         self._drafts = None
         if site.item_services is not None:
             self._drafts = _DraftGauges(registry, site.item_services.drafts)
@@ -136,10 +144,16 @@ class HoldingsMetrics(PolledFigures):
     def read(self) -> None:
         self._set_held(self._site.catalog.holdings())
         self._set_membership(Membership() if self._membership is None else self._membership.read())
+        self._set_doubt()
         if self._site.feed is not None:
             self._position.set(self._site.feed.position().end)
         if self._drafts is not None:
             self._drafts.read()
+
+    def _set_doubt(self) -> None:
+        tracking = None if self._site.transfers is None else self._site.transfers.tracking
+        self._doubt.set(tracking is not None and tracking.is_silent)
+        self._unheard.set(0 if tracking is None else len(tracking.unheard))
 
     def _set_held(self, holdings: Mapping[State, HeldTotal]) -> None:
         for state in State:

@@ -49,7 +49,15 @@ from ibi.web.pages.reader import find_visitor, message, page_language, translati
 from ibi.web.pages.rendering import render
 from ibi.web.pages.signposting import alternates, citations, head_tags, shown_work, signposting, structured_data
 from ibi.web.pages.versions_page import versions_place
-from ibi.web.pages.words import ELEMENTS, KINDS, STATE_MEANINGS, STATES, shown_title
+from ibi.web.pages.words import (
+    ELEMENTS,
+    KINDS,
+    STATE_MEANINGS,
+    STATES,
+    UNCONFIRMED,
+    UNCONFIRMED_MEANING,
+    shown_title,
+)
 
 # --- related items ----------------------------------------------------------------------------------------------------
 
@@ -358,11 +366,16 @@ def _common(site: ArchiveSite, item: Item, work: Work) -> dict[str, Any]:
         "element_names": ELEMENTS,
         "relation_words": RELATION_WORDS,
         "kind": None if item.metadata.resource_type is None else KINDS[item.metadata.resource_type],
-        "state_name": STATES[item.state],
-        "state_meaning": STATE_MEANINGS[item.state],
+        **_state_words(site, item),
         "is_copy": item.state is State.COPY,
         "can_ask": site.item_services is not None and site.item_services.requests is not None,
     }
+
+
+def _state_words(site: ArchiveSite, item: Item) -> dict[str, Any]:
+    if site.is_unconfirmed(item):
+        return {"state_name": UNCONFIRMED, "state_meaning": UNCONFIRMED_MEANING, "is_unconfirmed": True}
+    return {"state_name": STATES[item.state], "state_meaning": STATE_MEANINGS[item.state], "is_unconfirmed": False}
 
 
 def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
