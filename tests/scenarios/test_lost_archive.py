@@ -110,8 +110,11 @@ def test_the_successor_of_a_lost_archive_takes_over_what_it_has_copies_of(tmp_pa
             heir.run("copy", first, second, dropped, "--from", lost.url)
             assert network.leads_to(first, lost)
             named = ("set", lost.service, "--successor", heir.service)
-            assert "not lost" in network.administer(*named, "--lost", code=1)
-            assert "not named" in heir.run("transfers", "take-lost", first, code=1)
+            refused = network.administer(*named, "--lost", code=1)
+            assert f"{lost.service} is not taken for lost" in refused.replace("'", "")
+            assert lost.url.removeprefix("http://").rstrip("/") in refused
+            refused = heir.run("transfers", "take-lost", first, code=1)
+            assert f"`ibi resolver set LOST_SERVICE_IBI --successor {heir.service} --lost`" in refused
             kill(server)
         assert ask(network.url, f"/{second}")[0] >= 300
         network.administer(*named)
@@ -120,7 +123,9 @@ def test_the_successor_of_a_lost_archive_takes_over_what_it_has_copies_of(tmp_pa
         assert "lost, and succeeded by" in network.administer("list")
         assert heir.state(first) == "Copy"
         heir.run("drop", dropped)
-        assert heir.run("transfers", "take-lost", "--of", lost.service, "--dry-run").count("Copy") == 2
+        other = str(json.loads(lost.run("archive", "status", "--json"))["ibip"])
+        for name in (lost.service, other, f"{network.url}/{other}"):
+            assert heir.run("transfers", "take-lost", "--of", name, "--dry-run").count("Copy") == 2
         assert heir.run("transfers", "take-lost", "--of", lost.service).count("taken") == 2
         assert "taken" in heir.run("transfers", "list")
         assert heir.run("transfers", "take-lost", "--of", lost.service) == ""

@@ -14,6 +14,7 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.cli.archive_store import Archive
+    from ibi.federation.standing import RegisteredArchive
     from ibi.label import Label
     from ibi.model.item import Item
     from ibi.services.items.item_repository import ItemRepository
@@ -32,18 +33,29 @@ def take_lost(labels: tuple[str, ...], *, service: str | None, dry_run: bool, **
 
     if bool(labels) == (service is not None):
         raise click.UsageError("name items, or give --of")
-    refused = 0
+    refused = found = 0
     with _opened(flags) as (archive, worker):
-        named = map(archive.store.find, map(read_label, labels))
-        for item in copies_of(archive.store, worker.chains, read_label(service)) if service else named:
+        for item in _wanted(archive, worker, labels, service):
+            found += 1
             try:
                 told = "Copy" if dry_run else worker.ask_for_lost(item).stage.value
                 click.echo(printable(f"{item.rep}  {told}"))
             except IbiError as error:
                 refused += 1
                 click.echo(printable(f"{item.rep}  {error}"), err=True)
+    if not found:
+        click.echo(f"ibi: there are no Copies here of items of {service}", err=True)
     if refused:
         raise SystemExit(1)
+
+
+def _wanted(archive: Archive, worker: TransferWorker, labels: tuple[str, ...], service: str | None) -> Iterator[Item]:
+    """The items that are named, or the Copies of the Archive that is."""
+    if service is None:
+        yield from map(archive.store.find, map(read_label, labels))
+        return
+    label = read_label(service)
+    yield from copies_of(archive.store, worker.chains, label, worker.receiving.senders.find(label))
 
 
 @click.command("yield")
@@ -64,25 +76,29 @@ def yield_(labels: tuple[str, ...], source_token: str | None, **flags: str | Non
             click.echo(printable(f"{item.rep}  a Copy of what {holder} has"))
 
 
-def copies_of(repository: ItemRepository, chains: ItemChains, service: Label) -> Iterator[Item]:
+def copies_of(
+    repository: ItemRepository, chains: ItemChains, service: Label, known: RegisteredArchive | None = None
+) -> Iterator[Item]:
     """The Copies here of Originals of that Archive: those that it had by their chains, and those whose labels have its
-    prefix. The item of its service is none of them."""
+    prefix. The item of its service is none of them. `known` is the Archive in the register, which has all forms of its
+    label and all prefixes of which it is the home."""
     from ibi.label.search import home_prefix
     from ibi.vocabulary import State
 
-    prefix = home_prefix(service)
+    names = frozenset((service,) if known is None else (service, *known.labels))
+    prefixes = frozenset(map(home_prefix, names)) | (frozenset() if known is None else known.prefixes)
     for item in repository.catalog.items():
-        is_copy = item.state is State.COPY and service not in item.labels.labels
-        if is_copy and _was_at(service, chains.chain(item.rep).successors, prefix, item):
+        is_copy = item.state is State.COPY and names.isdisjoint(item.labels.labels)
+        if is_copy and _was_at(names, chains.chain(item.rep).successors, prefixes, item):
             yield item
 
 
-def _was_at(service: Label, successors: tuple[Label, ...], prefix: str, item: Item) -> bool:
+def _was_at(names: frozenset[Label], successors: tuple[Label, ...], prefixes: frozenset[str], item: Item) -> bool:
     """Whether the Original was there, as far as is known here: what it gave away is asked for as well, and the resolver
     says to whom it went."""
     from ibi.label.search import home_prefix
 
-    return successors[-1:] == (service,) or prefix in map(home_prefix, item.labels.labels)
+    return not names.isdisjoint(successors[-1:]) or not prefixes.isdisjoint(map(home_prefix, item.labels.labels))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ibi.errors import InvalidMessage
+from ibi.errors import InvalidInput, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix, parse_home_prefix
@@ -18,6 +18,19 @@ from ibi.messages.values import IpAddress, host_and_port, mail_address, platform
 from ibi.model.visibility import IpNetwork
 from ibi.signing import PublicKey
 from ibi.vocabulary import ArchiveProtocol
+
+ANSWERS: Final = (
+    "it answered at {address} when it was last asked. Its Originals are there, and may change: stop its server for good"
+    " first, or have it give them to another Archive (`ibi transfer --all`)"
+)
+"""Why an Archive is not lost."""
+
+
+class NotLost(InvalidInput):
+    """{quoted} is not taken for lost: {reason}."""
+
+    code = "not-lost"
+
 
 MOST_NETWORKS: Final = 64
 """Networks in which one registration may allow its Archive to be dialled."""
@@ -141,12 +154,14 @@ class Registration:
         return replace(self, key=key, former_keys=kept)
 
     def as_lost(self, now: Instant) -> Registration:
-        """As one that is lost, and not asked any more (E97); `InvalidMessage` if it answered when it was last asked."""
+        """As one that is lost, and not asked any more (E97); `NotLost` if it has no successor, or answered when it was
+        last asked."""
         name = str(self.labels[0])
         if self.successor is None:
-            raise InvalidMessage(name, 0, "who takes over what was lost with it has to be named as its successor")
+            reason = "name the Archive that takes over its Originals as its successor, too (--successor SERVICE_IBI)"
+            raise NotLost(name, 0, reason)
         if self.inclusion is not None and self.failed is None:
-            raise InvalidMessage(name, 0, "it answered when it was last asked, and is not lost")
+            raise NotLost(name, 0, ANSWERS, address=self.inclusion.address)
         lost = self.lost or Instant(now.seconds)
         return replace(self.switched_off(), lost=lost)
 

@@ -11,17 +11,17 @@ import pytest
 
 from ibi.archive import life_cycle
 from ibi.cli.settled import copies_of
-from ibi.errors import InvalidMessage
 from ibi.federation.provenance import NO_CHAIN, InvalidProvenance, check_chain, sign_release
+from ibi.federation.standing import RegisteredArchive
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import TransferAcceptance, sign_acceptance
 from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
+from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import resolver_service
 from ibi.model.item import Tombstone
-from ibi.model.registration import ClaimKind, FailedContact, Registration, Ruling
+from ibi.model.registration import ClaimKind, FailedContact, NotLost, Registration, Ruling
 from ibi.model.transfer import ReceiverStage
 from ibi.ports.transfers import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
@@ -180,7 +180,7 @@ def test_what_is_known_by_either_label_of_the_item_stands(world: World, form: in
     world.burn()
     label, third = world.item.labels.labels[form], world.third.service.labels[0]
     world.beliefs.record_claim(label, third, world.lost.service.labels[0], ClaimKind.ORIGINAL, 1)
-    with pytest.raises(PeerRefused, match="is in dispute"):
+    with pytest.raises(PeerRefused, match=r"is not given to the Archive that asks for it: .* is in dispute"):
         world.ask(world.heir)
     world.beliefs.rule(Ruling(label, third, frozenset({third}), 1, "Ana"))
     with pytest.raises(PeerRefused, match="the Original is at"):
@@ -333,9 +333,9 @@ def test_an_acceptance_by_any_other_key_gets_nothing(world: World) -> None:
 def test_one_that_answers_is_not_lost_and_one_that_is_included_again_neither() -> None:
     included = after_inclusion(REGISTERED, REQUEST, LOST_AT)
     lost, heir = RegistrationChange(lost=True), LabelForms(RepositoryName.parse("b.example/ibi/2020/01.01.00.00"))
-    with pytest.raises(InvalidMessage, match="as its successor"):
+    with pytest.raises(NotLost, match="as its successor"):
         lost.apply(included, None, LOST_AT)
-    with pytest.raises(InvalidMessage, match="it answered"):
+    with pytest.raises(NotLost, match="it answered"):
         lost.apply(included, heir, LOST_AT)
     silent = lost.apply(replace(included, failed=FailedContact("timed-out", LOST_AT)), heir, LOST_AT)
     assert (silent.lost, silent.inclusion) == (LOST_AT, None)
@@ -368,3 +368,31 @@ def test_copies_of_what_the_lost_one_had_received_are_among_its_own(world: World
     third, chains = world.third.service.labels[0], world.heir.chains
     assert [each.rep for each in copies_of(world.heir.store, chains, third)] == [world.item.rep]
     assert list(copies_of(world.heir.store, chains, world.heir.service.labels[0])) == []
+
+
+def test_copies_of_a_lost_archive_are_found_by_either_form_of_its_label(world: World) -> None:
+    """Chains and labels have one form; the register knows both, and of which prefixes the Archive is the home."""
+    give(world.lost, world.third, world.item)
+    world.heir.bring(world.item.rep, world.third.url)
+    chains, other = world.heir.chains, Ibip.parse("8JMKD3MGP5W/35MMLL8")
+    assert list(copies_of(world.heir.store, chains, other)) == []
+    known = RegisteredArchive((*world.third.service.labels, other), frozenset())
+    assert [each.rep for each in copies_of(world.heir.store, chains, other, known)] == [world.item.rep]
+    home = RegisteredArchive((other,), frozenset({home_prefix(world.item.rep)}))
+    assert [each.rep for each in copies_of(world.heir.store, chains, other, home)] == [world.item.rep]
+
+
+def test_refusals_say_what_happened_to_what_and_what_to_do(world: World) -> None:
+    world.heir.bring(world.item.rep, world.lost.url)
+    with pytest.raises(PeerRefused) as refused:
+        world.ask(world.heir)
+    heir = world.heir.service.labels[0]
+    assert f"The Original of {world.item.rep} is not given to the Archive that asks for it" in str(refused.value)
+    assert f"has not named {heir}" in str(refused.value)
+    assert f"`ibi resolver set LOST_SERVICE_IBI --successor {heir} --lost`" in str(refused.value)
+    included = after_inclusion(REGISTERED, REQUEST, LOST_AT)
+    with pytest.raises(NotLost) as unnamed:
+        RegistrationChange(lost=True).apply(included, None, LOST_AT)
+    assert "protocol" not in str(unnamed.value)
+    assert f"{REGISTERED.labels[0]} is not taken for lost" in str(unnamed.value).replace("'", "")
+    assert "--successor SERVICE_IBI" in str(unnamed.value)

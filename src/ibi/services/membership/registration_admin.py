@@ -11,7 +11,6 @@ from functools import partial
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import parse_home_prefix
@@ -22,7 +21,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.account import COMMAND, Actor, AuditEntry
-from ibi.model.registration import Inclusion, Registration
+from ibi.model.registration import ANSWERS, Inclusion, NotLost, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
@@ -328,7 +327,7 @@ class RegistrationAdmin:
         return changed
 
     async def _call_lost(self, label: Label) -> Callable[[Registration], Registration] | None:
-        """Call an Archive that is said to be lost where it was last, included or not: `InvalidMessage` if it answers.
+        """Call an Archive that is said to be lost where it was last, included or not: `NotLost` if it answers.
         Returned is what notes that it did not; None if it never was anywhere."""
         found = await self.find(label)
         last = found.inclusion or found.last_inclusion
@@ -336,7 +335,7 @@ class RegistrationAdmin:
             return None
         call = await self._inclusions.call(found, last)
         if call.confirmed:
-            raise InvalidMessage(str(found.labels[0]), 0, "it answers, and is not lost")
+            raise NotLost(str(found.labels[0]), 0, ANSWERS, address=last.address)
         return partial(after_call_back, asked=last, call=call, now=self._clocks.read().wall)
 
     async def _note(self, act: str, registration: Registration, actor: Actor) -> None:

@@ -46,6 +46,12 @@ class ReleaseNotBelieved(IbiError):
     code = "release-not-believed"
 
 
+class OriginalNotGiven(ReleaseNotBelieved):
+    """The Original of {label} is not given to the Archive that asks for it: {reason}."""
+
+    code = "original-not-given"
+
+
 class ReleaseRegister:
     """The releases that one resolver believes. Calls block, from any thread."""
 
@@ -151,14 +157,14 @@ class ReleaseRegister:
         Asked again, it is the same to the letter, since its date is that of the loss; until it is countersigned, the
         successor gets another in its place for another Copy or key. If more of the chain is known than the successor
         accepts to go on from, it is the chain that is known, without a release, and the successor asks again with that.
-        `InvalidInput`, `ReleaseNotBelieved`.
+        `InvalidInput`, `OriginalNotGiven`, and `ReleaseNotBelieved` for what is wrong with `texts`.
         """
         said, signer = read_acceptance(acceptance)
         rep = _repository_name(said.labels)
         if not self._is_archive_key(said.to, signer):
-            raise ReleaseNotBelieved(label=str(rep), reason=f"{signer} is not the key of {said.to}")
+            raise OriginalNotGiven(label=str(rep), reason=f"{signer} is not the key of {said.to}")
         if not self._is_key_of(resolver_service(), said.giver_key):
-            raise ReleaseNotBelieved(label=str(rep), reason="what is accepted is not a release of this resolver")
+            raise OriginalNotGiven(label=str(rep), reason="what is accepted is not a release of this resolver")
         if texts:
             self.hear(texts)
         return self._store.change(rep, lambda known: self._give(known, said, signer))
@@ -175,7 +181,7 @@ class ReleaseRegister:
         if said.number < chain.next_number:
             return None
         if said.number > chain.next_number:
-            raise ReleaseNotBelieved(label=str(said.labels.labels[0]), reason="what it follows from is not known")
+            raise OriginalNotGiven(label=str(said.labels.labels[0]), reason="what it follows from is not known")
         return self._release(chain, said, signer, lost)
 
     def _release(self, chain: Chain, said: TransferAcceptance, signer: PublicKey, lost: Registration) -> ToldChain:
@@ -200,24 +206,30 @@ class ReleaseRegister:
             if holder in lost.labels if holder is not None else prefixes & lost.home_prefixes:
                 self._require_undisputed(said, lost, known)
                 return lost
-        reason = f"the administrator of the resolver has not named {said.to} for what was lost with its Archive"
-        raise ReleaseNotBelieved(label=str(label), reason=reason)
+        reason = (
+            f"the administrator of this resolver has not named {said.to} for what was lost with its Archive; if that is"
+            f" lost, ask them for `ibi resolver set LOST_SERVICE_IBI --successor {said.to} --lost`"
+        )
+        raise OriginalNotGiven(label=str(label), reason=reason)
 
     def _require_undisputed(self, said: TransferAcceptance, lost: Registration, known: Chain) -> None:
         """What the lost Archive gave away, signed or not, or what the administrator said of the item, stands: by any
         of its labels."""
         label = said.labels.labels[0]
         if known.is_under_way:
-            raise ReleaseNotBelieved(label=str(label), reason="the Original is on its way to the lost Archive")
+            raise OriginalNotGiven(label=str(label), reason="the Original is on its way to the lost Archive")
         if any(self._beliefs.deletion(each) is not None for each in said.labels.labels):
-            raise ReleaseNotBelieved(label=str(label), reason="it was deleted, and an IBI that is gone never returns")
+            raise OriginalNotGiven(label=str(label), reason="it was deleted, and an IBI that is gone never returns")
         agreed = {*lost.labels, said.to, *(() if lost.successor is None else lost.successor.labels)}
         for each in said.labels.labels:
             ruling, succession = self._beliefs.about(each).ruling, self._beliefs.succession(each)
             holder = ruling.holder if ruling is not None else succession.chain[-1] if succession.chain else None
             if holder is not None and holder not in agreed:
-                raise ReleaseNotBelieved(label=str(each), reason=f"the Original is at {holder}, as far as is known")
-        self._require_no_dispute(said.labels)
+                raise OriginalNotGiven(label=str(each), reason=f"the Original is at {holder}, as far as is known")
+        try:
+            self._require_no_dispute(said.labels)
+        except ReleaseNotBelieved as error:
+            raise OriginalNotGiven(**error.parameters) from error
 
     def _labels_of_home(self, first: Release) -> tuple[Label, ...]:
         """Those of the labels of which the giver is the home: that another's label names the same item is its own word

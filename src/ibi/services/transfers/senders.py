@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from ibi.federation.provenance import InvalidProvenance, check_chain
-from ibi.federation.standing import KnownArchives, SenderStanding, SenderVerdict
+from ibi.federation.standing import KnownArchives, RegisteredArchive, SenderStanding, SenderVerdict
 from ibi.federation.transfer import TransferRefused
 from ibi.federation.transfer_messages import Offer
+from ibi.label import Label
 from ibi.model.transfer import IncomingTransfer
 from ibi.signing import PublicKey
 
@@ -39,6 +40,11 @@ class Senders:
 
     def __init__(self, register: RegisterLookup = NO_REGISTER) -> None:
         self._register = register
+
+    def find(self, service: Label) -> RegisteredArchive | None:
+        """An Archive of the register that is kept, by any form of its label."""
+        known = self._register.read()
+        return None if known is None else known.find(service)
 
     def judge_offer(self, offer: Offer, signer: PublicKey) -> SenderStanding:
         """The standing of the sender of an offer."""

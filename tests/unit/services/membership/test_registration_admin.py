@@ -232,7 +232,7 @@ async def test_an_archive_is_called_before_it_is_taken_for_lost() -> None:
     resolver = await resolver_with_heir()
     resolver.registry.change(parse(REP), lambda found: replace(found, failed=FailedContact("timed-out", Instant(1))))
     resolver.called.clear()
-    with pytest.raises(InvalidInput, match="it answers, and is not lost"):
+    with pytest.raises(InvalidInput, match="is not taken for lost: it answered at"):
         await resolver.admin.set(parse(REP), LOST)
     assert [each.service.rep for each in resolver.called] == [parse(REP)]
     resolver.answers = False
@@ -256,7 +256,7 @@ async def test_an_archive_that_is_switched_off_is_called_where_it_was_last(tmp_p
     assert included is not None
     resolver.registry.change(parse(REP), after_exclusion)
     resolver.called.clear()
-    with pytest.raises(InvalidInput, match="it answers, and is not lost"):
+    with pytest.raises(InvalidInput, match="is not taken for lost: it answered at"):
         await resolver.admin.set(parse(REP), LOST)
     assert [each.address for each in resolver.called] == [included.inclusion and included.inclusion.address]
     resolver.answers = False
