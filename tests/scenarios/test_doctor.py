@@ -36,6 +36,7 @@ from ibi.model.content import Damage, Problem
 from ibi.model.registration import FailedContact, Registration
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.scenarios.test_read_only_copy import contents
 from tests.support.damage import WAYS, remove_logs
 from tests.support.deposit_samples import labels
@@ -223,6 +224,11 @@ def unlisted_item(data: Path) -> None:
     path.write_text(json.dumps(said).ljust(383) + "\n")
 
 
+def plant_doubt(data: Path) -> None:
+    with closing(SqliteTransferLedger(data, data.parent / "locks")) as ledger:
+        ledger.note_unheard(["http://resolver.example"])
+
+
 @dataclass(frozen=True)
 class PlantedFault:
     plant: Callable[[Path], object]
@@ -249,7 +255,13 @@ FAULTS: dict[str, PlantedFault] = {
         lambda data: (data / "keys/archive.pem").write_text("x"), "key-damaged", "archive.pem", "ibi key replace"
     ),
     "key gone": PlantedFault(
-        lambda data: (data / "keys/archive.pem").unlink(), "key-lost", "archive.pem", "Put it back from a backup"
+        lambda data: (data / "keys/archive.pem").unlink(), "key-lost", "archive.pem", "Put keys/ back from a backup"
+    ),
+    "folder of keys gone": PlantedFault(
+        lambda data: shutil.rmtree(data / "keys"), "key-lost", "archive.pem", "`ibi key replace --lost`"
+    ),
+    "others not heard after a restore": PlantedFault(
+        plant_doubt, "in-doubt", "ibi-data", "http://resolver.example did not say yet", (), {}
     ),
     "database of tokens open to others": PlantedFault(
         lambda data: (data / "accounts.sqlite").chmod(0o640), "secret-open", "accounts.sqlite", "(mode 640)"

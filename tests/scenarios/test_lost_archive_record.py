@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from tests.support.ibi_command import IbiCommand
@@ -46,3 +47,30 @@ def test_a_server_names_the_archive_that_was_begun_where_nothing_else_tells(tmp_
     assert started.code == 1
     assert f"ibi archive init --recover={rep}" in started.err
     assert ibi("archive", "init", f"--recover={rep}", **NAMED).code == 0
+
+
+def test_lost_keys_are_refused_by_the_server_and_replaced_on_purpose(tmp_path: Path) -> None:
+    ibi = IbiCommand(tmp_path)
+    assert ibi("archive", "init", **NAMED).code == 0
+    keys = ibi.data / "keys"
+    with ibi.up(**NAMED) as (server, _):
+        first = json.loads(ibi("key", "show", "--json", **NAMED).out)
+        shutil.rmtree(keys)
+        assert f"the key {first['archive']['key']} of the archive is gone" in ibi("key", "show", **NAMED).err
+        assert not (keys / "archive.pem").exists()
+        server.terminate()
+        server.wait(30)
+    refused = ibi("up", "--port", "0", **NAMED)
+    (line,) = (each for each in refused.err.splitlines() if each.startswith("ibi: "))
+    assert (refused.code, first["archive"]["key"] in line, "`ibi key replace --lost`" in line) == (1, True, True)
+    assert not (keys / "archive.pem").exists()
+    assert "`ibi key replace --lost`" in ibi("key", "replace", **NAMED).err
+    made = ibi("key", "replace", "--lost", "--json", **NAMED)
+    assert (made.code, json.loads(made.out)["former"]) == (0, first["archive"]["key"])
+    assert "not lost" in ibi("key", "replace", "--lost", **NAMED).err
+    assert "(lost) -> " in ibi("audit", **NAMED).out
+    assert "`ibi key replace --resolver --lost`" in ibi("up", "--port", "0", **NAMED).err
+    assert "is lost: who knows it has to be told" in ibi("key", "replace", "--resolver", "--lost", **NAMED).err
+    with ibi.up(**NAMED):
+        now = json.loads(ibi("key", "show", "--json", **NAMED).out)["archive"]
+        assert (now["key"], now["former"]) == (json.loads(made.out)["key"], [first["archive"]["key"]])

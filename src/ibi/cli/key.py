@@ -41,9 +41,10 @@ def show(*, as_json: bool, **flags: str | None) -> None:
 
 @key.command()
 @click.option("--resolver", is_flag=True, help="That of the resolver, and not that of the Archive.")
+@click.option("--lost", is_flag=True, help="The key before is lost: no backup has it. Others have to be told.")
 @as_json_option
 @_here
-def replace(*, resolver: bool, as_json: bool, **flags: str | None) -> None:
+def replace(*, resolver: bool, lost: bool, as_json: bool, **flags: str | None) -> None:
     """Draw another key. The old one signs that the new one takes its place, and is then deleted: those who know the old
     one will believe the new one. A running server uses it within a second, and tells its resolver."""
     from ibi.cli.archive_store import local_settings
@@ -51,20 +52,23 @@ def replace(*, resolver: bool, as_json: bool, **flags: str | None) -> None:
 
     settings = local_settings(flags)
     files = KeyFiles(settings.data, RESOLVER if resolver else ARCHIVE)
-    if not files.is_begun:
+    if not files.is_begun and files.lost is None:
         raise click.ClickException("there is no key yet: one is made by `ibi init`, or at the first start")
-    former = files.former()
-    new = files.replace().public
+    if lost and files.is_begun:
+        raise click.ClickException("the key is there, and not lost: leave --lost out, so that it names the new one")
+    former, changes = files.former(), files.changes()
+    new = (files.replace_lost() if lost else files.replace()).public
     before = next((each for each in files.former() if each not in former), None)
-    _note(
-        settings, "replace key", RESOLVER if resolver else ARCHIVE, f"{before or 'one that could not be read'} -> {new}"
-    )
+    is_named = files.changes() != changes
+    detail = f"{before or 'one that could not be read'}{' (lost)' if lost else ''} -> {new}"
+    _note(settings, "replace key", RESOLVER if resolver else ARCHIVE, detail)
     if as_json:
         print_json({"key": str(new), "former": None if before is None else str(before)})
         return
     click.echo(f"{'The resolver' if resolver else 'The Archive'} signs with {new} from now on.")
-    if before is None:
-        click.echo("ibi: the key before could not be read: who knows it has to be told of the new one", err=True)
+    if not is_named:
+        why = "is lost" if lost else "could not be read"
+        click.echo(f"ibi: the key before {why}: who knows it has to be told of the new one (docs/keys.md)", err=True)
 
 
 @key.command("forget-resolver")
@@ -108,6 +112,8 @@ def _local_facts(settings: Settings) -> dict[str, Any]:
     for name in (ARCHIVE, RESOLVER):
         files = KeyFiles(settings.data, name)
         found[name] = None if not files.is_begun else _facts(files)
+        if (lost := files.lost) is not None:
+            click.echo(f"ibi: the key {lost} of the {name} is gone: put keys/ back from a backup", err=True)
     known = None if settings.resolver is None else ResolverKeyFile(settings.data).find(settings.resolver.rstrip("/"))
     return {**found, "known_resolver": None if known is None else {"url": settings.resolver, "key": str(known)}}
 

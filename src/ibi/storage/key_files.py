@@ -3,8 +3,9 @@ its data directory.
 
 `<name>.pem` is the private key (PKCS #8, as other tools write it) for its owner alone. `<name>.former` has the public
 keys that were in use before, one a line, the latest last, each with the statement by which it named the next one.
-`resolvers.json` has the keys of the resolvers that this Archive has asked, `resolvers.former.json` those that they had
-before.
+Which key that is, is noted outside the folder, in `databases/<name>.key`, so that a lost one is not made anew in
+silence: others know this place by it. `resolvers.json` has the keys of the resolvers that this Archive has asked,
+`resolvers.former.json` those that they had before.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from ibi.storage.locks import alone
 from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, write_durably
 
 FOLDER: Final = "keys"
+_NOTES: Final = "databases"
+"""The folder of notes of what was begun once."""
 ARCHIVE: Final = "archive"
 RESOLVER: Final = "resolver"
 _LONGEST: Final = 4096
@@ -40,6 +43,13 @@ class KeyDamaged(StorageError):
     code = "key-damaged"
 
 
+class KeyLost(StorageError):
+    """{path} is gone: others know this place by the key {key}, and would not believe another. Put the folder back from
+    a backup. If there is none, `{command}` makes another key; docs/keys.md says who has to be told of it."""
+
+    code = "key-lost"
+
+
 class KeyFiles:
     """The port `KeyStore` of one data directory: the key of its Archive, or of its resolver."""
 
@@ -47,18 +57,47 @@ class KeyFiles:
         folder = data / FOLDER
         self._folder = folder
         self._private, self._former = folder / f"{name}.pem", folder / f"{name}.former"
+        self._noted = data / _NOTES / f"{name}.key"
+        self._command = "ibi key replace --lost" if name == ARCHIVE else f"ibi key replace --{name} --lost"
 
     def signing_key(self) -> SigningKey:
         found = self._read()
         if found is not None:
             return found
+        self._require_not_lost()
         with self._locked():
             return self._read() or self._write(SigningKey(secrets.token_bytes(KEY_BYTES)))
 
     def begin(self) -> None:
-        """Have a key made if there is none. It is not read: that takes longer than all else at a start."""
+        """Have a key made if there never was one, and noted; `KeyLost` if there was. It is not read, but for the note:
+        that takes longer than all else at a start."""
         if not self.is_begun:
             self.signing_key()
+        elif not self._noted.exists():
+            self._note(self.signing_key())
+
+    @property
+    def lost(self) -> PublicKey | None:
+        """The key that was here and is gone; None if it is there, or none was made yet."""
+        return None if self.is_begun else self._read_note()
+
+    def _require_not_lost(self) -> None:
+        if (key := self.lost) is not None:
+            raise KeyLost(path=self._private, key=key, command=self._command)
+
+    def _read_note(self) -> PublicKey | None:
+        """The key that was in use last, as far as it was noted."""
+        with refusals(KeyDamaged, self._noted):
+            text = self._noted.read_text("ascii", "replace") if self._noted.exists() else ""
+        try:
+            return PublicKey.parse(text.strip()) if text.strip() else None
+        except InvalidKey as error:
+            raise KeyDamaged(path=self._noted, reason=str(error)) from error
+
+    def _note(self, key: SigningKey) -> None:
+        with refusals(DiskRefused, self._noted):
+            make_directory(self._noted.parent)
+        write_durably(self._noted, f"{key.public}\n".encode("ascii"))
 
     @property
     def is_begun(self) -> bool:
@@ -84,16 +123,27 @@ class KeyFiles:
 
     def replace(self) -> SigningKey:
         """What the old key says of the new one is durable before the new one is: after a crash in between, the old one
-        is still in use and will name another."""
+        is still in use and will name another. `KeyLost` if it is gone."""
+        self._require_not_lost()
         with self._locked():
-            current, new = self._read_if_whole(), SigningKey(secrets.token_bytes(KEY_BYTES))
-            if current is not None:
-                former = self._read_former()
-                former.pop(current.public, None)
-                former[current.public] = sign_key_change(current, new.public, int(time()))
-                lines = (f"{key} {statement}".rstrip() + "\n" for key, statement in former.items())
-                write_durably(self._former, "".join(lines).encode("ascii"))
-            return self._write(new)
+            return self._replace()
+
+    def replace_lost(self) -> SigningKey:
+        """Draw another key in the place of one that is gone, which is among the former ones from then on: what it
+        signed stays signed. It has not named the new one. The present key, if it is there."""
+        with self._locked():
+            return self._read() or self._replace()
+
+    def _replace(self) -> SigningKey:
+        current, new = self._read_if_whole(), SigningKey(secrets.token_bytes(KEY_BYTES))
+        before = self._read_note() if current is None else current.public
+        if before is not None:
+            former = self._read_former()
+            former.pop(before, None)
+            former[before] = "" if current is None else sign_key_change(current, new.public, int(time()))
+            lines = (f"{key} {statement}".rstrip() + "\n" for key, statement in former.items())
+            write_durably(self._former, "".join(lines).encode("ascii"))
+        return self._write(new)
 
     def _read_if_whole(self) -> SigningKey | None:
         """A key that cannot be read any more is replaced as well: nothing can be signed with it."""
@@ -109,6 +159,7 @@ class KeyFiles:
 
     def _write(self, key: SigningKey) -> SigningKey:
         write_durably(self._private, _encode(key), mode=0o600)
+        self._note(key)
         return key
 
     @contextmanager

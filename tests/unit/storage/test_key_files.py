@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from shutil import which
+from shutil import rmtree, which
 
 import pytest
 
-from ibi.storage.key_files import RESOLVER, KeyDamaged, KeyFiles
+from ibi.storage.key_files import RESOLVER, KeyDamaged, KeyFiles, KeyLost
 
 
 def test_the_key_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -65,5 +65,61 @@ def test_a_damaged_key_can_be_replaced_on_purpose(tmp_path: Path) -> None:
     (tmp_path / "keys" / "archive.pem").write_bytes(b"spoilt")
     third = store.replace()
     assert store.signing_key() == third
-    assert store.former() == (first.public,)
+    assert store.former() == (second.public, first.public)  # what they signed stays signed
     assert second != third
+
+
+@pytest.mark.parametrize("lost", ["keys", "keys/archive.pem"])
+def test_a_lost_key_is_told_and_not_made_anew(tmp_path: Path, lost: str) -> None:
+    store = KeyFiles(tmp_path)
+    first = store.signing_key().public
+    place = tmp_path / lost
+    rmtree(place) if place.is_dir() else place.unlink()
+    for again in (store, KeyFiles(tmp_path)):
+        for use in (again.begin, again.signing_key, again.replace):
+            with pytest.raises(KeyLost, match=f"{first}.*from a backup.*`ibi key replace --lost`"):
+                use()
+    assert (again.is_begun, again.lost) == (False, first)
+    second = store.replace_lost().public
+    assert (store.signing_key().public, store.former(), store.lost) == (second, (first,), None)
+
+
+def test_the_lost_key_of_a_resolver_names_the_command_for_it(tmp_path: Path) -> None:
+    KeyFiles(tmp_path, RESOLVER).begin()
+    rmtree(tmp_path / "keys")
+    assert KeyFiles(tmp_path).lost is None
+    with pytest.raises(KeyLost, match="`ibi key replace --resolver --lost`"):
+        KeyFiles(tmp_path, RESOLVER).begin()
+
+
+def test_a_key_that_is_put_back_is_taken_up_again(tmp_path: Path) -> None:
+    first = KeyFiles(tmp_path).signing_key()
+    (tmp_path / "keys").rename(tmp_path / "aside")
+    with pytest.raises(KeyLost):
+        KeyFiles(tmp_path).begin()
+    (tmp_path / "aside").rename(tmp_path / "keys")
+    assert KeyFiles(tmp_path).signing_key() == first
+
+
+def test_the_key_of_a_directory_of_an_earlier_version_is_noted_at_the_next_start(tmp_path: Path) -> None:
+    first = KeyFiles(tmp_path).signing_key().public
+    rmtree(tmp_path / "databases")
+    assert KeyFiles(tmp_path).lost is None
+    KeyFiles(tmp_path).begin()
+    rmtree(tmp_path / "keys")
+    assert KeyFiles(tmp_path).lost == first
+
+
+def test_the_key_that_took_the_place_of_another_is_the_one_that_is_missed(tmp_path: Path) -> None:
+    store = KeyFiles(tmp_path)
+    store.begin()
+    second = store.replace().public
+    rmtree(tmp_path / "keys")
+    assert store.lost == second
+
+
+def test_a_key_that_is_there_is_not_replaced_as_a_lost_one(tmp_path: Path) -> None:
+    store = KeyFiles(tmp_path)
+    first = store.signing_key()
+    assert store.replace_lost() == first
+    assert store.former() == ()

@@ -100,6 +100,11 @@ def check_keys(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
             if files.is_begun:
                 files.signing_key()
                 files.former()
+            elif (key := files.lost) is not None:
+                what = f"it is gone, and others know this place by the key {key}: no server starts without it"
+                option = "" if name == ARCHIVE else " --resolver"
+                remedy = f"Put keys/ back from a backup; without one, `ibi key replace{option} --lost` (docs/keys.md)."
+                yield Diagnosis("key-lost", str(path), what, remedy)
             elif name == ARCHIVE and (directory.data / KEYS).is_dir() and (directory.data / FILE_NAME).exists():
                 what = "the key of this Archive is gone: the next start makes another, which no one knows"
                 yield Diagnosis("key-lost", str(path), what, "Put it back from a backup; docs/keys.md says more.")

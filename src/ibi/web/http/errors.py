@@ -199,6 +199,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "invalid-key": ErrorStatus(400, "key"),
     "invalid-statement": ErrorStatus(400),
     "key-damaged": ErrorStatus(503, told=False),
+    "key-lost": ErrorStatus(503, told=False),
     # Copies of items of other Archives
     "not-wanted": ErrorStatus(409),
     "own-label": ErrorStatus(409),
