@@ -157,16 +157,43 @@ def test_each_refusal_is_one_line_and_an_interrupted_restore_holds_every_command
     assert "is not empty" in complaint(ibi("restore", "../backup"))
     assert "--version N" in complaint(ibi("restore", label, "--data", "new"))
     assert "ibi: " in complaint(ibi("restore", "../backup", "--data", "new", "--issued-until", "tomorrow"))
-    file = min((tmp_path / "backup" / "items").rglob("*.tar"))
-    file.write_bytes(file.read_bytes().replace(b"text 0", b"tExt 0").replace(b"Archive", b"Arcjive"))
-    assert file.name in complaint(ibi("backup", "../backup", "--check-only"))
-    assert file.name in complaint(ibi("restore", "../backup", "--data", "new"))
+    file = next((tmp_path / "backup" / "items" / label).rglob("*.tar"))
+    file.write_bytes(file.read_bytes().replace(b"text 0", b"tExt 0"))
+    checked = ibi("backup", "../backup", "--check-only")
+    assert (checked.code, checked.err.count(file.name)) == (1, 1)
+    assert "1 parts are damaged" in checked.out
+    refused = ibi("restore", "../backup", "--data", "new")
+    assert (refused.code, refused.out) == (1, "")
+    assert "--without-damaged" in refused.err.splitlines()[-1]
     assert "not restored to its end" in complaint(ibi("list", "--data", "new"))
     assert "not restored to its end" in complaint(ibi("up", "--port", "0", "--data", "new"))
     file.unlink()
     assert json_of(ibi("backup", "../backup", "--json"))["new_versions"] == 1
     assert f"ibi: {label}" not in run(ibi, "restore", "../backup", "--data", "new")
     assert label in run(ibi, "list", "--data", "new")
+
+
+def test_damaged_parts_are_left_out_of_a_restore_or_written_again(tmp_path: Path) -> None:
+    ibi = ibi_in(tmp_path / "home")
+    first, second, third = make_items(ibi, 3)
+    run(ibi, "backup", "../backup")
+    own = json.loads((ibi.data / "archive.json").read_text())["service"]["rep"]
+    for label in (own, first, second):
+        for file in (tmp_path / "backup" / "items" / label).rglob("*.tar"):
+            file.write_bytes(b"not what was written")
+    done = json_of(ibi("restore", "../backup", "--data", "new", "--without-damaged", "--json"), 1)
+    assert (done["items"], done["left_out"], done["left_out_files"]) == (2, [first, second], [])
+    kept = [json.loads(line)["rep"] for line in run(ibi, "list", "--data", "new", "--json").splitlines()]
+    assert kept == [third, own]
+    told = ibi("doctor", "--data", "new", "--offline", "--json").out
+    assert [json.loads(line)["check"] for line in told.splitlines()[:-1]] == ["left-out"]
+    assert first in told
+    assert second in told
+    mended = ibi("backup", "../backup", "--check")
+    assert (mended.code, mended.err.count("ibi: damaged: ")) == (1, 3)
+    assert "3 parts were damaged or missing, and were written again" in mended.out
+    assert ibi("backup", "../backup", "--check").code == 0
+    assert json_of(ibi("restore", "../backup", "--data", "whole", "--json"))["items"] == 4
 
 
 @pytest.mark.xdist_group("bucket")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,13 +13,24 @@ from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
+    from ibi.model.backup import DamagedPart
     from ibi.services.backups.backing_up import BackupReport
+    from ibi.services.backups.restoring import BackupCheck
+
+_SHOWN = 20
+"""Damaged parts that are listed for people; JSON has all."""
 
 
 @click.command()
 @click.argument("place", metavar="PLACE")
-@click.option("--check", is_flag=True, help="Read all of the backup afterwards, and compare it with its digests.")
-@click.option("--check-only", is_flag=True, help="The same, without backing anything up.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Read all of the backup afterwards, compare it with its digests, and write again what is damaged.",
+)
+@click.option(
+    "--check-only", is_flag=True, help="Read and compare alone; the next backup writes again what is damaged."
+)
 @as_json_option
 @setting_options("data", "config", "server", "token")
 def backup(place: str, *, check: bool, check_only: bool, as_json: bool, **flags: str | None) -> None:
@@ -29,7 +41,7 @@ def backup(place: str, *, check: bool, check_only: bool, as_json: bool, **flags:
     """
     from ibi.cli.archive_store import local_settings
     from ibi.cli.item_output import progress
-    from ibi.composition.backups import back_up, verify_backup
+    from ibi.composition.backups import back_up, mend_backup, verify_backup
 
     if not check_only:
         data = local_settings(flags).data
@@ -38,13 +50,51 @@ def backup(place: str, *, check: bool, check_only: bool, as_json: bool, **flags:
         _print_report(report, place, as_json=as_json)
     if check or check_only:
         with progress("checking", None) as on_bytes:
-            checked = verify_backup(place, os.environ, on_bytes)
-        if as_json:
-            print_json({"checked": checked.number, "items": checked.items, "bytes": checked.size})
-        else:
-            click.echo(f"Read again: {checked.items} items, and all else, are as they were written.")
-    if not check_only and report.damaged:
+            checked = left = verify_backup(place, os.environ, on_bytes)
+        if checked.damaged and not check_only:
+            with progress("writing again", None) as on_bytes:
+                left = mend_backup(data, place, os.environ, checked, on_bytes)
+        _print_check(place, checked, None if check_only else left, as_json=as_json)
+    if ((check or check_only) and checked.damaged) or (not check_only and report.damaged):
         raise SystemExit(1)
+
+
+def _print_check(place: str, checked: BackupCheck, left: BackupCheck | None, *, as_json: bool) -> None:
+    """What was found, and what was `left` of it after it was written again."""
+    manifest, parts = checked.manifest, checked.damaged
+    print_damaged(parts, as_json=as_json)
+    if as_json:
+        damaged = [part._asdict() for part in parts]
+        lasting = damaged if left is None else [part._asdict() for part in left.damaged]
+        print_json(
+            {
+                "checked": manifest.number,
+                "items": manifest.items,
+                "bytes": manifest.size,
+                "damaged": damaged,
+                "left": lasting,
+            }
+        )
+    elif not parts:
+        click.echo(f"Read again: {manifest.items} items, and all else, are as they were written.")
+    elif left is None:
+        click.echo(f"{len(parts)} parts are damaged or missing. `ibi backup` writes them again, if the data directory")
+        click.echo("still has them whole; `ibi restore --without-damaged` puts back all else.")
+    elif left.damaged:
+        click.echo(f"{len(parts)} parts were damaged or missing, and {len(left.damaged)} still are: the data directory")
+        click.echo("does not have them whole. They stay as they are; see whether another backup has them.")
+    else:
+        click.echo(f"{len(parts)} parts were damaged or missing, and were written again: see to the disk of {place}.")
+
+
+def print_damaged(parts: Sequence[DamagedPart], *, as_json: bool) -> None:
+    """A line for each of the first ones, for people."""
+    if as_json:
+        return
+    for part in parts[:_SHOWN]:
+        click.echo(printable(f"ibi: damaged: {part}"), err=True)
+    if len(parts) > _SHOWN:
+        click.echo(f"ibi: damaged: {len(parts) - _SHOWN} more (--json lists all)", err=True)
 
 
 def _print_report(report: BackupReport, place: str, *, as_json: bool) -> None:
@@ -64,6 +114,7 @@ def _print_report(report: BackupReport, place: str, *, as_json: bool) -> None:
                 "new_versions": report.versions,
                 "written": report.written,
                 "removed": report.removed,
+                "mended": report.mended,
                 "damaged": [name for name, _ in report.damaged],
             }
         )
@@ -71,3 +122,5 @@ def _print_report(report: BackupReport, place: str, *, as_json: bool) -> None:
     content = f"{manifest.items} items, {len(manifest.files)} files"
     click.echo(f"Backup {manifest.number} of {manifest.begun}: {content}.")
     click.echo(f"{report.versions} versions of items were new; {report.written:,} bytes were written.")
+    if report.mended:
+        click.echo(f"{report.mended} parts that a check had found damaged were written again.")

@@ -39,6 +39,11 @@ _SHOWN = 20
 @click.option(
     "--issued-until", metavar="TIME", help="The old server may have minted up to then: mint after it (RFC 3339)."
 )
+@click.option(
+    "--without-damaged",
+    is_flag=True,
+    help="Of a damaged backup: put back all that is whole, and leave the rest out.",
+)
 @as_json_option
 @setting_options("data", "config", "server", "token")
 def restore(
@@ -48,6 +53,7 @@ def restore(
     old: Path | None,
     issued_until: str | None,
     *,
+    without_damaged: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
@@ -63,23 +69,32 @@ def restore(
         _restore_version(place, number, message, flags, as_json=as_json)
         return
     from ibi.cli.archive_store import local_settings
+    from ibi.cli.backup import print_damaged
     from ibi.cli.item_output import progress
     from ibi.composition.backups import restore as put_back
+    from ibi.ports.backups import BackupDamaged
 
     settings = local_settings(flags, settings_to_restore)
     _require_place(place)
-    with progress("restoring", None) as on_bytes:
-        done = put_back(
-            settings.data,
-            place,
-            os.environ,
-            reload=lambda: settings_to_restore(**flags),
-            old=old,
-            issued_until=None if issued_until is None else _instant(issued_until),
-            on_bytes=on_bytes,
-        )
+    until = None if issued_until is None else _instant(issued_until)
+    try:
+        with progress("restoring", None) as on_bytes:
+            done = put_back(
+                settings.data,
+                place,
+                os.environ,
+                reload=lambda: settings_to_restore(**flags),
+                old=old,
+                issued_until=until,
+                without_damaged=without_damaged,
+                on_bytes=on_bytes,
+            )
+    except BackupDamaged as error:
+        print_damaged(error.parts, as_json=as_json)
+        raise
+    print_damaged(done.report.damaged, as_json=as_json)
     _print_put_back(done, settings, as_json=as_json)
-    if done.unreadable:
+    if done.unreadable or done.report.damaged:
         raise SystemExit(1)
 
 
@@ -115,11 +130,14 @@ def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None
                 "mints_after": None if done.mints_after is None else str(done.mints_after),
                 "newer": done.newer,
                 "unreadable": done.unreadable,
+                "left_out": list(done.report.left_out),
+                "left_out_files": list(done.report.left_out_files),
             }
         )
         return
     click.echo(f"{settings.data} is as it was at {manifest.begun}: {done.report.items} items.")
     click.echo("Whatever was deposited or changed after that is not in it.")
+    _print_left_out(done, settings)
     if done.minted_until is not None and (manifest.issued is None or done.minted_until > manifest.issued):
         known = "none" if manifest.issued is None else f"the last one of {manifest.issued}"
         click.echo(f"Labels were minted since, until {done.minted_until} at least; the backup has {known}.")
@@ -131,6 +149,45 @@ def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None
         click.echo(
             f"Labels go on after {done.mints_after}. If the old server still runs, stop it before this one starts."
         )
+
+
+def _print_left_out(done: PutBack, settings: Settings) -> None:
+    from ibi.model.backup import LEFT_OUT
+
+    items, files = list(done.report.left_out), list(done.report.left_out_files)
+    for name in items[:_SHOWN]:
+        click.echo(f"  left out, its label stays taken: {name}")
+    for path in files[:_SHOWN]:
+        click.echo(f"  left out: {path} ({lost_with(path)})")
+    if items or files:
+        click.echo(f"{settings.data / LEFT_OUT} has the {len(items)} items and {len(files)} files that were left out.")
+
+
+_LOST = {
+    "accounts.sqlite": "all tokens: create them anew",
+    "people.sqlite": "the accounts of people: invite them anew",
+    "registry.sqlite": "the Archives registered at this resolver: register them anew",
+    "usage.sqlite": "counts of use",
+    "beliefs.sqlite": "what this resolver learned from Archives: it learns anew",
+    "copies.sqlite": "jobs that make Copies: begin them anew",
+    "transfers.sqlite": "transfers under way: their senders begin them anew",
+    "releases.sqlite": "releases of Originals: Archives tell them again",
+    "subscriptions.sqlite": "follows and webhooks: set them up anew",
+    "notifications.sqlite": "claims between Archives that waited",
+    "collections.sqlite": "collections, not their items",
+    "requests.sqlite": "what readers asked for",
+    "reviews.sqlite": "which drafts waited for review: submit them anew",
+    "mint/ticks.sqlite": "made anew from the mint log; keys of the last requests are forgotten",
+    "ibi.toml": "the settings: write them anew before the server starts",
+    "audit": "the audit log until now",
+    "drafts": "a draft",
+    "membership": "the membership: the server asks its resolver anew",
+}
+
+
+def lost_with(path: str) -> str:
+    """What does not work, or is not known any more, without a file of the data directory."""
+    return _LOST.get(path) or _LOST.get(path.partition("/")[0]) or "this file alone"
 
 
 def _restore_version(

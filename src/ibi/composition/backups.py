@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -15,19 +16,19 @@ from ibi.composition.archive_store import STORE, rebuild_catalogue
 from ibi.config import Settings
 from ibi.instant import Instant
 from ibi.minting.mint_log import LogBroken, decode
-from ibi.model.backup import BackupManifest, KeptItem
+from ibi.model.backup import DAMAGE_MARK, BackupManifest
 from ibi.model.data_files import BackupNote
 from ibi.ports.backups import BackupRefused, BackupTarget
 from ibi.ports.content import OnBytes
 from ibi.ports.errors import StorageError
 from ibi.services.backups.backing_up import BackingUp, BackupReport
-from ibi.services.backups.restoring import PuttingBack, RestoreReport, check_backup
+from ibi.services.backups.restoring import BackupCheck, PuttingBack, RestoreReport, check_backup
 from ibi.storage.backup_source import DataDirectorySource
 from ibi.storage.backup_target import S3, open_target
 from ibi.storage.data_files import DataDirectoryFiles
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.mint_log_file import take_over_lines
-from ibi.storage.ocfl.packing import skip_content, unpack_item
+from ibi.storage.ocfl.packing import find_damage
 from ibi.storage.prefix_lock import last_marks
 from ibi.storage.restored_directory import RestoredFiles
 from ibi.storage.sqlite.ticks import settle_restored
@@ -74,14 +75,32 @@ def _note_backup(data: Path, report: BackupReport) -> None:
         )
 
 
-def verify_backup(place: str, environment: Mapping[str, str], on_bytes: OnBytes = _pass) -> BackupManifest:
-    """Read all of a backup, and compare it with its digests."""
+def verify_backup(
+    place: str, environment: Mapping[str, str], on_bytes: OnBytes = _pass, *, only: frozenset[str] | None = None
+) -> BackupCheck:
+    """Read all of a backup, or what belongs to the items and files that are named, and compare it with its digests.
+    The next backup writes again what is found damaged."""
     with closing(open_target(place, environment, writing=False)) as target:
-        return check_backup(target, lambda item: _check_item(target, item), on_bytes)
+        check = check_backup(target, find_damage, on_bytes, only=only)
+    if check.damaged:
+        with suppress(StorageError):  # a disk that can only be read is checked all the same
+            _note_damage(place, environment, check)
+    return check
 
 
-def _check_item(target: BackupTarget, item: KeptItem) -> int:
-    return unpack_item(item, target.read, skip_content, target.place)
+def _note_damage(place: str, environment: Mapping[str, str], check: BackupCheck) -> None:
+    content = json.dumps([part.key for part in check.damaged], indent=0).encode("ascii") + b"\n"
+    with closing(open_target(place, environment, writing=True)) as target:
+        target.put(DAMAGE_MARK, len(content), iter((content,)))
+        target.settle()
+
+
+def mend_backup(
+    data: Path, place: str, environment: Mapping[str, str], check: BackupCheck, on_bytes: OnBytes = _pass
+) -> BackupCheck:
+    """Write again what a check found damaged, as far as the data directory has it whole; what is damaged after that."""
+    back_up(data, place, environment, on_bytes=on_bytes)
+    return verify_backup(place, environment, only=frozenset(part.owner for part in check.damaged))
 
 
 def _require_apart(data: Path, place: str) -> None:
@@ -113,18 +132,22 @@ def restore(
     reload: Callable[[], Settings],
     old: Path | None = None,
     issued_until: Instant | None = None,
+    without_damaged: bool = False,
     on_step: OnStep = _pass,
     on_bytes: OnBytes = _pass,
 ) -> PutBack:
     """Put the newest backup of a place back into an empty data directory, and have it be used from now on.
 
     `reload` reads the settings once they are there. `old` is what is left of the directory that the backup was made of;
-    `issued_until` what an operator knows of the last label.
+    `issued_until` what an operator knows of the last label. `BackupDamaged` if parts of the backup are damaged, unless
+    the directory is to be put back without what they belong to.
     """
     with ExitStack() as opened:
         target = opened.enter_context(closing(open_target(place, environment, writing=False)))
         directory = opened.enter_context(closing(RestoredFiles(data)))
-        report = PuttingBack(target, directory, on_step=on_step, on_bytes=on_bytes).run()
+        report = PuttingBack(
+            target, directory, find_damage, without_damaged=without_damaged, on_step=on_step, on_bytes=on_bytes
+        ).run()
         put_back = PutBack(report)
         if old is not None:
             put_back.newer = list(_newer_items(old, target, report.manifest))

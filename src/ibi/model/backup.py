@@ -3,6 +3,8 @@
     manifests/000007-<digest>.json       the newest says what the backup is; written last
     items/<name>/v1-<digest>.tar         a version of an item's object; the digest is that of its inventory
     chunks/<aa>/<digest>                 a piece of another file, or of the list of items
+    twins/<key>                          a second copy of what nothing can be put back without
+    damaged.json                         parts that a check found damaged, for the next backup to write again
 
 A version, once written, never changes, and has a name of its own: a backup adds what is not there yet. What no manifest
 names any more is removed after the next one is complete, so that there is a whole backup at any moment.
@@ -29,11 +31,19 @@ RESTORE_MARK: Final = "ibi-restore.json"
 """The file that a data directory has until it is put back whole."""
 STORE_FILE: Final = "ibi-store.json"
 """The file that a data directory with a store of items has."""
+LISTING: Final = "items"
+"""What the list of items is called among the files."""
+DAMAGE_MARK: Final = "damaged.json"
+"""The key under which a check leaves what it found damaged."""
+LEFT_OUT: Final = "left-out.json"
+"""The file of a data directory that names what a restore left out, since its backup was damaged."""
 SHORT: Final = 32
 """Digits of the digest of an inventory that name a version."""
 
+_TWINS: Final = "twins/"
 _MANIFEST: Final = re.compile(r"manifests/(\d{6,12})-([0-9a-f]{16})\.json")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_VERSION_KEY: Final = re.compile(rf"items/(.+)/v(\d{{1,9}})-([0-9a-f]{{{SHORT}}})\.tar")
 _VERSION: Final = re.compile(rf"[0-9a-f]{{{SHORT}}}")
 
 
@@ -187,10 +197,55 @@ def manifest_key(number: int, content: bytes) -> str:
     return f"manifests/{number:06}-{sha256(content).hexdigest()[:16]}.json"
 
 
+def twin_key(key: str) -> str:
+    return _TWINS + key
+
+
+def is_manifest(key: str) -> bool:
+    """Whether it is the key of a manifest, or of its twin."""
+    return _MANIFEST.fullmatch(key.removeprefix(_TWINS)) is not None
+
+
 def newest_manifest(keys: Iterable[str]) -> tuple[int, str] | None:
-    """The number and the key of the newest manifest; None if there is none."""
-    found = [(int(match[1]), key) for key in keys if (match := _MANIFEST.fullmatch(key))]
+    """The number and the key of the newest manifest, of which there may be the twin alone; None if there is none."""
+    plain = (key.removeprefix(_TWINS) for key in keys)
+    found = [(int(match[1]), key) for key in plain if (match := _MANIFEST.fullmatch(key))]
     return max(found, default=None)
+
+
+def items_of_keys(keys: Iterable[str]) -> list[KeptItem]:
+    """The items whose versions are there under these keys, each number once, in the order of their names."""
+    versions: dict[str, dict[int, str]] = {}
+    for key in keys:
+        if match := _VERSION_KEY.fullmatch(key):
+            versions.setdefault(match[1], {})[int(match[2])] = match[3]
+    return [
+        KeptItem(name, tuple(found[number] for number in sorted(found)))
+        for name, found in sorted(versions.items(), key=lambda each: each[0].split("/"))
+        if max(found) == len(found)
+    ]
+
+
+def is_vital(path: str) -> bool:
+    """Whether a data directory without this file would be another Archive, or could issue a label twice."""
+    return path in ("archive.json", "mint/mint.log") or path.startswith("keys/")
+
+
+def is_kept_twice(path: str) -> bool:
+    """Whether the pieces of a file of a manifest have twins."""
+    return path == LISTING or is_vital(path)
+
+
+class DamagedPart(NamedTuple):
+    """A part of a backup that is not what was written."""
+
+    key: str
+    owner: str
+    """The item, or the file of the data directory, that it is a part of."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.key}, a part of {self.owner}: {self.reason}"
 
 
 def is_manifest_of(key: str, content: bytes) -> bool:

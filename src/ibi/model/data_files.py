@@ -1,6 +1,6 @@
 """What takes room in a data directory beside the items, and when it was last backed up.
 
-Short: three values that cross a port, of no other subject.
+Short: values that cross a port, of no other subject.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ class DiskSpace(NamedTuple):
 
     free: int
     total: int
+
+
+class LeftOutOfRestore(NamedTuple):
+    """What was in a backup and could not be put back."""
+
+    items: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class BackupNote(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from ibi.instant import Instant
-from ibi.model.backup import KeptFile, KeptItem
+from ibi.model.backup import DamagedPart, KeptFile, KeptItem
 from ibi.ports.errors import StorageError
 
 OnStep = Callable[[str], None]
@@ -26,6 +26,18 @@ class BackupIncomplete(StorageError):
     backup, or back up again while the data directory is whole."""
 
     code = "backup-incomplete"
+
+
+class BackupDamaged(StorageError):
+    """{place} has {count} damaged or missing parts, among them {key} ({reason}). What is whole was put back; the data
+    directory stays out of use. Restore from another backup; or, if the old data directory is still there, let `ibi
+    backup {place} --check` write them again; or go on without {lost}: `ibi restore {place} --without-damaged`."""
+
+    code = "backup-damaged"
+
+    def __init__(self, **parameters: object) -> None:
+        super().__init__(**parameters)
+        self.parts: list[DamagedPart] = []
 
 
 class ItemDamaged(StorageError):
@@ -114,7 +126,8 @@ class BackupSource(Protocol):
         """One of these versions. `ItemDamaged`, also while its pieces are read; `ContentMissing` if it is purged."""
 
     def is_listed(self, name: str) -> bool:
-        """Whether the catalogue has the item: its object should be there then."""
+        """Whether the item is known here, by the catalogue or as left out of a restore: its object should be there
+        then."""
 
 
 class RestoredDirectory(Protocol):
@@ -132,6 +145,12 @@ class RestoredDirectory(Protocol):
 
     def put_file(self, file: KeptFile, pieces: Iterator[bytes]) -> None:
         """Write a file, which replaces one of its name."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all in it, if it is there."""
+
+    def note_left_out(self, items: Iterable[str], files: Iterable[str]) -> None:
+        """Keep the names of what the backup could not give, with those that are noted already."""
 
     def settle(self) -> None:
         """Everything that was put is there for certain."""

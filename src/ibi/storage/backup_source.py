@@ -31,6 +31,7 @@ from ibi.ports.backups import BackupRefused, FileGroup, ItemDamaged, PackedVersi
 from ibi.ports.content import ContentDamaged
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.data_files import read_left_out
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import open_lock
 from ibi.storage.machine import refusals
@@ -142,6 +143,8 @@ class DataDirectorySource:
         from ibi.label.label import RepositoryName
         from ibi.storage.sqlite.catalog_rows import label_key
 
+        if name in read_left_out(self._data).items:
+            return True
         statement = "SELECT 1 FROM items WHERE rep = ?"
         return bool(self._ask(self._data / _CATALOGUE, statement, label_key(RepositoryName.parse(name))))
 

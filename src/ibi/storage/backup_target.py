@@ -118,6 +118,8 @@ class FolderTarget:
                     yield piece
         except OSError as error:
             raise_if_exhausted(error)
+            if isinstance(error, PermissionError):  # which is no damage
+                raise DiskRefused(path=self._folder / key, reason=error.strerror) from error
             raise BackupIncomplete(place=self.place, key=key, reason=error.strerror or str(error)) from error
 
     def delete(self, keys: Iterable[str]) -> None:

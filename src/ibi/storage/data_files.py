@@ -12,7 +12,8 @@ from typing import Final
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.data_files import BackupNote, DataFile, DiskSpace
+from ibi.model.backup import LEFT_OUT
+from ibi.model.data_files import BackupNote, DataFile, DiskSpace, LeftOutOfRestore
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, write_durably
 
@@ -20,6 +21,14 @@ NOTE: Final = "last-backup.json"
 _FOLDERS: Final = (".", "mint", "audit", "dumps")
 _ENDINGS: Final = (".sqlite", ".log", ".ndjson.gz")
 _JOURNALS: Final = ("-wal", "-shm", "-journal")
+
+
+def read_left_out(data: Path) -> LeftOutOfRestore:
+    """What a restore could not give to this data directory, since its backup was damaged."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads((data / LEFT_OUT).read_bytes())
+        return LeftOutOfRestore(tuple(map(str, found["items"])), tuple(map(str, found["files"])))
+    return LeftOutOfRestore()
 
 
 class DataDirectoryFiles:

@@ -11,15 +11,16 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from ibi.model.backup import RESTORE_MARK, SHORT, KeptFile, KeptItem
+from ibi.model.backup import LEFT_OUT, RESTORE_MARK, SHORT, KeptFile, KeptItem
 from ibi.ports.backups import BackupRefused
+from ibi.storage.data_files import read_left_out
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import open_lock
 from ibi.storage.machine import (
@@ -116,6 +117,19 @@ class RestoredFiles:
                 target.with_name(target.name + ending).unlink(missing_ok=True)
             partial.replace(target)
             sync_directory(target.parent)
+
+    def remove(self, path: str) -> None:
+        target = self._data / path
+        with refusals(DiskRefused, target):
+            if target.is_dir():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+
+    def note_left_out(self, items: Iterable[str], files: Iterable[str]) -> None:
+        known = read_left_out(self._data)
+        document = {"items": sorted({*known.items, *items}), "files": sorted({*known.files, *files})}
+        write_durably(self._data / LEFT_OUT, json.dumps(document, indent=1).encode() + b"\n", 0o600)
 
     def settle(self) -> None:
         with refusals(DiskRefused, self._data), self._turn:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.backup import RESTORE_MARK, BackupManifest, InvalidBackup, KeptItem
 from ibi.model.item import Item
 from ibi.model.minting import MintRequest, TickState
-from ibi.ports.backups import BackupIncomplete, BackupRefused
+from ibi.ports.backups import BackupDamaged, BackupIncomplete, BackupRefused
 from ibi.ports.clocks import Remembered
 from ibi.services.backups.backing_up import BackupOfAnother, BackupReport
 from ibi.storage.errors import IdentityInUse
@@ -54,6 +56,9 @@ class Place:
     def restore(self, data: str = "new", name: str = "backup", **options: object) -> PutBack:
         settings = replace(load_settings({"data": str(self.home / data)}, {}), lock_dir=self.home / "locks")
         return restore(self.home / data, str(self.home / name), {}, reload=lambda: settings, **options)  # type: ignore[arg-type]
+
+    def manifest(self, name: str = "backup") -> BackupManifest:
+        return BackupManifest.decode(next((self.home / name / "manifests").iterdir()).read_bytes())
 
     def archives(self, name: str = "backup") -> list[bytes]:
         return [path.read_bytes() for path in (self.home / name / "items").rglob("*.tar")]
@@ -227,24 +232,154 @@ def flip(file: Path, at: int) -> None:
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize("spoil", [lambda file, at: flip(file, at), lambda file, _: file.unlink()])
-@pytest.mark.parametrize("part", ["items", "chunks", "manifests"])
-def test_a_damaged_backup_is_told_and_not_put_back(place: Place, part: str, spoil: Callable[[Path, int], None]) -> None:
+Spoiling = pytest.mark.parametrize("spoil", [lambda file, at: flip(file, at), lambda file, _: file.unlink()])
+
+
+def archive_of(place: Place, number: int, version: int = 1) -> Path:
+    """The part of the backup that has a version of an item."""
+    return next((place.home / "backup" / "items" / str(place.items[number].rep)).glob(f"v{version}-*.tar"))
+
+
+def pieces_of(place: Place, content: bytes) -> list[Path]:
+    """The parts of the backup that have a file of this content."""
+    return list((place.home / "backup").rglob(sha256(content).hexdigest()))
+
+
+def damaged_parts(place: Place) -> list[str]:
+    return [part.key.rpartition("/")[2] for part in verify_backup(str(place.home / "backup"), {}).damaged]
+
+
+@Spoiling
+def test_a_check_names_every_damaged_part_and_the_next_backup_writes_it_again(
+    place: Place, spoil: Callable[[Path, int], None]
+) -> None:
+    (place.data / "notes.txt").write_text("some notes")
+    with open_store(place.data) as store:
+        made = deposits(store, CountedLabels(10))
+        made.update(place.items[1].rep, draft("a.txt"), sources(a=b"another text"), "ana")
     place.back_up()
-    file = min(path for path in (place.home / "backup" / part).rglob("*") if path.is_file())
-    content = file.read_bytes()
-    spoil(file, content.index(b"text 0") if part == "items" else len(content) // 2)
-    is_lost = part == "manifests" and not file.exists()
-    for attempt in (lambda: verify_backup(str(place.home / "backup"), {}), place.restore):
-        with pytest.raises(BackupRefused if is_lost else BackupIncomplete) as raised:
-            attempt()
-        assert is_lost or file.name in str(raised.value)
-    assert (place.home / "new" / RESTORE_MARK).exists() == (part != "manifests")
-    if not file.exists():
-        # The next backup finds what is missing, and a restore that broke off goes on with that.
-        place.back_up()
+    (notes,) = pieces_of(place, b"some notes")
+    spoiled = [archive_of(place, 0), archive_of(place, 1), archive_of(place, 1, 2), notes]
+    for file in spoiled:
+        spoil(file, 3)
+    assert damaged_parts(place) == [file.name for file in spoiled]
+    with pytest.raises(BackupDamaged, match=r"4 damaged.*without 2 items and 1 files") as raised:
         place.restore()
-        assert len(place.titles()) == 3
+    assert [part.key.rpartition("/")[2] for part in raised.value.parts] == [file.name for file in spoiled]
+    assert (place.home / "new" / RESTORE_MARK).exists()
+    again = place.back_up()
+    assert (again.mended, again.damaged) == (4, [])
+    assert damaged_parts(place) == []
+    assert not (place.home / "backup" / "damaged.json").exists()
+    done = place.restore()  # goes on where it broke off
+    assert (done.report.items, done.report.there, done.report.damaged) == (3, 1, [])
+    assert len(place.titles()) == 3
+    assert (place.home / "new" / "notes.txt").read_text() == "some notes"
+
+
+def test_what_is_damaged_in_the_data_directory_too_stays_in_the_backup_as_it_is(place: Place) -> None:
+    place.back_up()
+    file = archive_of(place, 0)
+    flip(file, 3)
+    spoiled = file.read_bytes()
+    next((place.data / "store" / str(place.items[0].rep)).rglob("a.txt")).write_bytes(b"tampered")
+    assert damaged_parts(place) == [file.name]
+    again = place.back_up()
+    assert (again.mended, [name for name, _ in again.damaged]) == (0, [str(place.items[0].rep)])
+    assert file.read_bytes() == spoiled
+
+
+@Spoiling
+def test_what_everything_else_depends_on_is_there_twice(place: Place, spoil: Callable[[Path, int], None]) -> None:
+    place.mint()
+    (place.data / "keys").mkdir()
+    (place.data / "keys" / "archive.pem").write_bytes(b"the key")
+    place.back_up()
+    backup = place.home / "backup"
+    manifest = next((backup / "manifests").iterdir())
+    listing = BackupManifest.decode(manifest.read_bytes()).listing.chunks[0]
+    log, key = (place.data / "mint" / "mint.log").read_bytes(), b"the key"
+    firsts = [
+        manifest,
+        *(
+            backup / "chunks" / name[:2] / name
+            for name in (listing, *(sha256(each).hexdigest() for each in (log, key)))
+        ),
+    ]
+    for file in firsts:
+        spoil(file, 3)
+    assert sorted(damaged_parts(place)) == sorted(file.name for file in firsts)
+    assert len(place.restore().report.manifest.files) > 2
+    assert (place.home / "new" / "keys" / "archive.pem").read_bytes() == key
+    assert len(place.titles()) == 3
+    place.back_up()
+    assert damaged_parts(place) == []
+
+
+@pytest.mark.parametrize("path", ["keys/archive.pem", "mint/mint.log"])
+def test_a_backup_without_what_must_not_be_lost_is_refused_before_anything_is_written(place: Place, path: str) -> None:
+    (place.data / path).parent.mkdir(exist_ok=True)
+    (place.data / path).write_bytes(b"the one and only\n")
+    place.back_up()
+    for file in pieces_of(place, b"the one and only\n"):
+        flip(file, 3)
+    for without_damaged in (False, True):
+        with pytest.raises(BackupIncomplete, match=path):
+            place.restore(without_damaged=without_damaged)
+    assert not (place.home / "new").exists()
+
+
+def test_a_restore_leaves_out_what_is_damaged_and_keeps_its_names(place: Place) -> None:
+    with closing(SqliteTransferLedger(place.data)) as ledger:
+        ledger.note_untold(place.items[0].rep)
+    for name, content in (("one", b"record"), ("one/bytes", b"bytes of the draft"), ("two", b"another")):
+        (place.data / "drafts" / name).mkdir(parents=True)
+        (place.data / "drafts" / name / "file").write_bytes(content)
+    with open_store(place.data) as store:
+        made = deposits(store, CountedLabels(10))
+        made.delete(place.items[1].rep, "withdrawn", "ana")
+    place.back_up()
+    flip(archive_of(place, 1, 2), 3)  # which says that the item is deleted
+    database = next(file for file in place.manifest().files if file.path == "transfers.sqlite")
+    flip(place.home / "backup" / "chunks" / database.chunks[0][:2] / database.chunks[0], 3)
+    flip(pieces_of(place, b"bytes of the draft")[0], 3)
+    done = place.restore(without_damaged=True)
+    lost = str(place.items[1].rep)
+    assert (done.report.items, list(done.report.left_out)) == (2, [lost])
+    assert sorted(done.report.left_out_files) == ["drafts/one", "transfers.sqlite"]
+    new = place.home / "new"
+    assert json.loads((new / "left-out.json").read_bytes()) == {
+        "items": [lost],
+        "files": ["drafts/one", "transfers.sqlite"],
+    }
+    assert not (new / RESTORE_MARK).exists()
+    assert len(place.titles()) == 2
+    assert [path.name for path in (new / "drafts").iterdir()] == ["two"]
+    with closing(SqliteTransferLedger(new)) as ledger:
+        assert ledger.has_lost_track()
+    # The next backup keeps what there is of it, until its name is removed from the list.
+    place.data = new
+    held = archive_of(place, 1).read_bytes()
+    assert [name for name, _ in place.back_up().damaged] == [lost]
+    assert archive_of(place, 1).read_bytes() == held
+    (new / "left-out.json").unlink()
+    assert place.back_up().damaged == []
+    assert not (place.home / "backup" / "items" / lost).exists()
+
+
+def test_a_backup_whose_list_of_items_is_lost_is_brought_up_to_date(place: Place) -> None:
+    place.back_up()
+    for file in (place.home / "backup").rglob(place.manifest().listing.chunks[0]):
+        flip(file, 3)
+    assert set(damaged_parts(place)) == {place.manifest().listing.chunks[0], "items"}
+    for without_damaged in (False, True):
+        with pytest.raises(BackupIncomplete, match="of items"):
+            place.restore(without_damaged=without_damaged)
+    lost = str(place.items[0].rep)
+    shutil.rmtree(place.data / "store" / lost)
+    assert [name for name, _ in place.back_up().damaged] == [lost]
+    assert damaged_parts(place) == []
+    assert len(place.archives()) == 3
 
 
 def test_every_bit_of_an_archive_that_is_unpacked_counts(place: Place) -> None:

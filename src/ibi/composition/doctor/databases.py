@@ -16,11 +16,13 @@ from ibi.composition.doctor.diagnosis import STORE, Diagnosis, ExaminedDirectory
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.model.backup import LEFT_OUT
 from ibi.ports.content import ContentMissing
 from ibi.ports.errors import StoreDamaged, StoreIncomplete
 from ibi.resolver.membership import failure_words
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.change_journal import CatalogStanding, read_expected
+from ibi.storage.data_files import read_left_out
 from ibi.storage.errors import StoreNewer
 from ibi.storage.ocfl.layout import Broken, check_layout
 from ibi.storage.ocfl.object import ObjectDirectory
@@ -223,6 +225,21 @@ def _gone(directory: ExaminedDirectory, path: Path) -> list[str]:
 def _some(names: list[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def check_left_out(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """What a restore left out, since its backup was damaged, and what is not here still."""
+    left_out, path = read_left_out(directory.data), directory.name(LEFT_OUT)
+    gone = [name for name in left_out.items if not (directory.data / STORE / name).is_dir()]
+    if gone:
+        what = f"{len(gone)} items were left out when the directory was restored from a damaged backup: {_some(gone)}"
+        remedy = "Put them back from another backup, or a Copy elsewhere; remove the file to give them up."
+        yield Diagnosis("left-out", path, what, remedy)
+    if left_out.files:
+        files = list(left_out.files)
+        what = f"{len(files)} files were left out when the directory was restored: {_some(files)}"
+        remedy = "See docs/backup.md for what is lost with each; remove the file when that is done."
+        yield Diagnosis("left-out", path, what, remedy, is_urgent=False)
 
 
 def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:

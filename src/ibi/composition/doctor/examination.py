@@ -16,6 +16,7 @@ _READING: Final[tuple[Check, ...]] = (
     files.check_drafts,
     databases.check_databases,
     databases.check_catalogue,
+    databases.check_left_out,
     databases.check_items,
     databases.check_fixity,
     records.check_keys,

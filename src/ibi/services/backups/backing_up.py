@@ -4,14 +4,21 @@ What is not in the target yet is put there; then, when all of it is there for ce
 what the new manifest does not name is removed. Killed at any moment, the manifest before is whole, and the next backup
 finds what was put already.
 
+What is in the target is not read again. Parts that a check found damaged are not counted as there, and so are put
+again. What nothing can be put back without (manifest, list of items, the Archive's own item, `is_vital` files) is there
+twice.
+
 Of an item that is damaged here, or gone though the catalogue lists it, and of a damaged database, the backup keeps what
 it has.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
@@ -19,13 +26,19 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.backup import (
     CHUNK,
+    DAMAGE_MARK,
+    LISTING,
     BackupManifest,
     InvalidBackup,
     KeptFile,
     KeptItem,
     chunk_key,
+    is_kept_twice,
+    is_manifest,
     is_manifest_of,
+    items_of_keys,
     newest_manifest,
+    twin_key,
     version_key,
 )
 from ibi.ports.backups import (
@@ -50,9 +63,9 @@ passwords: only those who run the Archive may read it.
 
 `manifests/` has the manifest, in JSON: which files belong to the backup, and the SHA-256 of each and of its pieces,
 which lie in `chunks/`. One of the files is the list of items. `items/` has a tar archive for each version of each item:
-those of one item, unpacked in the order of their numbers into one directory, are an OCFL object.
+those of one item, unpacked in the order of their numbers into one directory, are an OCFL object. `twins/` has second
+copies of what everything else depends on.
 """
-_LISTING: Final = "items"
 _TRIES: Final = 5
 
 
@@ -73,6 +86,8 @@ class BackupReport:
     """Bytes that were written to the target."""
     removed: int = 0
     """Parts that were removed from it."""
+    mended: int = 0
+    """Parts that a check had found damaged, and that were written again."""
     damaged: list[tuple[str, str]] = field(default_factory=list)
     """Items and databases that could not be backed up as they are now, and why."""
 
@@ -99,18 +114,23 @@ class BackingUp:
         self._unused: dict[str, int] = {}
         """What is in the target, without what was found to belong to the new backup."""
         self._chunks: set[str] = set()
-        self._versions = self._written = self._items = self._bytes = 0
+        """Keys of pieces that belong to the new backup."""
+        self._suspects: frozenset[str] = frozenset()
+        self._own_item: str | None = None
+        """The name of the item that is the Archive itself."""
+        self._versions = self._written = self._mended = self._items = self._bytes = 0
         self._damaged: list[tuple[str, str]] = []
 
     def run(self) -> BackupReport:
         begun = self._now()
-        self._unused = dict(self._target.list())
+        self._unused, self._own_item = dict(self._target.list()), self._source.owner().get("archive")
         number, previous = self._previous()
         self._mark()
+        self._distrust()
         self._step("begun")
         files = [file for group in self._source.groups_before() for file in self._take_group(group, previous)]
         self._step("first files put")
-        listing = self._put_file(StateFile(_LISTING, 0o600, lambda: _join(self._item_lines(previous))))
+        listing = self._put_file(StateFile(LISTING, 0o600, lambda: _join(self._item_lines(previous))))
         self._step("items put")
         files += [file for group in self._source.groups_after() for file in self._take_group(group, previous)]
         self._step("last files put")
@@ -131,11 +151,12 @@ class BackingUp:
             listing,
         )
         content = manifest.encode()
-        self._target.put(manifest.key, len(content), iter((content,)))
+        for key in (manifest.key, twin_key(manifest.key)):
+            self._target.put(key, len(content), iter((content,)))
         self._target.settle()
         self._step("manifest put")
         removed = self._remove_unused()
-        return BackupReport(manifest, self._versions, self._written, removed, self._damaged)
+        return BackupReport(manifest, self._versions, self._written, removed, self._mended, self._damaged)
 
     def _previous(self) -> tuple[int, BackupManifest | None]:
         """The number of the newest manifest, and what it is, unless it is damaged."""
@@ -164,10 +185,20 @@ class BackingUp:
         self._target.put(MARKER, len(content), iter((content,)))
         self._target.settle()
 
+    def _distrust(self) -> None:
+        """Count what a check found damaged as not there, so that it is put again where the source has it."""
+        if DAMAGE_MARK not in self._unused:
+            return
+        with suppress(ValueError, TypeError, BackupIncomplete):
+            named = json.loads(b"".join(self._target.read(DAMAGE_MARK)))
+            self._suspects = frozenset(key for key in map(str, named) if not is_manifest(key))
+        for key in self._suspects:
+            self._unused.pop(key, None)
+
     def _remove_unused(self) -> int:
         """The manifests first: none may be left that names what is gone."""
-        unused = sorted(self._unused, key=lambda key: not key.startswith("manifests/"))
-        manifests = [key for key in unused if key.startswith("manifests/")]
+        unused = sorted(self._unused, key=lambda key: not is_manifest(key))
+        manifests = [key for key in unused if is_manifest(key)]
         self._target.delete(manifests)
         self._step("old manifest removed")
         self._target.delete(unused[len(manifests) :])
@@ -199,7 +230,7 @@ class BackingUp:
 
     def _keep_file(self, file: KeptFile) -> KeptFile:
         for digest in file.chunks:
-            self._chunks.add(digest)
+            self._chunks.add(chunk_key(digest))
             self._unused.pop(chunk_key(digest), None)
         return file
 
@@ -207,25 +238,27 @@ class BackingUp:
         whole, size, digests = sha256(), 0, []
         for piece in file.pieces():
             digest = sha256(piece).hexdigest()
-            self._put_chunk(digest, piece)
+            self._put_chunk(chunk_key(digest), piece)
+            if is_kept_twice(file.path):
+                self._put_chunk(twin_key(chunk_key(digest)), piece)
             whole.update(piece)
             size += len(piece)
             digests.append(digest)
         self._step("file put")
         return KeptFile(file.path, file.mode, size, whole.hexdigest(), tuple(digests))
 
-    def _put_chunk(self, digest: str, piece: bytes) -> None:
-        if digest in self._chunks:
+    def _put_chunk(self, key: str, piece: bytes) -> None:
+        if key in self._chunks:
             return
-        self._chunks.add(digest)
-        key = chunk_key(digest)
+        self._chunks.add(key)
         if self._unused.pop(key, -1) != len(piece):
-            self._target.put(key, len(piece), iter((piece,)))
-            self._count(len(piece))
+            self._put(key, len(piece), iter((piece,)))
         self._on_bytes(len(piece))
 
-    def _count(self, size: int) -> None:
+    def _put(self, key: str, size: int, pieces: Iterator[bytes]) -> None:
+        self._target.put(key, size, pieces)
         self._written += size
+        self._mended += key in self._suspects
 
     # Items.
 
@@ -236,7 +269,7 @@ class BackingUp:
 
     def _kept_items(self, previous: BackupManifest | None) -> Iterator[KeptItem]:
         """What the new backup has, in the order of names, side by side with what the one before has."""
-        before = iter(()) if previous is None else read_listing(self._target, previous)
+        before = iter(()) if previous is None else self._items_before(previous)
         waiting = next(before, None)
         for name in self._source.names():
             while waiting is not None and _rank(waiting.name) < _rank(name):
@@ -251,6 +284,16 @@ class BackingUp:
         while waiting is not None:
             yield from self._gone(waiting)
             waiting = next(before, None)
+
+    def _items_before(self, previous: BackupManifest) -> Iterator[KeptItem]:
+        """What the backup has, by its list of items; where that is damaged, by the names of their parts."""
+        last: list[str] = []
+        try:
+            for item in read_listing(self._target, previous):
+                yield item
+                last = _rank(item.name)
+        except (BackupIncomplete, InvalidBackup):
+            yield from (item for item in items_of_keys(self._unused) if _rank(item.name) > last)
 
     def _gone(self, item: KeptItem) -> Iterator[KeptItem]:
         """An item that was dropped leaves the backup; one that was lost does not."""
@@ -293,23 +336,28 @@ class BackingUp:
     def _put_versions(self, item: KeptItem) -> None:
         for number, digest in enumerate(item.versions, 1):
             key = version_key(item.name, number, digest)
-            if key in self._unused:
-                continue
-            packed = self._source.pack(item, number)
-            self._target.put(key, packed.size, packed.pieces())
-            self._unused[key] = packed.size  # until the item is kept
-            self._versions += 1
-            self._count(packed.size)
-            self._step("version put")
+            for each in self._copies_of(item, key):
+                if each in self._unused:
+                    continue
+                packed = self._source.pack(item, number)
+                self._put(each, packed.size, packed.pieces())
+                self._unused[each] = packed.size  # until the item is kept
+                self._versions += each == key
+                self._step("version put")
+
+    def _copies_of(self, item: KeptItem, key: str) -> tuple[str, ...]:
+        """The keys under which a part of an item is kept."""
+        return (key, twin_key(key)) if item.name == self._own_item else (key,)
 
     def _has(self, item: KeptItem) -> bool:
-        return all(key in self._unused for key in item.parts())
+        return all(each in self._unused for key in item.parts() for each in self._copies_of(item, key))
 
     def _keep(self, item: KeptItem) -> None:
         for key in item.parts():
-            size = self._unused.pop(key, 0)
-            self._bytes += size
-            self._on_bytes(size)
+            for each in self._copies_of(item, key):
+                size = self._unused.pop(each, 0)
+                self._bytes += size
+                self._on_bytes(size)
 
 
 def _rank(name: str) -> list[str]:
@@ -331,25 +379,38 @@ def _join(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 def read_manifest(target: BackupTarget, key: str) -> BackupManifest:
     """`BackupIncomplete` if it is not what was written, `InvalidBackup` if it was not written by this software."""
-    content = b"".join(target.read(key))
-    if not is_manifest_of(key, content):
-        raise BackupIncomplete(place=target.place, key=key, reason="it is not what was written")
+    content = read_part(target, key, lambda content: is_manifest_of(key, content), "it is not what was written")
     return BackupManifest.decode(content)
+
+
+def read_part(target: BackupTarget, key: str, is_right: Callable[[bytes], bool], reason: str) -> bytes:
+    """A part that fits into memory, or its twin if it is damaged. `BackupIncomplete` with that `reason`."""
+    failure = BackupIncomplete(place=target.place, key=key, reason=reason)
+    for each in (key, twin_key(key)):
+        try:
+            content = b"".join(target.read(each))
+        except BackupIncomplete as error:
+            failure = error if each == key else failure
+            continue
+        if is_right(content):
+            return content
+    raise failure
 
 
 def read_file(target: BackupTarget, file: KeptFile) -> Iterator[bytes]:
     """The pieces of a file, each compared with its digest, and all of them with that of the file."""
     whole, size = sha256(), 0
     for digest in file.chunks:
-        piece = b"".join(target.read(chunk_key(digest)))
-        if sha256(piece).hexdigest() != digest:
-            reason = f"it is damaged, and is a part of {file.path}"
-            raise BackupIncomplete(place=target.place, key=chunk_key(digest), reason=reason)
+        piece = read_part(target, chunk_key(digest), partial(_has_digest, digest), f"it is damaged, of {file.path}")
         whole.update(piece)
         size += len(piece)
         yield piece
     if (whole.hexdigest(), size) != (file.digest, file.size):
         raise BackupIncomplete(place=target.place, key=file.path, reason="its pieces do not make the whole of it")
+
+
+def _has_digest(digest: str, content: bytes) -> bool:
+    return sha256(content).hexdigest() == digest
 
 
 def read_listing(target: BackupTarget, manifest: BackupManifest) -> Iterator[KeptItem]:

@@ -2,6 +2,10 @@
 
 Nothing is believed: each file is compared with its digest before it gets its name. What has its name already, from a
 run that was interrupted, was compared then.
+
+A damaged part concerns the one item or file that it is of. All of them are found before a restore ends, which is then
+refused, or goes on without them if it is to. An item is left out as a whole, since its newest version says who may see
+it, and whether it is deleted; files that are `is_vital` are never left out.
 """
 
 from __future__ import annotations
@@ -9,24 +13,50 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TypeVar
 
-from ibi.model.backup import BackupManifest, KeptItem, newest_manifest
-from ibi.ports.backups import BackupIncomplete, BackupRefused, BackupTarget, OnStep, RestoredDirectory
+from ibi.model.backup import (
+    BackupManifest,
+    DamagedPart,
+    InvalidBackup,
+    KeptFile,
+    KeptItem,
+    chunk_key,
+    is_kept_twice,
+    is_manifest_of,
+    is_vital,
+    newest_manifest,
+    twin_key,
+)
+from ibi.ports.backups import (
+    BackupDamaged,
+    BackupIncomplete,
+    BackupRefused,
+    BackupTarget,
+    OnStep,
+    RestoredDirectory,
+)
 from ibi.ports.content import OnBytes
 from ibi.services.backups.backing_up import read_file, read_listing, read_manifest
 
 Result = TypeVar("Result")
+Reader = Callable[[str], Iterator[bytes]]
+FindDamage = Callable[[KeptItem, Reader], tuple[int, list[DamagedPart]]]
+"""How many bytes the versions of an item have, and which of them are missing or damaged."""
 
 
 def _pass(_: object) -> None:
     """Default: nothing is watched."""
 
 
+_MANIFESTS = ("manifests/", twin_key("manifests/"))
+
+
 def newest_backup(target: BackupTarget) -> BackupManifest:
     """The manifest of the newest complete backup. `BackupRefused` if there is none."""
-    found = newest_manifest(key for key, _ in target.list("manifests/"))
+    found = newest_manifest(key for folder in _MANIFESTS for key, _ in target.list(folder))
     if found is None:
         raise BackupRefused(place=target.place, reason="there is no complete backup there")
     return read_manifest(target, found[1])
@@ -40,6 +70,11 @@ class RestoreReport:
     items: int = 0
     there: int = 0
     """Items that an interrupted run had put back already."""
+    damaged: list[DamagedPart] = field(default_factory=list)
+    left_out: dict[str, None] = field(default_factory=dict)
+    """Items that are not put back, in order."""
+    left_out_files: dict[str, None] = field(default_factory=dict)
+    """Files, and drafts, that are not."""
 
 
 class PuttingBack:
@@ -49,63 +84,199 @@ class PuttingBack:
         self,
         target: BackupTarget,
         directory: RestoredDirectory,
+        find_damage: FindDamage,
         *,
+        without_damaged: bool = False,
         on_step: OnStep = _pass,
         on_bytes: OnBytes = _pass,
     ) -> None:
-        self._target, self._directory = target, directory
+        self._target, self._directory, self._find_damage = target, directory, find_damage
+        self._without_damaged = without_damaged
         self._step, self._on_bytes = on_step, on_bytes
 
     def run(self) -> RestoreReport:
+        """`BackupIncomplete` before anything is written if what is lost is vital; `BackupDamaged` when all of the rest
+        was put that is whole, unless it is to go on without what is damaged."""
         manifest = newest_backup(self._target)
+        self._check_vital(manifest)
         self._directory.begin(self._target.place, manifest.key, has_store=manifest.has_store)
         self._step("begun")
         report = RestoreReport(manifest)
-        for was_there in self._put_items(manifest):
-            report.items += 1
-            report.there += was_there
-            self._step("item put")
-        if report.items != manifest.items:
-            reason = f"it has {report.items} items, and {manifest.items} were written"
-            raise BackupIncomplete(place=self._target.place, key=manifest.key, reason=reason)
+        self._put_items(manifest, report)
         self._directory.settle()
         self._step("items settled")
         self._directory.keep_only(item.name for item in read_listing(self._target, manifest))
-        for file in manifest.files:
-            self._directory.put_file(file, read_file(self._target, file))
-            self._on_bytes(file.size)
-            self._step("file put")
+        self._put_files(manifest, report)
         self._directory.settle()
         self._step("files settled")
+        if report.damaged:
+            self._leave_out(report)
         return report
 
-    def _put_items(self, manifest: BackupManifest) -> Iterator[bool]:
-        return _in_parallel(read_listing(self._target, manifest), self._put_item, self._target.parallel)
+    def _check_vital(self, manifest: BackupManifest) -> None:
+        for file in manifest.files:
+            if is_vital(file.path):
+                for _ in read_file(self._target, file):
+                    pass
+        if sum(1 for _ in read_listing(self._target, manifest)) != manifest.items:
+            reason = f"its list of items does not have the {manifest.items} that were written"
+            raise BackupIncomplete(place=self._target.place, key=manifest.key, reason=reason)
 
-    def _put_item(self, item: KeptItem) -> bool:
-        """Whether it was there already."""
+    def _put_items(self, manifest: BackupManifest, report: RestoreReport) -> None:
+        items = read_listing(self._target, manifest)
+        for name, was_there, damaged in _in_parallel(items, self._put_item, self._target.parallel):
+            if damaged:
+                if name == manifest.owner.get("archive"):
+                    reason = f"{damaged[0].reason}; it is of {name}, the item that is the Archive itself"
+                    raise BackupIncomplete(place=self._target.place, key=damaged[0].key, reason=reason)
+                report.damaged += damaged
+                report.left_out[name] = None
+            else:
+                report.items += 1
+                report.there += was_there
+            self._step("item put")
+
+    def _put_item(self, item: KeptItem) -> tuple[str, bool, list[DamagedPart]]:
+        """Its name, whether it was there already, and what of it is damaged: it is not put back then."""
         if self._directory.holds(item):
-            return True
-        self._on_bytes(self._directory.put_item(item, self._target.read))
-        return False
+            return item.name, True, []
+        for read in (self._target.read, self._read_twin):
+            try:
+                self._on_bytes(self._directory.put_item(item, read))
+            except BackupIncomplete:
+                continue
+            return item.name, False, []
+        damaged = self._find_damage(item, self._target.read)[1]
+        if not damaged:  # it was read differently a moment ago
+            damaged = [DamagedPart(next(item.parts()), item.name, "the disk gives it differently each time")]
+        return item.name, False, damaged
+
+    def _read_twin(self, key: str) -> Iterator[bytes]:
+        return self._target.read(twin_key(key))
+
+    def _put_files(self, manifest: BackupManifest, report: RestoreReport) -> None:
+        for file in manifest.files:
+            try:
+                self._directory.put_file(file, read_file(self._target, file))
+            except BackupIncomplete as error:
+                report.damaged += find_damaged_pieces(self._target, file) or [_part_of(file, error)]
+                report.left_out_files[_whole_of(file.path)] = None
+            self._on_bytes(file.size)
+            self._step("file put")
+
+    def _leave_out(self, report: RestoreReport) -> None:
+        """Refuse; or have the directory be usable without what is damaged, and keep its names."""
+        if not self._without_damaged:
+            raise self._refusal(report)
+        for path in report.left_out_files:
+            self._directory.remove(path)
+            folder, _, name = path.rpartition("/")
+            # Otherwise a database that is not there would be taken for one that was lost since.
+            self._directory.remove("/".join(filter(None, (folder, "databases", name))))
+        self._directory.note_left_out(report.left_out, report.left_out_files)
+        self._step("left out")
+
+    def _refusal(self, report: RestoreReport) -> BackupDamaged:
+        first = report.damaged[0]
+        numbers = ((len(report.left_out), "items"), (len(report.left_out_files), "files"))
+        refusal = BackupDamaged(
+            place=self._target.place,
+            count=len(report.damaged),
+            key=first.key,
+            reason=first.reason,
+            lost=" and ".join(f"{number} {what}" for number, what in numbers if number),
+        )
+        refusal.parts = report.damaged
+        return refusal
+
+
+def _whole_of(path: str) -> str:
+    """What is of no use without this file: a draft, or the file alone."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "drafts" and len(parts) > 2 else path
+
+
+def _part_of(file: KeptFile, error: BackupIncomplete) -> DamagedPart:
+    return DamagedPart(str(error.parameters["key"]), file.path, str(error.parameters["reason"]))
+
+
+@dataclass(slots=True)
+class BackupCheck:
+    """What was found when all of a backup was read."""
+
+    manifest: BackupManifest
+    damaged: list[DamagedPart] = field(default_factory=list)
 
 
 def check_backup(
-    target: BackupTarget, check_item: Callable[[KeptItem], int], on_bytes: OnBytes = _pass
-) -> BackupManifest:
-    """Read all of a backup and compare it with its digests. `BackupIncomplete` at the first thing that is wrong."""
-    manifest = newest_backup(target)
-    items = 0
-    for size in _in_parallel(read_listing(target, manifest), check_item, target.parallel):
-        on_bytes(size)
-        items += 1
-    if items != manifest.items:
-        reason = f"it has {items} items, and {manifest.items} were written"
-        raise BackupIncomplete(place=target.place, key=manifest.key, reason=reason)
-    for file in manifest.files:
-        for piece in read_file(target, file):
-            on_bytes(len(piece))
-    return manifest
+    target: BackupTarget, find_damage: FindDamage, on_bytes: OnBytes = _pass, *, only: frozenset[str] | None = None
+) -> BackupCheck:
+    """Read all of a backup, or what belongs to the items and files that are named, and compare it with its digests."""
+    check = BackupCheck(newest_backup(target))
+    manifest, items = check.manifest, 0
+    check.damaged += _find_damaged_manifest(target, manifest)
+
+    own = manifest.owner.get("archive")
+    has_twins = own is not None and any(True for _ in target.list(twin_key(f"items/{own}/")))
+
+    def look(item: KeptItem) -> tuple[int, list[DamagedPart]]:
+        if only is not None and item.name not in only:
+            return 0, []
+        is_twice = has_twins and item.name == own
+        return _look_twice(target, item, find_damage) if is_twice else find_damage(item, target.read)
+
+    try:
+        for size, damaged in _in_parallel(read_listing(target, manifest), look, target.parallel):
+            items += 1
+            check.damaged += damaged
+            on_bytes(size)
+        if items != manifest.items:
+            reason = f"it has {items} items, and {manifest.items} were written"
+            check.damaged.append(DamagedPart(manifest.key, "the list of items", reason))
+    except (BackupIncomplete, InvalidBackup) as error:
+        reason = f"the items that it lists were not looked at: {error.parameters['reason']}"
+        check.damaged.append(DamagedPart(manifest.listing.path, "the list of items", reason))
+    for file in (manifest.listing, *manifest.files):
+        if only is None or file.path in only:
+            check.damaged += find_damaged_pieces(target, file, on_bytes)
+    return check
+
+
+def _look_twice(target: BackupTarget, item: KeptItem, find_damage: FindDamage) -> tuple[int, list[DamagedPart]]:
+    """The parts of an item, and their twins."""
+    size, damaged = find_damage(item, target.read)
+    twins = find_damage(item, lambda key: target.read(twin_key(key)))[1]
+    return size, [*damaged, *(part._replace(key=twin_key(part.key)) for part in twins)]
+
+
+def _find_damaged_manifest(target: BackupTarget, manifest: BackupManifest) -> Iterator[DamagedPart]:
+    for key, is_needed in ((manifest.key, True), (twin_key(manifest.key), False)):
+        try:
+            is_right = is_manifest_of(manifest.key, b"".join(target.read(key)))
+        except BackupIncomplete:  # an earlier version made no twins
+            is_right = not is_needed
+        if not is_right:
+            yield DamagedPart(key, "the manifest", "it is missing, or not what was written")
+
+
+def find_damaged_pieces(target: BackupTarget, file: KeptFile, on_bytes: OnBytes = _pass) -> list[DamagedPart]:
+    """The pieces of a file that are missing or damaged, and their twins that are damaged."""
+    ways = (chunk_key, lambda digest: twin_key(chunk_key(digest)))
+    return [
+        DamagedPart(each, file.path, reason)
+        for digest in dict.fromkeys(file.chunks)
+        for each in (way(digest) for way in ways[: 2 if is_kept_twice(file.path) else 1])
+        if (reason := _find_fault(target, each, digest, on_bytes)) is not None
+    ]
+
+
+def _find_fault(target: BackupTarget, key: str, digest: str, on_bytes: OnBytes) -> str | None:
+    try:
+        content = b"".join(target.read(key))
+    except BackupIncomplete as error:
+        return str(error.parameters["reason"]) if key == chunk_key(digest) else None
+    on_bytes(len(content))
+    return None if sha256(content).hexdigest() == digest else "it is not what was written"
 
 
 def _in_parallel(items: Iterator[KeptItem], work: Callable[[KeptItem], Result], workers: int) -> Iterator[Result]:

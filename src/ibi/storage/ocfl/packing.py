@@ -14,7 +14,7 @@ from functools import partial
 from hashlib import sha512
 from typing import IO, Final, NamedTuple, cast
 
-from ibi.model.backup import CHUNK, SHORT, KeptItem, version_key
+from ibi.model.backup import CHUNK, SHORT, DamagedPart, KeptItem, version_key
 from ibi.ports.backups import BackupIncomplete, ItemDamaged, PackedVersion
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
@@ -35,6 +35,8 @@ _BLOCK: Final = 512
 _END: Final = bytes(2 * _BLOCK)
 _MOST_INVENTORY: Final = 1 << 30
 _BUFFER: Final = 1 << 17
+_NOT_WHAT_WAS_PACKED: Final = (tarfile.TarError, Broken, ValueError, EOFError)
+_NO_ARCHIVE: Final = "it is not a tar archive"
 
 
 class _Member(NamedTuple):
@@ -173,13 +175,29 @@ def unpack_item(item: KeptItem, read: Callable[[str], Iterator[bytes]], sink: Si
         stream = _Stream(read(key))
         try:
             inventory = _unpack_version(item, number, stream, sink)
-        except (tarfile.TarError, Broken, ValueError, EOFError) as error:
-            raise BackupIncomplete(place=place, key=key, reason=str(error) or "it is not a tar archive") from error
+        except _NOT_WHAT_WAS_PACKED as error:
+            raise BackupIncomplete(place=place, key=key, reason=str(error) or _NO_ARCHIVE) from error
         total += stream.read_bytes
     sink(OBJECT_DECLARATION[0], iter((OBJECT_DECLARATION[1],)))
     sink(NAME, iter((inventory,)))
     sink(SIDECAR, iter((sidecar_of(inventory),)))
     return total
+
+
+def find_damage(item: KeptItem, read: Callable[[str], Iterator[bytes]]) -> tuple[int, list[DamagedPart]]:
+    """Compare all versions of an object with their digests: how many bytes were read, and what is missing or
+    damaged."""
+    total, damaged = 0, []
+    for number, key in enumerate(item.parts(), 1):
+        stream = _Stream(read(key))
+        try:
+            _unpack_version(item, number, stream, skip_content)
+        except BackupIncomplete as error:
+            damaged.append(DamagedPart(key, item.name, str(error.parameters["reason"])))
+        except _NOT_WHAT_WAS_PACKED as error:
+            damaged.append(DamagedPart(key, item.name, str(error) or _NO_ARCHIVE))
+        total += stream.read_bytes
+    return total, damaged
 
 
 def skip_content(_: str, pieces: Iterator[bytes]) -> None:
