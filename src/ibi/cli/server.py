@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import count
 from socket import socket
 from typing import Final, NamedTuple
 
@@ -38,6 +39,7 @@ from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.archive_state import ServedAddress
 from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.data_files import StartReserve
 from ibi.storage.machine import MachineClocks, most_connections, raise_limit
 from ibi.storage.site_files import PageDirectory
 from ibi.storage.sqlite.people import SqlitePeople
@@ -56,6 +58,8 @@ from ibi.web.pages.rendering import SiteFacts
 from ibi.web.starting import StartingServer
 
 _LOG: Final = structlog.get_logger("ibi.workers")
+_RESERVE_AFTER: Final = 30
+"""Seconds after which room is kept for the next start: other workers have started by then, too."""
 
 
 def run_server(
@@ -115,7 +119,11 @@ def _minting(settings: Settings, ticks: SqliteTicks, clocks: MachineClocks) -> _
 def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: WorkerSeat | None = None) -> None:
     """Serve in this process, which is one of several if it has a `seat`."""
     share = ALONE if seat is None else WorkerShare(seat.state, seat.slot)
+    reserve = StartReserve(settings.data)
+    if reserve.release():
+        _LOG.error("the disk is full: readers are served, and little else until there is room", data=str(settings.data))
     with ExitStack() as opened:
+        opened.callback(reserve.take)  # last of all: what was opened gives its room back
         clocks = MachineClocks()
         ticks = open_ticks(settings, clocks) if settings.has_archive else None
         if ticks is not None:
@@ -248,7 +256,11 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             else:
                 seat.tell_ready("\n".join(words(url)) if seat.is_first else "")
 
+        seconds = count(1)
+
         def every_second() -> None:
+            if next(seconds) % _RESERVE_AFTER == 0:
+                reserve.take()
             if seat is not None:
                 seat.state.beat(seat.slot)
                 app.state.counts.publish_if_busy()

@@ -48,7 +48,8 @@ class StoreIncomplete(StorageError):
 
 
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SQLITE_FULL: Final = 13
+_SQLITE_FULL: Final = frozenset({13, 10 | 19 << 8})
+"""SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: no room for the memory that connections to a database share."""
 
 
 def refused_for_room(error: BaseException | None) -> bool:
@@ -56,7 +57,7 @@ def refused_for_room(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
             return True
-        if getattr(error, "sqlite_errorcode", None) == _SQLITE_FULL:
+        if getattr(error, "sqlite_errorcode", None) in _SQLITE_FULL:
             return True
         error = error.__cause__
     return False

@@ -47,7 +47,7 @@ _CATALOGUE: Final = "catalogue.sqlite"
 _LEFT_OUT: Final = frozenset(
     {
         *(_CATALOGUE, "integrity.sqlite", "texts.sqlite", "changes", "dumps", "copies", "served-address"),
-        "last-backup.json",
+        *("last-backup.json", "start-reserve"),
         *(STORE, "store-staging", "store-locks", "item-locks", STAGING, "restore-staging", "ibi-restore.json"),
     }
 )

@@ -1,5 +1,6 @@
-"""What takes how much of a data directory beside the items: databases, logs, and the disk itself; and the note of its
-last backup, which a backup leaves here: where backups are kept, a server does not know."""
+"""What takes how much of a data directory beside the items: databases, logs, and the disk itself, with the room that is
+kept for the next start; and the note of its last backup, which a backup leaves here: where backups are kept, a server
+does not know."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, write_durably
 
 NOTE: Final = "last-backup.json"
+RESERVE: Final = "start-reserve"
+_RESERVED: Final = 8 << 20
+"""Bytes: a start needs less than one million, mostly for what SQLite makes beside each database."""
+_BLOCK: Final = 4096
 _FOLDERS: Final = (".", "mint", "audit", "dumps")
 _ENDINGS: Final = (".sqlite", ".log", ".ndjson.gz")
 _JOURNALS: Final = ("-wal", "-shm", "-journal")
@@ -29,6 +34,43 @@ def read_left_out(data: Path) -> LeftOutOfRestore:
         found = json.loads((data / LEFT_OUT).read_bytes())
         return LeftOutOfRestore(tuple(map(str, found["items"])), tuple(map(str, found["files"])))
     return LeftOutOfRestore()
+
+
+class StartReserve:
+    """Room that a file of the data directory takes, so that a server starts on a disk that is full otherwise.
+
+    What a start makes on the disk cannot be done without (locks, what SQLite keeps beside each database). The file
+    gives its room back to a start that finds none, and takes it again while the server runs: on a full disk, what the
+    start left of it.
+    """
+
+    def __init__(self, data: Path, size: int = _RESERVED) -> None:
+        self._path, self._size = data / RESERVE, size
+
+    def release(self) -> bool:
+        """Give the room back if the disk has less than that left; whether there was any to give."""
+        with suppress(OSError):
+            if self._free() < self._size and self._path.stat().st_size:
+                os.truncate(self._path, 0)  # the file stays: to make one anew may need room itself
+                return True
+        return False
+
+    def take(self) -> None:
+        """Take the room, as much of it as there is. From any process, also several at once."""
+        with suppress(OSError):
+            taken = self._path.stat().st_size if self._path.exists() else 0
+            wanted = min(self._size, taken + self._free()) // _BLOCK * _BLOCK
+            if wanted <= taken:
+                return
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                os.posix_fallocate(descriptor, taken, wanted - taken)
+            finally:
+                os.close(descriptor)
+
+    def _free(self) -> int:
+        found = os.statvfs(self._path.parent)
+        return found.f_bavail * found.f_frsize
 
 
 class DataDirectoryFiles:

@@ -270,6 +270,7 @@ class DraftLedger:
             share.size += more
 
     def _check_room(self, owner: str, path: str, more: int) -> None:
+        self._check_disk(0)  # first: of a full disk, a depositor's share is nothing, through no fault of theirs
         self._judge(owner, lambda: self._check_depositor(owner, path, more))
         self._check_disk(more)
 

@@ -23,6 +23,7 @@ from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide
 from ibi.model.minting import BatchShare, Identity, LabelBatch, MintRequest, TickState
 from ibi.ports.clocks import Clocks, Remembered, Ticks
+from ibi.ports.errors import DiskFull, refused_for_room
 from ibi.services.minting.mint_guard import MintGuard
 
 
@@ -175,7 +176,7 @@ class MintQueue:
             outcomes, batch = made.outcomes, made.batch
             self.failed_at = None if batch else self.failed_at
         except Exception as error:  # noqa: BLE001  every caller must get the error
-            outcomes, failure = (error,) * len(waiting), error
+            outcomes, failure = (_error_for_callers(error),) * len(waiting), error
             self.failed_at = time.monotonic()
         group = MintGroup(len(waiting), batch.count if batch else 0, time.perf_counter() - began, failure)
         for watcher in self._watchers:
@@ -201,6 +202,15 @@ class MintQueue:
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
+
+
+def _error_for_callers(error: Exception) -> Exception:
+    """The error for those who asked: which file had no room is of no use to them."""
+    if not refused_for_room(error):
+        return error
+    full = DiskFull()
+    full.__cause__ = error
+    return full
 
 
 Made = TypeVar("Made")

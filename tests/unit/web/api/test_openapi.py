@@ -243,7 +243,7 @@ async def test_every_answer_to_a_request_for_labels_is_described() -> None:
         ]
     for answer in answers:
         described(answer, "/api/labels", "post")
-    statuses = {str(answer.status) for answer in answers} | {"408", "500"}  # 408 and 500: see their own tests
+    statuses = {str(answer.status) for answer in answers} | {"408", "500", "507"}  # see their own tests
     assert statuses == set(DOCUMENT["paths"]["/api/labels"]["post"]["responses"])
 
 
@@ -269,6 +269,7 @@ def test_every_status_of_minting_is_described() -> None:
         "idempotency-conflict",
         "clock-behind",
         "disk-refused",
+        "disk-full",
     }
     responses = DOCUMENT["paths"]["/api/labels"]["post"]["responses"]
     assert {str(ANSWERS[code].status) for code in minting} <= set(responses)
