@@ -1,4 +1,4 @@
-"""Languages: their codes and those of countries, and which of them a reader can read."""
+"""Languages: their codes and those of countries, which of them a reader can read, and what is said in several."""
 
 from __future__ import annotations
 
@@ -174,3 +174,11 @@ def _truncated(wish: str) -> Iterator[str]:
     """RFC 4647 §3.4: `pt-br` then `pt`."""
     parts = wish.split("-")
     return ("-".join(parts[:length]) for length in range(len(parts), 0, -1))
+
+
+# --- what is said in several languages --------------------------------------------------------------------------------
+
+
+def message(words: str) -> str:
+    """Mark `words` for translation where they are shown: for tables that are made before the language is known."""
+    return words

@@ -48,6 +48,13 @@ def test_somebody_comes_back_as_added(people: People, role: Role, disabled: Inst
     assert people.list() == (person,)
 
 
+def test_the_language_of_a_person_is_kept_and_changed(people: People) -> None:
+    people.add(replace(ADA, language="pt-BR"))
+    assert people.find("Ada") == replace(ADA, language="pt-BR")
+    people.change("Ada", lambda ada: replace(ada, language="es"))
+    assert people.list() == (replace(ADA, language="es"),)
+
+
 def test_a_name_is_taken_in_any_case(people: People) -> None:
     people.add(ADA)
 

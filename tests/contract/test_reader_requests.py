@@ -34,6 +34,7 @@ def asked(
         text="Para\nestudo",
         network=network,
         made=made,
+        language="es",
     )
 
 

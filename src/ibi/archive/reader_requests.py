@@ -91,9 +91,11 @@ class Asked:
     name: str
     mail: str
     text: str
+    language: str = ""
+    """In which they read the form, one of those of the pages."""
 
 
-def read_asked(name: str, mail: str, text: str) -> Asked:
+def read_asked(name: str, mail: str, text: str, *, language: str = "") -> Asked:
     """`InvalidRequest` names the field that is wrong. A name and an address are one line each: nothing that is said
     becomes a header of a mail."""
     name, mail = name.strip(), mail.strip()
@@ -105,7 +107,7 @@ def read_asked(name: str, mail: str, text: str) -> Asked:
         mail_address(mail)
     except InvalidMessage:
         raise InvalidRequest("mail", "enter an e-mail address") from None
-    return Asked(name, mail, read_lines(text, "text"))
+    return Asked(name, mail, read_lines(text, "text"), language)
 
 
 def read_lines(text: str, field: str, *, is_required: bool = True, missing: str = "enter a message") -> str:

@@ -56,6 +56,7 @@ from ibi.storage.sqlite.notifications import SqliteNotifications
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
+from ibi.web.pages.reader import letter_translations
 
 USAGE = "usage.sqlite"
 """The file with the usage counts of a data directory."""
@@ -299,7 +300,7 @@ def _item_services(
         service=record.service,
         reviews=open_reviews(settings, opened),
         is_reviewed=archive.review,
-        news=ReviewLetters(box, book, public_url, settings.resolver),
+        news=ReviewLetters(box, book, public_url, settings.resolver, letter_translations),
     )
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]
@@ -327,6 +328,7 @@ def _item_services(
             book,
             public_url,
             service=record.service,
+            translations_of=letter_translations,
         ),
     )
 

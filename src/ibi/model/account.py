@@ -47,6 +47,8 @@ class Person:
     """What pages call them, if that is not their `name`; it may change, and two people may have the same."""
     mail: str | None = None
     """Their e-mail address, by which they can sign in too. No two people have the same."""
+    language: str | None = None
+    """The language of mails to them, one of those of the pages; None until they signed in or chose one."""
 
     @property
     def full_name(self) -> str:

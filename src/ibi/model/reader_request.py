@@ -50,6 +50,8 @@ class ReaderInquiry:
     uses: int = 0
     """Files that were fetched by the link."""
     last_use: int | None = None
+    language: str = ""
+    """That of the page on which it was asked, in which the answer is written; empty if it is not known."""
     number: int = 0
     """Given by the store."""
 

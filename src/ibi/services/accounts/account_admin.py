@@ -259,19 +259,24 @@ class PersonAdmin:
         self.record("set password", changed)
         return changed
 
-    def describe(self, name: str, *, shown: str | None = None, mail: str | None = None) -> Person:
-        """Change what pages call a person, or their e-mail address; an empty text takes it away, None leaves it."""
+    def describe(
+        self, name: str, *, shown: str | None = None, mail: str | None = None, language: str | None = None
+    ) -> Person:
+        """Change what pages call a person, their e-mail address, or the language of mails to them, one of those of the
+        pages; an empty text takes it away, None leaves it."""
         person = self._require_person(name)
         called = None if shown is None else check_shown(shown)
         address = None if not mail else check_mail(mail)
 
         def make(now: Person) -> Person:
             kept = now.mail if mail is None else address
-            return replace(now, shown=now.shown if called is None else called, mail=kept)
+            spoken = now.language if language is None else language or None
+            return replace(now, shown=now.shown if called is None else called, mail=kept, language=spoken)
 
         changed = self._people.change(person.name, make)
         parts = [] if changed.shown == person.shown else [f"shown as {changed.full_name}"]
         parts += [] if changed.mail == person.mail else [f"mail {changed.mail or 'none'}"]
+        parts += [] if changed.language == person.language else [f"language {changed.language or 'none'}"]
         if parts:
             self.record("describe person", changed, ", ".join(parts))
         return changed

@@ -92,9 +92,9 @@ class AccountRecovery:
 
     # --- forgotten passwords ------------------------------------------------------------------------------------------
 
-    def ask_for_password(self, text: str, device: Device, address: str, write: Callable[[str, str], Letter]) -> None:
+    def ask_for_password(self, text: str, device: Device, address: str, write: Callable[[Person, str], Letter]) -> None:
         """Have a link sent to the person of that name or e-mail address, if there is one with an address. `write` makes
-        the letter from the address and the secret. `TooManyGuesses` if it was asked for under this text, or from this
+        the letter to them with the secret. `TooManyGuesses` if it was asked for under this text, or from this
         network, too often."""
         counted = [
             (self._by_text, ("letter", fold_name(text)[:100])),
@@ -109,7 +109,7 @@ class AccountRecovery:
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
-    async def _send_link(self, text: str, address: str, write: Callable[[str, str], Letter]) -> None:
+    async def _send_link(self, text: str, address: str, write: Callable[[Person, str], Letter]) -> None:
         # In threads, also where the store is prompt: the loop is to be as busy for accounts that do not exist.
         person = await beside(lambda: find_by_sign_in(text, self._people))
         if person is None or person.disabled is not None or person.mail is None or not self._may_write_to(person):
@@ -117,7 +117,7 @@ class AccountRecovery:
         secret = await beside(lambda: self._make_link(person, address))
         if secret is None:
             return
-        reason = await self.post(write(person.mail, secret))
+        reason = await self.post(write(person, secret))
         if reason is not None:
             self._log.error("a letter was not sent", reason=reason)
 

@@ -365,6 +365,13 @@ class SignIn:
         await self.ask(lambda: means.change_factor(person.name, make))
         self._note_success(subjects)
 
+    async def note_language(self, person: Person, language: str) -> None:
+        """Keep the language of the pages on which a person signs in, for mails to them, unless there is one already."""
+        if person.language is None:
+            await self.ask(
+                lambda: self.people.change(person.name, lambda now: replace(now, language=now.language or language))
+            )
+
     @contextmanager
     def _hashing_slot(self) -> Iterator[None]:
         """Bound the passwords that wait: guesses from many networks delay other sign-ins by this much at most."""

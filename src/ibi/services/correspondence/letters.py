@@ -1,5 +1,8 @@
 """Mails to people with an account: to whom, what they say of reviews, and a thread that sends them.
 
+Each is written in the language of who gets it. The words here are English, and keys of the translations that the caller
+gives along: services know no catalogue.
+
 A mail is news of what a page shows: one that is not sent, because the mail server is away or this process ends, is
 logged and not tried again.
 """
@@ -9,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from gettext import NullTranslations
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 import structlog
 
 from ibi.errors import IbiError, InvalidMessage
+from ibi.languages import message
 from ibi.messages.values import mail_address
 from ibi.model.account import Person, Role
 from ibi.model.review import Review, ReviewAct, ReviewEntry
@@ -29,6 +34,15 @@ _LONGEST_SUBJECT: Final = 120
 _PERSON: Final = "person:"
 
 
+TranslationsOf: TypeAlias = Callable[[str | None], NullTranslations]
+"""Translations into a language; of None, into that of the site."""
+
+
+def english(_language: str | None) -> NullTranslations:
+    """No translation at all."""
+    return NullTranslations()
+
+
 def subject_of(words: str, title: str) -> str:
     """One line, whatever a title holds."""
     return shorten(f"{words}: {' '.join(printable(title).split())}", _LONGEST_SUBJECT)
@@ -40,6 +54,14 @@ def quoted(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Recipient:
+    """Who gets a mail, and the language in which they read it; None if that is not known."""
+
+    mail: str
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AddressBook:
     """The e-mail addresses of people. They are given to the mailer and to no page. Calls block."""
 
@@ -47,34 +69,34 @@ class AddressBook:
     admin: str | None = None
     """Of who runs the Archive: who gets what no librarian can be told."""
 
-    def of_account(self, account: str | None) -> str | None:
+    def of_account(self, account: str | None) -> Recipient | None:
         """That of a person who can sign in."""
         if self.people is None or account is None or not account.startswith(_PERSON):
             return None
         person = self.people.find(account.removeprefix(_PERSON))
-        return None if person is None or person.disabled is not None else _address(person)
+        return None if person is None or person.disabled is not None else _recipient(person)
 
-    def librarians(self) -> tuple[str, ...]:
+    def librarians(self) -> tuple[Recipient, ...]:
         """Those of the librarians, or else of the administrators."""
         people = () if self.people is None else self.people.list()
         active = [person for person in people if person.disabled is None]
         for role in (Role.LIBRARIAN, Role.ADMIN):
-            found = sorted({address for person in active if person.role is role and (address := _address(person))})
+            found = {made.mail: made for person in active if person.role is role and (made := _recipient(person))}
             if found:
-                return tuple(found[:_MOST_RECIPIENTS])
-        return () if self.admin is None else (self.admin,)
+                return tuple(found[mail] for mail in sorted(found)[:_MOST_RECIPIENTS])
+        return () if self.admin is None else (Recipient(self.admin),)
 
-    def carers(self, owner: str | None) -> tuple[str, ...]:
+    def carers(self, owner: str | None) -> tuple[Recipient, ...]:
         """Who cares for an item: its owner, or else the librarians."""
-        address = self.of_account(owner)
-        return self.librarians() if address is None else (address,)
+        found = self.of_account(owner)
+        return self.librarians() if found is None else (found,)
 
 
-def _address(person: Person) -> str | None:
+def _recipient(person: Person) -> Recipient | None:
     """The address of a person; names of earlier versions may be one."""
     address = person.mail or person.name
     try:
-        return mail_address(address)
+        return Recipient(mail_address(address), person.language)
     except InvalidMessage:
         return None
 
@@ -124,12 +146,19 @@ class LetterBox:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-_NEWS: Final = {
-    ReviewAct.SUBMITTED: "Waits for review",
-    ReviewAct.COMMENTED: "Comment on a review",
-    ReviewAct.RETURNED: "Sent back to you",
-    ReviewAct.WITHDRAWN: "Withdrawn from review",
-    ReviewAct.PUBLISHED: "Published",
+REVIEW_SUBJECTS: Final = {
+    ReviewAct.SUBMITTED: message("Waits for review"),
+    ReviewAct.COMMENTED: message("Comment on a review"),
+    ReviewAct.RETURNED: message("Sent back to you"),
+    ReviewAct.WITHDRAWN: message("Withdrawn from review"),
+    ReviewAct.PUBLISHED: message("Your deposit was published"),
+}
+REVIEW_WORDS: Final = {
+    ReviewAct.SUBMITTED: message('"{title}", submitted by {depositor}, waits for a librarian.'),
+    ReviewAct.COMMENTED: message('{who} comments on "{title}", submitted by {depositor}:'),
+    ReviewAct.RETURNED: message('{who} sent back "{title}". Change what is asked for, and submit it again.'),
+    ReviewAct.WITHDRAWN: message('"{title}", submitted by {depositor}, no longer waits.'),
+    ReviewAct.PUBLISHED: message('"{title}" was published by {who}.'),
 }
 
 
@@ -142,41 +171,31 @@ class ReviewLetters:
     public_url: str
     resolver: str | None = None
     """Where persistent links lead, if not to this server itself."""
+    translations_of: TranslationsOf = english
 
     def tell(self, review: Review, entry: ReviewEntry) -> None:
         self.box.put(lambda: self.letters(review, entry))
 
     def letters(self, review: Review, entry: ReviewEntry) -> list[Letter]:
         """One to each who has to know, and none to who did it."""
-        is_by_depositor = entry.account == review.owner
-        if is_by_depositor:
+        if entry.account == review.owner:
             recipients, place = self.book.librarians(), f"/review/{review.draft}"
             if entry.act is ReviewAct.WITHDRAWN:
                 recipients = ()  # it is not in the queue any more, which is all there is to know
         else:
-            address = self.book.of_account(review.owner)
-            recipients, place = () if address is None else (address,), f"/account/drafts/{review.draft}/review"
+            owner = self.book.of_account(review.owner)
+            recipients, place = () if owner is None else (owner,), f"/account/drafts/{review.draft}/review"
         own = self.book.of_account(entry.account)
-        text = self._text(review, entry, place)
-        subject = subject_of(_NEWS[entry.act], review.title or review.draft)
-        return [Letter(to, subject, text) for to in recipients if to != own]
+        return [self._letter(each, review, entry, place) for each in recipients if own is None or each.mail != own.mail]
 
-    def _text(self, review: Review, entry: ReviewEntry, place: str) -> str:
-        title, who = printable(review.title or review.draft), printable(entry.name)
-        parts = [f'"{title}", submitted by {printable(review.depositor)}: {_SAID[entry.act].format(who=who)}']
-        if entry.text:
-            parts.append(quoted(entry.text))
-        if entry.act is ReviewAct.PUBLISHED and review.label is not None:
-            parts.append(f"{self.resolver or self.public_url}/{review.label}")
-        else:
-            parts.append(f"{self.public_url}{place}")
-        return "\n\n".join(parts) + "\n"
-
-
-_SAID: Final = {
-    ReviewAct.SUBMITTED: "it waits for a librarian.",
-    ReviewAct.COMMENTED: "{who} says something about it.",
-    ReviewAct.RETURNED: "{who} sent it back. Change what is asked for, and submit it again.",
-    ReviewAct.WITHDRAWN: "it does not wait any more.",
-    ReviewAct.PUBLISHED: "it is published, by {who}.",
-}
+    def _letter(self, to: Recipient, review: Review, entry: ReviewEntry, place: str) -> Letter:
+        gettext = self.translations_of(to.language).gettext
+        title = printable(review.title or review.draft)
+        names = {"title": title, "who": printable(entry.name), "depositor": printable(review.depositor)}
+        is_published = entry.act is ReviewAct.PUBLISHED and review.label is not None
+        parts = [
+            gettext(REVIEW_WORDS[entry.act]).format(**names),
+            *([quoted(entry.text)] if entry.text else []),
+            f"{self.resolver or self.public_url}/{review.label}" if is_published else f"{self.public_url}{place}",
+        ]
+        return Letter(to.mail, subject_of(gettext(REVIEW_SUBJECTS[entry.act]), title), "\n\n".join(parts) + "\n")

@@ -40,7 +40,15 @@ from ibi.ports.errors import StorageError
 from ibi.ports.mailer import Letter
 from ibi.ports.reader_requests import RequestStore
 from ibi.safe_text import printable, shorten
-from ibi.services.correspondence.letters import AddressBook, LetterBox, quoted, subject_of
+from ibi.services.correspondence.letters import (
+    AddressBook,
+    LetterBox,
+    Recipient,
+    TranslationsOf,
+    english,
+    quoted,
+    subject_of,
+)
 from ibi.services.items.item_repository import ItemRepository
 from ibi.vocabulary import State
 
@@ -72,9 +80,11 @@ class ReaderRequests:
         public_url: str,
         *,
         service: LabelForms | None = None,
+        translations_of: TranslationsOf = english,
     ) -> None:
         self.rules, self._store, self._kept, self._clocks = rules, store, kept, clocks
         self._box, self._book, self._url, self._service = box, book, public_url, service
+        self._translations_of = translations_of
 
     @property
     def sends_mail(self) -> bool:
@@ -116,25 +126,31 @@ class ReaderRequests:
             text=asked.text,
             network=network,
             made=now,
+            language=asked.language,
         )
         request = self._store.add(made, self.rules.spans(now), self.rules.check)
         self._box.put(lambda: self._letters_to_carers(request))
         return request
 
     def _letters_to_carers(self, request: ReaderInquiry) -> list[Letter]:
-        is_copy = request.kind is RequestKind.COPY
-        words = "A reader asks for a copy" if is_copy else "A reader writes to you"
-        text = "\n\n".join(
-            (
-                f"{request.name} <{request.mail}> {'asks for the files of' if is_copy else 'writes about'}"
-                f' "{request.title or request.item}" ({request.item}):',
-                quoted(request.text),
-                f"To answer, sign in: {self._url}/requests/{request.number}",
-            )
+        return [self._letter_to_carer(each, request) for each in self._book.carers(request.owner)]
+
+    def _letter_to_carer(self, to: Recipient, request: ReaderInquiry) -> Letter:
+        gettext = self._translations_of(to.language).gettext
+        is_copy, title = request.kind is RequestKind.COPY, request.title or request.item
+        if is_copy:
+            subject = gettext("A reader asks for a copy")
+            words = gettext('{name} <{mail}> asks for the files of "{title}" ({item}):')
+        else:
+            subject = gettext("A reader writes to you")
+            words = gettext('{name} <{mail}> writes about "{title}" ({item}):')
+        parts = (
+            words.format(name=request.name, mail=request.mail, title=title, item=request.item),
+            quoted(request.text),
+            gettext("To answer, sign in: {url}").format(url=f"{self._url}/requests/{request.number}"),
         )
-        subject = subject_of(words, request.title or request.item)
         reply_to = None if is_copy else request.mail  # a copy is answered by the page, which makes the link
-        return [Letter(to, subject, text + "\n", reply_to) for to in self._book.carers(request.owner)]
+        return Letter(to.mail, subject_of(subject, title), "\n\n".join(parts) + "\n", reply_to)
 
     # --- what carers do ---
 
@@ -163,19 +179,20 @@ class ReaderRequests:
             raise UnknownRequest(number=number)
         require_right(who, ItemAct.REPLY, self._belonging(found.request, found.item))
         secret, now = secrets.token_bytes(_SECRET_BYTES), self._now()
-        words = urlsafe_b64encode(secret).decode("ascii").rstrip("=")
-        link = f"{self._url}/request/files/{words}"
+        spelled = urlsafe_b64encode(secret).decode("ascii").rstrip("=")
+        link = f"{self._url}/request/files/{spelled}"
 
         def give(request: ReaderInquiry) -> ReaderInquiry:
             granted = _answered(request, RequestState.GRANTED, name, answer, now)
-            return replace(granted, digest=_digest(words), expires=now + days * _DAY, revoked=None)
+            return replace(granted, digest=_digest(spelled), expires=now + days * _DAY, revoked=None)
 
         request = self._change(who, number, give, "grant copy", f"request {number}, for {days} days")
-        self._tell(
-            request,
-            f'You asked for the files of "{request.title or request.item}". They are yours to read for {days} days:',
-            link,
+        words = self._translations_of(request.language).ngettext(
+            'You asked for the files of "{title}". You can read them for {days} day:',
+            'You asked for the files of "{title}". You can read them for {days} days:',
+            days,
         )
+        self._tell(request, words.format(title=request.title or request.item, days=days), link)
         return request, link
 
     def decline(self, who: Actor, name: str, number: int, text: str) -> ReaderInquiry:
@@ -189,7 +206,10 @@ class ReaderRequests:
             return _answered(request, RequestState.DECLINED, name, answer, now)
 
         request = self._change(who, number, refuse, "decline copy", f"request {number}")
-        self._tell(request, f'You asked for the files of "{request.title or request.item}". They are not given:', None)
+        words = self._translations_of(request.language).gettext(
+            'You asked for the files of "{title}". They are not given:'
+        )
+        self._tell(request, words.format(title=request.title or request.item), None)
         return request
 
     def close(self, who: Actor, name: str, number: int) -> ReaderInquiry:
@@ -251,7 +271,8 @@ class ReaderRequests:
     def _tell(self, request: ReaderInquiry, words: str, link: str | None) -> None:
         parts = [words, *([] if link is None else [link]), *([quoted(request.answer)] if request.answer else [])]
         text = "\n\n".join((*parts, f"{self._url}/col/{request.item}/metadata")) + "\n"
-        subject = subject_of("Your request", request.title or request.item)
+        gettext = self._translations_of(request.language).gettext
+        subject = subject_of(gettext("Your request"), request.title or request.item)
         self._box.put(lambda: [Letter(request.mail, subject, text)])
 
     def _item_of(self, request: ReaderInquiry) -> Item | None:

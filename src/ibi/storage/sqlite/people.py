@@ -101,10 +101,11 @@ PEOPLE_MIGRATIONS = (
         recovery BLOB NOT NULL CHECK (length(recovery) % 32 = 0)
     ) WITHOUT ROWID
     """,
+    "ALTER TABLE people ADD COLUMN language TEXT",
 )
 _ROLES = {role.value: role for role in Role}
 _USES = {use.value: use for use in LinkUse}
-_PERSON_COLUMNS = "name, role, created, password_hash, disabled, shown, mail"
+_PERSON_COLUMNS = "name, role, created, password_hash, disabled, shown, mail, language"
 _PERSON = f"SELECT {_PERSON_COLUMNS} FROM people"  # noqa: S608
 _LET_IN = "EXISTS (SELECT 1 FROM people WHERE name = ? AND password_hash IS ? AND mail IS ? AND disabled IS ?)"
 _SESSION = "SELECT digest, person, created, expires, network, browser FROM sessions"
@@ -138,8 +139,8 @@ class SqlitePeople(PrivateStore):
                 _refuse_last_admin(connection, before)
             _end_what_depends(connection, before, person)
             connection.execute(
-                "UPDATE people SET role = ?, password_hash = ?, disabled = ?, shown = ?, mail = ?, folded_mail = ?"
-                " WHERE name = ?",
+                "UPDATE people SET role = ?, password_hash = ?, disabled = ?, shown = ?, mail = ?, folded_mail = ?,"
+                " language = ? WHERE name = ?",
                 (*_changing(person), row[0]),
             )
         return person
@@ -292,8 +293,8 @@ def _add_person(connection: Connection, person: Person) -> None:
         raise PersonExists(name=person.name)
     _refuse_taken_mail(connection, person)
     connection.execute(
-        "INSERT INTO people (name, folded, created, role, password_hash, disabled, shown, mail, folded_mail)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO people (name, folded, created, role, password_hash, disabled, shown, mail, folded_mail, language)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (person.name, folded, person.created.seconds, *_changing(person)),
     )
 
@@ -349,13 +350,13 @@ def _changing(person: Person) -> tuple[object, ...]:
     """What of a person may change."""
     disabled = None if person.disabled is None else person.disabled.seconds
     folded_mail = None if person.mail is None else fold_name(person.mail)
-    return person.role.value, person.password_hash, disabled, person.shown, person.mail, folded_mail
+    return person.role.value, person.password_hash, disabled, person.shown, person.mail, folded_mail, person.language
 
 
 def _person(row: tuple[Any, ...]) -> Person:
-    name, role, created, password_hash, disabled, shown, mail = row
+    name, role, created, password_hash, disabled, shown, mail, language = row
     until = None if disabled is None else Instant(disabled)
-    return Person(name, _ROLES[role], Instant(created), password_hash, until, shown, mail)
+    return Person(name, _ROLES[role], Instant(created), password_hash, until, shown, mail, language)
 
 
 def _session(row: tuple[Any, ...]) -> Session:

@@ -40,6 +40,7 @@ MIGRATIONS: Final = (
     CREATE INDEX requests_made ON requests (made);
     CREATE INDEX requests_owner ON requests (owner, number)
     """,
+    "ALTER TABLE requests ADD COLUMN language TEXT NOT NULL DEFAULT ''",
 )
 _NAMES: Final = tuple(each.name for each in fields(ReaderInquiry) if each.name != "number")
 _COLUMNS: Final = ", ".join(_NAMES)

@@ -48,6 +48,7 @@ from ibi.web.pages.reader import (
     Visitor,
     find_visitor,
     message,
+    named_language,
     page_language,
     see_other,
     translations,
@@ -133,6 +134,12 @@ class AccountPage:
             case "shown":
                 await asyncio.to_thread(lambda: admin.describe(person.name, shown=fields.get("shown", "")))
                 return see_other(f"{ACCOUNT}?done=shown")
+            case "language":
+                chosen = named_language(fields.get("language", ""))
+                if chosen is None:
+                    raise InvalidMember(field="language", reason="there are no pages in it")
+                await asyncio.to_thread(lambda: admin.describe(person.name, language=chosen))
+                return see_other(f"{ACCOUNT}?done=language")
             case "token":
                 return await self._create_token(request, visitor, fields)
             case "revoke":

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from ibi.accounts.names import MOST_NAME
 from ibi.errors import IbiError
-from ibi.model.account import Role
+from ibi.model.account import Person, Role
 from ibi.model.visibility import IpNetwork
 from ibi.ports.mailer import Letter
 from ibi.services.accounts.account_admin import PersonAdmin
@@ -26,7 +26,9 @@ from ibi.web.pages.reader import (
     PRIVATE,
     Visitor,
     find_visitor,
+    letter_translations,
     message,
+    named_language,
     page_language,
     see_other,
     translations,
@@ -117,7 +119,8 @@ class PeoplePage:
         if not self._recovery.sends_mail:
             return await self._show(request, visitor, link=link, to=invitation.mail)
         site = request.scope.get(SITE, SiteFacts()).name
-        letter = invitation_letter(page_language(request.scope), invitation.mail, link, visitor, site)
+        language = named_language(fields.get("language", "")) or page_language(request.scope)
+        letter = invitation_letter(language, invitation.mail, link, visitor, site)
         reason = await self._recovery.post(letter)
         if reason is not None:
             return await self._show(request, visitor, link=link, to=invitation.mail, reason=reason)
@@ -160,7 +163,7 @@ def _say(error: IbiError, gettext: Callable[[str], str]) -> str:
 
 
 def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, site: str) -> Letter:
-    """In the language of who invites: that of who is invited is not known."""
+    """In the `language` that who invites has chosen: that of who is invited is not known."""
     gettext = translations(language).gettext
     name = visitor.signed.person.full_name
     text = gettext(
@@ -172,12 +175,15 @@ def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, sit
     )
 
 
-def password_letter(language: str, mail: str, secret: str, public_url: str, site: str) -> Letter:
-    gettext, link = translations(language).gettext, f"{public_url}/sign-in/password/{secret}"
+def password_letter(language: str, person: Person, secret: str, public_url: str, site: str) -> Letter:
+    """In the person's own language, or else in `language`, that of the page on which it was asked for."""
+    assert person.mail is not None  # there is no letter without an address
+    gettext = letter_translations(person.language or language).gettext
+    link = f"{public_url}/sign-in/password/{secret}"
     text = gettext(
         "A new password was requested for your account at %(site)s. Choose it with this link, which"
         " works once, within one hour:\n\n%(link)s\n\nIf you did not request it, ignore this message: your"
         " password is unchanged."
     )
     subject = gettext("New password at %(site)s") % {"site": site}
-    return Letter(mail, subject, text % {"site": site, "link": link})
+    return Letter(person.mail, subject, text % {"site": site, "link": link})

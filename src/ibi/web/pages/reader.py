@@ -28,6 +28,7 @@ from ibi.accounts.errors import RoleTooSmall
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf, csrf_of
 from ibi.errors import IbiError
 from ibi.languages import LanguageTag, chosen_language, preferences
+from ibi.languages import message as message  # for all pages
 from ibi.model.account import ROLE_SCOPE, Actor, Role, person_account
 from ibi.model.visibility import IpNetwork
 from ibi.services.accounts.sign_in import SignedIn, SignIn
@@ -89,11 +90,6 @@ def local_target(text: str) -> str:
 LOCALES: Final = files("ibi.web.pages") / "locales"
 
 
-def message(words: str) -> str:
-    """Mark `words` for translation where they are shown: for tables that are made before the language is known."""
-    return words
-
-
 @lru_cache
 def locale_of(language: str) -> Locale:
     """Names of languages, months and so on in one of `PAGE_LANGUAGES`."""
@@ -122,6 +118,12 @@ def translations(language: str) -> NullTranslations:
             read = _parse_catalogue(file.read_bytes(), language)
             merged = read if merged is None else merged.merge(read)
     return merged or NullTranslations()
+
+
+def letter_translations(language: str | None) -> NullTranslations:
+    """Those of the language of who gets a letter; if it is not known, of the one that pages have for readers of none
+    of theirs."""
+    return translations((language and named_language(language)) or PAGE_LANGUAGES[0])
 
 
 def _parse_catalogue(po: bytes, language: str) -> Translations:

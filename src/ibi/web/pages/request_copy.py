@@ -119,7 +119,8 @@ class RequestPages:
             return see_other("/request/sent")
         act = self._requests.ask_for_copy if named[0] is RequestKind.COPY else self._requests.send_message
         try:
-            asked = read_asked(*(fields.get(name, "") for name in _FIELDS))
+            said = (fields.get(name, "") for name in _FIELDS)
+            asked = read_asked(*said, language=page_language(request.scope))
             await asyncio.to_thread(act, label, asked, self._network(request))
         except IbiError as error:
             if not answer_to(error).told or answer_to(error).status == HTTPStatus.NOT_FOUND:

@@ -175,7 +175,7 @@ class SignInPages:
                 name,
                 self._device(request),
                 self._address(request),
-                lambda mail, secret: password_letter(language, mail, secret, self._recovery.public_url, site),
+                lambda person, secret: password_letter(language, person, secret, self._recovery.public_url, site),
             )
         except _REFUSED as error:
             return self._forgotten(request, name=name, error=error)
@@ -308,6 +308,7 @@ class SignInPages:
         before = self._sessions.current(request.scope)
         if before is not None:
             await self._sign_in.sign_out(before)
+        await self._sign_in.note_language(signed.person, page_language(request.scope))
         return self._sessions.begin(see_other(to), signed)
 
     def _form(self, request: Request, *, to: str, name: str = "", error: IbiError | None = None) -> Response:

@@ -366,7 +366,9 @@ async def test_a_network_that_is_refused_adds_nothing_to_what_accounts_wait(site
     device, other = Device("192.0.2.0"), Device("198.51.100.0")
 
     def ask(name: str, device: Device) -> None:
-        site.recovery.ask_for_password(name, device, "192.0.2.7", lambda mail, secret: Letter(mail, "", secret))
+        site.recovery.ask_for_password(
+            name, device, "192.0.2.7", lambda person, secret: Letter(person.mail or "", "", secret)
+        )
 
     for number in range(LETTERS_OF_NETWORK):
         ask(f"n{number}", device)
@@ -546,3 +548,51 @@ async def test_each_page_is_strict_html_in_every_language(
     assert answer.status == 200
     assert read_page(answer.body).root.attrib["lang"] == language
     assert URL
+
+
+# --- the language of letters ------------------------------------------------------------------------------------------
+
+
+NEW_PASSWORD = {"en": "New password at", "pt-BR": "Nova senha em", "es": "Contraseña nueva en"}
+INVITATION = {"en": "Invitation to", "pt-BR": "Convite para", "es": "Invitación a"}
+
+
+@pytest.mark.parametrize("language", list(NEW_PASSWORD))
+async def test_a_password_letter_is_in_the_language_of_the_account_or_else_of_the_page(
+    site: PeopleSite, box: PostBox, language: str
+) -> None:
+    site.admin.create("eva", "depositor", PASSWORD, mail="eva@lab.example")
+    await site.browser().post("/sign-in/forgotten", {"name": "eva"}, **{"accept-language": language})
+    await site.recovery.finish_letters()
+    assert box.letters[-1].subject.startswith(NEW_PASSWORD[language])
+
+    site.admin.describe("eva", language=language)
+    await site.browser().post("/sign-in/forgotten", {"name": "eva"}, **{"accept-language": "en"})
+    await site.recovery.finish_letters()
+    assert box.letters[-1].subject.startswith(NEW_PASSWORD[language])
+
+
+@pytest.mark.parametrize("language", list(INVITATION))
+async def test_who_invites_chooses_the_language_of_the_letter(site: PeopleSite, box: PostBox, language: str) -> None:
+    root = await signed_in(site, "root")
+    await root.send("/admin/people", act="invite", mail="eva@lab.example", role="reader", language=language)
+    assert box.letters[-1].subject.startswith(INVITATION[language])
+
+
+async def test_the_first_sign_in_tells_the_language_of_mails_and_the_account_page_changes_it(site: PeopleSite) -> None:
+    browser = site.browser()
+    await browser.post("/sign-in", {"name": "ada", "password": PASSWORD}, **{"accept-language": "pt"})
+    assert _language_of(site) == "pt-BR"
+    await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD}, **{"accept-language": "es"})
+    assert _language_of(site) == "pt-BR"
+    assert (await browser.send("/account", act="language", language="es")).status == 303
+    assert _language_of(site) == "es"
+    assert (await browser.send("/account", act="language", language="xx")).status == 400
+    assert _language_of(site) == "es"
+    assert "person:ada describe person person:ada language es" in site.audit.said
+
+
+def _language_of(site: PeopleSite) -> str | None:
+    person = site.people.find("ada")
+    assert person is not None
+    return person.language

@@ -19,10 +19,17 @@ from ibi.model.account import COMMAND, Person, Role
 from ibi.model.reader_request import RequestState
 from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.ports.mailer import Letter
-from ibi.services.correspondence.letters import AddressBook, LetterBox, ReviewLetters
+from ibi.services.correspondence.letters import (
+    REVIEW_SUBJECTS,
+    REVIEW_WORDS,
+    AddressBook,
+    LetterBox,
+    ReviewLetters,
+)
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.sqlite.requests import SqliteRequests
+from ibi.web.pages.reader import letter_translations
 from tests.support.archive_app import SERVICE
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.people import MemoryPeople
@@ -34,6 +41,15 @@ from tests.support.signed_in_person import SignedInPerson
 CLOSED = {**SAID, "visibility": {"networks": ["10.0.0.0/8"]}}
 ASKED = {"name": "Rui Reis", "mail": "rui@example.org", "text": "Para um estudo.\nObrigado!"}
 DAY = 86_400
+REVIEW = Review(
+    draft="draft-aaaaaaaaaaaaaaaa",
+    owner="person:dan@example.org",
+    depositor="dan@example.org",
+    title="Uma\ntese\r\nBcc: x@example.org",
+    state=ReviewState.SUBMITTED,
+    submitted=0,
+    changed=0,
+)
 
 
 class KeptMail:
@@ -57,6 +73,7 @@ class World:
     dan: SignedInPerson
     """The depositor who owns the items, whose name is an address."""
     eve: SignedInPerson
+    people: MemoryPeople
 
     async def deposit(self, said: object = CLOSED) -> str:
         rep = str((await self.app.deposit(said))["rep"])
@@ -88,7 +105,17 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
     def requests_of(store: ArchiveStore, clocks: SetClocks) -> ReaderRequests:
         book = AddressBook(people, "admin@example.org")
-        return ReaderRequests(opened, store, clocks, RequestRules(180), box, book, "http://arq.lab.br", service=SERVICE)
+        return ReaderRequests(
+            opened,
+            store,
+            clocks,
+            RequestRules(180),
+            box,
+            book,
+            "http://arq.lab.br",
+            service=SERVICE,
+            translations_of=letter_translations,
+        )
 
     with closing(SqliteRequests(tmp_path)) as opened, closing(box):
         async with records_app(tmp_path, people=people, requests_of=requests_of) as app:
@@ -103,6 +130,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
                 SignedInPerson(app, people, "ada", Role.LIBRARIAN),
                 SignedInPerson(app, people, "dan@example.org", Role.DEPOSITOR),
                 SignedInPerson(app, people, "eve", Role.DEPOSITOR),
+                people,
             )
 
 
@@ -356,15 +384,7 @@ def test_mails_of_reviews_go_to_librarians_and_to_the_depositor_and_never_to_who
     for name, role in app_people:
         people.add(Person(name, role, Instant(0), mail=name if role is Role.LIBRARIAN else None))
     letters = ReviewLetters(LetterBox(mail), AddressBook(people), "http://arq.lab.br")
-    review = Review(
-        draft="draft-aaaaaaaaaaaaaaaa",
-        owner="person:dan@example.org",
-        depositor="dan@example.org",
-        title="Uma\ntese\r\nBcc: x@example.org",
-        state=ReviewState.SUBMITTED,
-        submitted=0,
-        changed=0,
-    )
+    review = REVIEW
 
     def to(act: ReviewAct, account: str) -> list[str]:
         made = letters.letters(review, ReviewEntry(act, 0, account, "x", "words"))
@@ -380,3 +400,69 @@ def test_mails_of_reviews_go_to_librarians_and_to_the_depositor_and_never_to_who
     entry = ReviewEntry(ReviewAct.PUBLISHED, 0, "person:ada@example.org", "ada", "")
     (letter,) = replace(letters, resolver="http://urlib.net").letters(replace(review, label=label), entry)
     assert f"http://urlib.net/{label}" in letter.text.split()
+
+
+_REVIEW_MAILS = {
+    "en": ("Sent back to you: Uma tese", 'Ada sent back "Uma tese". Change what is asked for, and submit it again.'),
+    "pt-BR": ("Devolvido para você: Uma tese", "Altere o que foi pedido e envie-o de novo."),
+    "es": ("Devuelto a usted: Uma tese", "Cambie lo que se pide y envíelo de nuevo."),
+}
+
+
+@pytest.mark.parametrize("language", [None, *_REVIEW_MAILS])
+def test_mails_of_reviews_are_in_the_language_of_who_gets_them(language: str | None) -> None:
+    people = MemoryPeople()
+    people.add(Person("dan", Role.DEPOSITOR, Instant(0), mail="dan@example.org", language=language))
+    letters = ReviewLetters(
+        LetterBox(KeptMail()), AddressBook(people), "http://arq.lab.br", translations_of=letter_translations
+    )
+    entry = ReviewEntry(ReviewAct.RETURNED, 0, "person:ada", "Ada", "O título!")
+    (letter,) = letters.letters(replace(REVIEW, owner="person:dan", title="Uma tese"), entry)
+    subject, words = _REVIEW_MAILS[language or "en"]
+    assert letter.subject == subject
+    assert words in letter.text
+
+
+_CARER_MAILS = {
+    "en": ("A reader asks for a copy: ", "asks for the files of", "To answer, sign in:"),
+    "pt-BR": ("Um leitor pede uma cópia: ", "pede os arquivos de", "Para responder, entre:"),
+    "es": ("Un lector pide una copia: ", "pide los archivos de", "Para responder, entre:"),
+}
+_READER_MAILS = {
+    "en": ("Your request: ", "They are not given:"),
+    "pt-BR": ("Seu pedido: ", "Eles não foram cedidos:"),
+    "es": ("Su solicitud: ", "No se conceden:"),
+}
+
+
+@pytest.mark.parametrize("language", list(_CARER_MAILS))
+async def test_a_reader_is_answered_in_the_language_of_the_form_and_a_carer_told_in_their_own(
+    world: World, language: str
+) -> None:
+    rep = await world.deposit()
+    world.people.change("dan@example.org", lambda dan: replace(dan, language=language))
+    await world.post(f"/request/copy?item={quote(rep)}", ASKED, accept_language="es")
+    (told,) = await world.sent_letters()
+    subject, asks, answer = _CARER_MAILS[language]
+    assert told.subject.startswith(subject)
+    assert asks in told.text
+    assert answer in told.text
+
+    await world.post(f"/request/copy?item={quote(rep)}", ASKED, accept_language=language)
+    await world.sent_letters()
+    await world.dan.post("/requests/2", {"act": "decline", "text": "Não."})
+    (declined,) = await world.sent_letters()
+    assert declined.subject.startswith(_READER_MAILS[language][0])
+    assert _READER_MAILS[language][1] in declined.text
+    await world.post(f"/request/copy?item={quote(rep)}", ASKED, accept_language=language)
+    await world.sent_letters()
+    await world.dan.post("/requests/3", {"act": "grant", "days": "1", "text": ""})
+    (granted,) = await world.sent_letters()
+    days = {"en": "for 1 day:", "pt-BR": "por 1 dia:", "es": "durante 1 día:"}
+    assert days[language] in granted.text
+
+
+@pytest.mark.parametrize("language", ["pt-BR", "es"])
+def test_every_word_of_a_mail_is_translated(language: str) -> None:
+    for words in (*REVIEW_SUBJECTS.values(), *REVIEW_WORDS.values()):
+        assert letter_translations(language).gettext(words) != words

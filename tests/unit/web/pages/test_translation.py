@@ -12,10 +12,12 @@ from babel.messages.catalog import Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
+import ibi.services.correspondence
 import ibi.web
 from ibi.web.pages.reader import LOCALES, PAGE_LANGUAGES, locale_of, translations
 
 WEB = Path(ibi.web.__file__).parent
+LETTERS = Path(ibi.services.correspondence.__file__).parent
 TRANSLATED = PAGE_LANGUAGES[1:]
 KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2), "message": None}
 
@@ -24,7 +26,7 @@ def said() -> set[object]:
     """The messages in templates and code: what is handed to `_`, `gettext`, `ngettext`, or marked by `message`."""
     methods = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
     options = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}}
-    found = extract_from_dir(WEB, methods, options, keywords=KEYWORDS)
+    found = [each for root in (WEB, LETTERS) for each in extract_from_dir(root, methods, options, keywords=KEYWORDS)]
     return {(words if isinstance(words, str) else tuple(words)) for _, _, words, _, _ in found}
 
 
