@@ -23,6 +23,9 @@ class IbiError(Exception):
     """Something went wrong."""
 
     code: ClassVar[str] = "error"
+    clauses: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are words of this package, as `because {reason}` has them: translated too, each a template over
+    the others."""
 
     def __init__(self, **parameters: object) -> None:
         super().__init__()
@@ -33,7 +36,12 @@ class IbiError(Exception):
 
     def message(self, translate: Callable[[str], str] = _as_is) -> str:
         """The sentence for a person; `translate` maps an English template to another language's."""
-        return translate(self.template).format(**self.parameters)
+        said = {name: self.clause(name, translate) for name in self.clauses}
+        return translate(self.template).format(**{**self.parameters, **said})
+
+    def clause(self, name: str, translate: Callable[[str], str] = _as_is) -> str:
+        """What one of the `clauses` says."""
+        return translate(str(self.parameters[name])).format(**self.parameters)
 
     @property
     def template(self) -> str:

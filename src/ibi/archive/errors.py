@@ -60,6 +60,7 @@ class NotAllowedNow(IbiError):
     """{label}: {act} is not possible, because {reason}."""
 
     code = "not-allowed-now"
+    clauses = ("act", "reason")
 
 
 class AlreadyThere(NotAllowedNow):
@@ -189,3 +190,4 @@ class VersionNotRestorable(IbiError):
     """Version {version} of {label} cannot be restored: {reason}."""
 
     code = "version-not-restorable"
+    clauses = ("reason",)

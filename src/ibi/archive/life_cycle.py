@@ -250,7 +250,7 @@ def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None
     if not item.transferable:
         raise UntransferableItem(label=str(item.rep))
     if service is not None and to in service.labels:
-        raise NotAllowedNow(label=str(item.rep), act=Act.SEND_AWAY.value, reason=f"{to} is this Archive itself")
+        raise NotAllowedNow(label=str(item.rep), act=Act.SEND_AWAY.value, reason="{to} is this Archive itself", to=to)
     return Transfer(item.labels, to, max(now, item.updated))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, TypeAlias
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
@@ -23,9 +23,10 @@ _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 
 
 class InvalidCollection(IbiError):
-    """The {field} of the collection is refused: {reason}"""
+    """The {field} of the collection is refused: {reason}."""
 
     code = "invalid-collection"
+    clauses: ClassVar[tuple[str, ...]] = ("reason",)
 
 
 class UnknownCollection(IbiError):
@@ -44,6 +45,7 @@ class CollectionFull(IbiError):
     """No more than {most} {things} can be kept: nothing was added."""
 
     code = "collection-full"
+    clauses = ("things",)
 
 
 class FoundBySearch(IbiError):
@@ -84,35 +86,40 @@ class ItemCollection:
     def __post_init__(self) -> None:
         for field, value in (("title", _one_line(self.title)), ("description", self.description.strip())):
             object.__setattr__(self, field, value)
-        for field, reason in (
+        for field, fault in (
             ("name", _name_fault(self.name)),
             ("title", _text_fault(self.title, LONGEST_TITLE, is_needed=True)),
             ("description", _text_fault(self.description.replace("\n", " ").replace("\r", ""), LONGEST_DESCRIPTION)),
             ("search", None if self.search is None else _search_fault(self.search)),
         ):
-            if reason is not None:
-                raise InvalidCollection(field=field, reason=reason)
+            if fault is not None:
+                reason, most = fault
+                raise InvalidCollection(field=field, reason=reason, most=most)
+
+
+_Fault: TypeAlias = tuple[str, int]
+"""A clause over `most`, and that number."""
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _name_fault(name: str) -> str | None:
+def _name_fault(name: str) -> _Fault | None:
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
-        return f"it is made of small letters, digits and single hyphens, at most {LONGEST_NAME} of them"
-    return "it is that of another page" if name in RESERVED_NAMES else None
+        return "it is made of small letters, digits and single hyphens, at most {most} of them", LONGEST_NAME
+    return ("it is that of another page", LONGEST_NAME) if name in RESERVED_NAMES else None
 
 
-def _text_fault(text: str, longest: int, *, is_needed: bool = False) -> str | None:
+def _text_fault(text: str, longest: int, *, is_needed: bool = False) -> _Fault | None:
     if is_needed and not text:
-        return "it is missing"
+        return "it is missing", longest
     if len(text) > longest:
-        return f"it is longer than {longest} characters"
-    return None if text.isprintable() or not text else "it has characters that cannot be shown"
+        return "it is longer than {most} characters", longest
+    return None if text.isprintable() or not text else ("it has characters that cannot be shown", longest)
 
 
-def _search_fault(search: CollectionSearch) -> str | None:
+def _search_fault(search: CollectionSearch) -> _Fault | None:
     if not search.text and not search.filters:
-        return "it finds everything: give words or a filter"
+        return "it finds everything: give words or a filter", LONGEST_SEARCH
     return _text_fault(search.text, LONGEST_SEARCH)

@@ -47,6 +47,12 @@ class MailBusy(IbiError):
     code = "mail-busy"
 
 
+class NoMailServer(IbiError):
+    """No mail server is set."""
+
+    code = "no-mail-server"
+
+
 class AccountRecovery:
     """Lets people into accounts that are theirs, for the pages. Links in letters lead to `public_url`. Several
     processes have the `rows` of attempts in common, and in `account_rows` those of accounts that exist."""
@@ -79,15 +85,15 @@ class AccountRecovery:
     def sends_mail(self) -> bool:
         return self._mailer is not None
 
-    async def post(self, letter: Letter) -> str | None:
+    async def post(self, letter: Letter) -> IbiError | None:
         """Send a letter and wait for it; why it was not sent, None if it was."""
         mailer = self._mailer
         if mailer is None:
-            return "no mail server is set"
+            return NoMailServer()
         try:
             await self._threads(lambda: mailer.send(letter))
         except IbiError as error:
-            return str(error)
+            return error
         return None
 
     # --- forgotten passwords ------------------------------------------------------------------------------------------
@@ -119,7 +125,7 @@ class AccountRecovery:
             return
         reason = await self.post(write(person, secret))
         if reason is not None:
-            self._log.error("a letter was not sent", reason=reason)
+            self._log.error("a letter was not sent", reason=str(reason))
 
     def _may_write_to(self, person: Person) -> bool:
         try:

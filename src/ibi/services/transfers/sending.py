@@ -82,7 +82,7 @@ class Sending:
             raise UntransferableItem(label=str(item.rep))
         if receiver.rstrip("/") == self._url:
             act = life_cycle.Act.SEND_AWAY.value
-            raise NotAllowedNow(label=str(item.rep), act=act, reason=f"{receiver} is this Archive itself")
+            raise NotAllowedNow(label=str(item.rep), act=act, reason="{to} is this Archive itself", to=receiver)
 
     def begin(
         self, item: Item, receiver: str, token: str | None = None, *, copy_token: str | None = None

@@ -172,14 +172,14 @@ def _read_search(body: _SearchBody) -> CollectionSearch:
     known = {facet.value: facet for facet in Facet}
     unknown = next((name for name in body.filters if name not in known), None)
     if unknown is not None:
-        raise InvalidCollection(field="search", reason=f"there is no filter {unknown[:40]!a}")
+        raise InvalidCollection(field="search", reason="there is no filter {name}", name=ascii(unknown[:40]))
     filters = tuple((known[name], value) for name, values in body.filters.items() for value in values)
     return CollectionSearch(text=" ".join(body.text.split()), filters=filters)
 
 
 def _labels(texts: list[str], field: str) -> tuple[Label, ...]:
     if len(texts) > MOST_AT_ONCE:
-        raise InvalidCollection(field=field, reason=f"it names more than {MOST_AT_ONCE} items")
+        raise InvalidCollection(field=field, reason="it names more than {most} items", most=MOST_AT_ONCE)
     return tuple(parse_link(text).label for text in texts)
 
 

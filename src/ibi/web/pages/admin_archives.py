@@ -55,6 +55,7 @@ class MissingConsent(IbiError):
     """Tick the box that says that you mean it: {what} cannot be undone."""
 
     code = "missing-consent"
+    clauses = ("what",)
 
 
 class ArchivesPage:

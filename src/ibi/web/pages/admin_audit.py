@@ -23,13 +23,15 @@ from ibi.label import parse
 from ibi.model.account import LOG_BROKEN, AuditQuery
 from ibi.ports.accounts import AuditTrail
 from ibi.safe_text import csv_row
-from ibi.web.http.request_errors import InvalidMember, PathNotFound, whole_number
+from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.admin_shell import ADMIN, AdminShell
-from ibi.web.pages.reader import PRIVATE, Visitor, see_other
+from ibi.web.pages.field_choices import ActRefused
+from ibi.web.pages.reader import PRIVATE, Visitor, message, see_other
 
 AUDIT: Final = f"{ADMIN}/audit"
 SHOWN: Final = 50
 _LONGEST: Final = 500
+_DAY: Final = message("A day is written as 2026-12-31.")
 _FIELDS: Final = ("who", "act", "label", "since", "until")
 _COLUMNS: Final = ("number", "at", "account", "token", "from", "act", "subject", "detail", "previous")
 _LOG: Final = structlog.get_logger("ibi.audit")
@@ -136,8 +138,8 @@ class TrailPage:
             who=typed["who"] or None,
             act=typed["act"] or None,
             subject=await self._subject(typed["label"]),
-            since=_day(typed["since"], "since"),
-            until=_day(typed["until"], "until", last=True),
+            since=_day(typed["since"]),
+            until=_day(typed["until"], last=True),
         )
 
     async def _subject(self, text: str) -> str | None:
@@ -161,14 +163,14 @@ def _place(query: QueryParams) -> int | None:
     return whole_number(query.get("before", ""))
 
 
-def _day(text: str, field: str, *, last: bool = False) -> Instant | None:
+def _day(text: str, *, last: bool = False) -> Instant | None:
     """The first second of a day, or its last one."""
     if not text:
         return None
     try:
         begin = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
     except ValueError:
-        raise InvalidMember(field=field, reason="a day is written as 2026-12-31") from None
+        raise ActRefused(reason=_DAY) from None
     return Instant(int(begin.timestamp()) + (86_399 if last else 0))
 
 

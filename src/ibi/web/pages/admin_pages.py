@@ -129,7 +129,7 @@ def _draft_facts(drafts: Drafts) -> dict[str, Any]:
         drafts.check_space()
         refused = None
     except IbiError as error:
-        refused = str(error)
+        refused = error
     return {
         "number": held.drafts,
         "size": held.size,
@@ -145,7 +145,7 @@ def _integrity_facts(integrity: Integrity | None, holdings: Mapping[State, HeldT
     try:
         return {"integrity": integrity.summary().among(holdings.values())}
     except StorageError as error:
-        return {"integrity": None, "integrity_problem": str(error)}
+        return {"integrity": None, "integrity_problem": error}
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ _OUT: Final = "out:"
 class SearchAndItems(InvalidCollection):
     """A search finds the items of a collection, or they are chosen by hand: leave one of the two fields empty."""
 
+    clauses = ()
+
 
 _ERRORS: Final = (
     message("A search finds the items of a collection, or they are chosen by hand: leave one of the two fields empty."),
@@ -86,7 +88,9 @@ class _Typed:
         names = ("name", "title", "description", "search", "items")
         name, title, description, search, items = (fields.get(each, "") for each in names)
         about = str(error.parameters.get("field") or answer_to(error).field or "items")
-        faulty, fault = about if about in names else "items", error.message(translations(language).gettext)
+        faulty, gettext = about if about in names else "items", translations(language).gettext
+        is_beside = isinstance(error, InvalidCollection) and bool(error.clauses)  # the field needs no name there
+        fault = _sentence(error.clause("reason", gettext)) if is_beside else error.message(gettext)
         return cls(name, title, description, search, items, fault, faulty)
 
 
@@ -268,6 +272,10 @@ class CollectionPages:
             listed=ItemListing(self._site),
             **{"found": None, "number": 1, "pages": 1, **shown},
         )
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:]}."
 
 
 def collection_routes(site: ArchiveSite | None) -> list[Route]:

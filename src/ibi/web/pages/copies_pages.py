@@ -27,7 +27,16 @@ from ibi.services.subscriptions.subscriptions import Listing
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import address_text
 from ibi.web.http.request_errors import whole_number
-from ibi.web.pages.reader import PRIVATE, Sessions, message, read_form, require_librarian, see_other
+from ibi.web.pages.reader import (
+    PRIVATE,
+    Sessions,
+    message,
+    page_language,
+    read_form,
+    require_librarian,
+    see_other,
+    translations,
+)
 from ibi.web.pages.rendering import render
 
 SHOWN: Final = 50
@@ -135,7 +144,7 @@ class JobPages:
             jobs=jobs[:SHOWN],
             following=jobs[SHOWN - 1].id if len(jobs) > SHOWN else None,
             csrf=csrf_of(signed.text),
-            problem="" if error is None else str(error),
+            problem="" if error is None else error.message(translations(page_language(request.scope)).gettext),
             labels=shown.get("labels", "")[:_MOST_TEXT],
             source=shown.get("from", "")[:500],
             states=STATES,

@@ -123,7 +123,8 @@ class PeoplePage:
         letter = invitation_letter(language, invitation.mail, link, visitor, site)
         reason = await self._recovery.post(letter)
         if reason is not None:
-            return await self._show(request, visitor, link=link, to=invitation.mail, reason=reason)
+            said = reason.message(translations(page_language(request.scope)).gettext)
+            return await self._show(request, visitor, link=link, to=invitation.mail, reason=said)
         return see_other(f"{PEOPLE}?done=invited")
 
     async def _show(

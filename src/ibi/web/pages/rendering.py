@@ -1,8 +1,8 @@
 """Renders templates to answers: in the reader's language, escaped, and with no scripts but our own.
 
-A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
-and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`, `short`. Depositors' text is
-escaped, shortened to a readable length, and put in `<bdi>`.
+A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`;
+`static('ibi.css')`; and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`,
+`short`, and `said` for errors. Depositors' text is escaped, shortened to a readable length, and put in `<bdi>`.
 """
 
 from __future__ import annotations
@@ -282,6 +282,7 @@ def _environment(language: str) -> Environment:
         "language_name": lambda tag: language_name(str(tag), language),
         "kind_name": lambda text: None if (known := find_coar_type(text)) is None else known.label(language),
         "short": short,
+        "said": lambda error: error.message(translations(language).gettext),
     }
     return made
 
