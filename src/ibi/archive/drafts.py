@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ibi.archive import life_cycle
+from ibi.archive.licences import read_licence
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.draft_record import DraftRecord
-from ibi.model.errors import InvalidFileName
+from ibi.model.draft_record import Description, DraftRecord
+from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File, check_file_name, collision_key
 from ibi.model.item import Draft, Item
 
@@ -245,3 +246,42 @@ def is_published_already(item: Item, record: DraftRecord, draft: Draft) -> bool:
         if replace(made, version=item.version, updated=item.updated) == item:
             return True
     raise DraftOutdated(label=str(item.rep), found=item.version, draft=record.id, base=record.base)
+
+
+# --- what is written now ----------------------------------------------------------------------------------------------
+
+MOST_REASON: Final = 10_000
+"""Characters of the reason for a deletion, or for an embargo."""
+
+
+def is_over(embargo: Instant | None, now: Instant) -> bool:
+    """Whether the files would be open already."""
+    return embargo is not None and embargo <= now
+
+
+def check_terms(description: Description, known: Iterable[Description], now: Instant) -> None:
+    """Refuse a licence that SPDX does not list, an embargo that is over, and a reason without an embargo.
+
+    Only what is written now is judged: what one of the `known` says already, the item or its draft before, stays.
+    `InvalidMetadata` names the member at fault.
+    """
+    said, before = description.visibility, tuple(known)
+    licence = description.metadata.licence
+    if licence is not None and licence not in {each.metadata.licence for each in before}:
+        try:
+            read_licence(licence.text)
+        except InvalidMetadata as error:
+            raise InvalidMetadata(error.text, error.offset, error.reason, field="metadata.licence") from None
+    if is_over(said.embargo, now) and said.embargo not in {each.visibility.embargo for each in before}:
+        reason = "this date is in the past: leave it out for no embargo"
+        raise InvalidMetadata(str(said.embargo), 0, reason, field="visibility.embargo")
+    if said.embargo_reason in {None, *(each.visibility.embargo_reason for each in before)}:
+        return
+    if said.embargo is None:
+        raise _refuse_reason(said.embargo_reason, "a reason needs an embargo")
+    if len(said.embargo_reason or "") > MOST_REASON:
+        raise _refuse_reason(said.embargo_reason, "it has at most {most} characters")
+
+
+def _refuse_reason(text: str | None, reason: str) -> InvalidMetadata:
+    return InvalidMetadata((text or "")[:100], 0, reason, field="visibility.embargo_reason", most=MOST_REASON)

@@ -17,7 +17,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from ibi.accounts.rights import Belonging, ItemAct, may
-from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem
+from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem, check_terms
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.reviews import ReviewNeeded, UnderReview
 from ibi.errors import IbiError
@@ -87,10 +87,11 @@ class Drafts:
         self.uploads: Final = DraftUploads(files, self._views, self._ledger)
         self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service, self.must_submit)
 
-    def begin(self, who: Depositor, description: Description) -> DraftView:
-        """Begin a draft of a new item."""
+    def begin(self, who: Depositor, description: Description, like: Item | None = None) -> DraftView:
+        """Begin a draft of a new item; it may keep the terms of the one that it is `like`."""
         self._sweep_now_and_then()
         check_dates(description.metadata)
+        check_terms(description, () if like is None else (Description.of(like),), self._clocks.read().wall)
         return self._add(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
@@ -102,6 +103,7 @@ class Drafts:
         if description is not None:
             _check_no_relations(description)
             check_dates(description.metadata, _dates_of(item))
+            check_terms(description, (Description.of(item),), self._clocks.read().wall)
         record = replace(
             self._new(who, description or Description.of(item)),
             labels=item.labels,
@@ -162,6 +164,8 @@ class Drafts:
                 self._check_update(who, item, description)
                 _check_no_relations(description)
             check_dates(description.metadata, _dates_of(item))
+            known = (record.description, *(() if item is None else (Description.of(item),)))
+            check_terms(description, known, self._clocks.read().wall)
             self._files.write(replace(record, description=description))
             return self.find(who, draft)
 

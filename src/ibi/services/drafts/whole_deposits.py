@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from ibi.archive.drafts import MOST_FILES, DraftRules, TooManyFiles, check_upload
+from ibi.archive.drafts import MOST_FILES, DraftRules, TooManyFiles, check_terms, check_upload
 from ibi.archive.errors import KeyReused
 from ibi.archive.reviews import ReviewNeeded
 from ibi.errors import IbiError
@@ -95,6 +95,7 @@ class WholeDeposits:
 
     def _checked(self, who: Depositor, item: WholeItem, coming: ExitStack) -> NewItem:
         """The item, for which there is room until `coming` ends."""
+        check_terms(item.description, (), self.clocks.read().wall)
         new, files, total = _as_new(item), dict[str, File](), 0
         for sent in item.files:
             name, size = collision_key(sent.path), len(sent.content)

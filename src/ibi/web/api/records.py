@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.accounts.rights import ItemAct
+from ibi.archive.drafts import MOST_REASON
 from ibi.archive.errors import UnknownItem
 from ibi.label import Label, parse_any
 from ibi.languages import LanguageTag
@@ -38,9 +39,6 @@ from ibi.web.http.request_errors import (
     check_given_once,
 )
 from ibi.web.pages.signposting import inbox_link
-
-MOST_REASON: Final = 10_000
-"""Characters of the reason for a deletion."""
 
 _NO_CACHE: Final = {"cache-control": "no-cache"}
 _PRIVATE: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}

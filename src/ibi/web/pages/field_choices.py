@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from ibi.archive.drafts import MOST_REASON, is_over
 from ibi.archive.licences import COMMON_LICENCES, KNOWN_LICENCES, KnownLicence, LicenceGroup, LicenceTerm
 from ibi.errors import IbiError, InvalidInput
 from ibi.instant import Instant
@@ -230,8 +231,6 @@ VALUE_REASONS: Final = (
 
 # --- embargoes --------------------------------------------------------------------------------------------------------
 
-MOST_REASON: Final = 10_000
-"""Characters of the reason for a deletion, or for an embargo."""
 LONG_REASON: Final = message("The reason is longer than 10,000 characters.")
 _PAST_DAY: Final = message("This date is in the past: leave it empty for no embargo.")
 _REASON_ALONE: Final = message("A reason needs an embargo: enter its end date.")
@@ -248,7 +247,7 @@ class ActRefused(IbiError):
 
 def check_embargo_day(day: Instant | None, now: Instant) -> None:
     """Raise `ActRefused` for a day on which the files would be open already."""
-    if day is not None and day <= now:
+    if is_over(day, now):
         raise ActRefused(reason=_PAST_DAY)
 
 

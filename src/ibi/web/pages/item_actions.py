@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from ibi.accounts.rights import ItemAct
+from ibi.archive.drafts import MOST_REASON
 from ibi.archive.errors import UnknownItem
 from ibi.archive.life_cycle import Act, require
 from ibi.errors import IbiError, InvalidLabel
@@ -41,7 +42,6 @@ from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
 from ibi.web.pages.field_choices import (
     LONG_REASON,
-    MOST_REASON,
     ActRefused,
     check_embargo_day,
     check_embargo_reason,
@@ -198,7 +198,7 @@ class ItemActionPages:
                 draft = await asyncio.to_thread(_draft_of_change, services, visitor.depositor, item)
             case _:
                 description = _described(item, act, form)
-                draft = await asyncio.to_thread(_draft_of_claim, services, visitor, description)
+                draft = await asyncio.to_thread(_draft_of_claim, services, visitor, item, description)
         return see_other(f"/deposit/{draft}")
 
     # --- access ---
@@ -302,10 +302,10 @@ def _draft_of_change(services: ItemServices, who: Depositor, item: Item) -> str:
     return services.drafts.begin_update(who, item.rep).record.id
 
 
-def _draft_of_claim(services: ItemServices, visitor: Visitor, description: Description) -> str:
+def _draft_of_claim(services: ItemServices, visitor: Visitor, item: Item, description: Description) -> str:
     """A draft of a new item that says something of another, unless it could not be published so."""
     services.deposits_of(visitor.actor).check_claims(description.draft(()))
-    return services.drafts.begin(visitor.depositor, description).record.id
+    return services.drafts.begin(visitor.depositor, description, like=item).record.id
 
 
 def _why_not(services: ItemServices, visitor: Visitor, description: Description) -> IbiError | None:

@@ -10,10 +10,12 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import State
-from ibi.model.account import Scope
-from ibi.model.content import Change
+from ibi.model.account import COMMAND, Scope
+from ibi.model.content import Change, Keep
 from ibi.model.metadata import Text
+from ibi.web.api.record_requests import parse_description
 from tests.support.archive_app import BASE
+from tests.support.form_bodies import FORM, item_form
 from tests.support.records_app import RECORDS, SAID, records_app
 
 
@@ -327,6 +329,37 @@ async def test_a_wrong_member_is_named(tmp_path: Path, said: dict[str, Any], fie
     async with records_app(tmp_path) as app:
         answer = await app.ask("POST", RECORDS, said)
         assert (answer.status, answer.json()["field"]) == (400, field)
+
+
+UNLISTED = {**SAID, "metadata": {**SAID["metadata"], "licence": "CC-BY-9.9"}}
+PAST = {**SAID, "visibility": {"embargo": "2001-01-01T00:00:00Z"}}
+ALONE = {**SAID, "visibility": {"embargo_reason": "A patent."}}
+REFUSED = [(UNLISTED, "metadata.licence"), (PAST, "visibility.embargo"), (ALONE, "visibility.embargo_reason")]
+
+
+@pytest.mark.parametrize(("said", "field"), REFUSED)
+async def test_what_the_form_refuses_is_refused_of_programs(tmp_path: Path, said: dict[str, Any], field: str) -> None:
+    async with records_app(tmp_path) as app:
+        whole = await app.ask("POST", RECORDS, headers=FORM, body=[item_form({"a.txt": b"a"}, said)])
+        place = await app.begin(SAID)
+        for answer in (await app.ask("POST", RECORDS, said), await app.ask("PUT", place, said), whole):
+            assert (answer.status, answer.json()["field"]) == (400, field)
+        assert (await app.ask("PUT", place, SAID)).status == 200
+
+
+@pytest.mark.parametrize(("said", "field"), REFUSED)
+async def test_what_an_item_says_already_stays(tmp_path: Path, said: dict[str, Any], field: str) -> None:
+    async with records_app(tmp_path) as app:
+        rep = parse(str((await app.deposit(SAID))["rep"]))
+        item, kept = app.store.find(rep), parse_description(said)
+        assert app.site.item_services is not None
+        sources = {file.path: Keep(file.path) for file in item.files}
+        app.site.item_services.deposits_of(COMMAND).update(rep, kept.draft(tuple(item.files)), sources, "x")
+        begun = (await app.ask("POST", f"{RECORDS}/{rep.spelling}/draft")).json()
+        place = f"{RECORDS}/{begun['id']}"
+        assert (await app.ask("PUT", place, {**said, "metadata": {**said["metadata"], "title": ["B"]}})).status == 200
+        other = {**said, "metadata": {**said["metadata"], "licence": "Other-1.0"}}
+        assert (await app.ask("PUT", place, other)).json()["field"] == "metadata.licence"
 
 
 @pytest.mark.parametrize(

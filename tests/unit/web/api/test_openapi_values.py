@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ibi.archive.drafts import MOST_FILES
+from ibi.archive.drafts import MOST_FILES, MOST_REASON
 from ibi.federation.provenance import LONGEST_LINK
 from ibi.messages import key
 from ibi.messages.home_fields import MOST_COPIES
@@ -28,7 +28,6 @@ from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.item_search import MOST_FILTERS
 from ibi.web.api.openapi import document
 from ibi.web.api.record_requests import MOST_JSON
-from ibi.web.api.records import MOST_REASON
 from ibi.web.api.transfers import MOST_RELEASES
 from ibi.web.api.whole_deposits import MOST_BATCH, MOST_ITEMS
 from ibi.web.http import body
