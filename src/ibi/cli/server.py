@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
+from shlex import quote
 from socket import socket
 from typing import Final, NamedTuple
 
@@ -212,6 +214,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
                 sandbox=is_sandbox,
                 description=settings.site.description,
                 contact=settings.site.contact,
+                data=_named_directory(settings.data),
             ),
             appearance=Appearance(
                 PageDirectory(settings.data),
@@ -306,6 +309,12 @@ def _welcome(
         if resolver.register is not None:
             yield f"            a replica, which reads the register of {settings.resolver}"
     if archive is not None:
-        yield f"  tokens    ibi token create --scope deposit --data {settings.data}"
+        yield f"  tokens    ibi token create --scope deposit --data {quote(str(settings.data))}"
     if identity is None or not identity.sandbox:
-        yield f"  people    ibi person create NAME --role admin --data {settings.data}"
+        yield f"  people    ibi person create NAME --role admin --data {quote(str(settings.data))}"
+
+
+def _named_directory(data: Path) -> str | None:
+    """The data directory as a shell takes it, from wherever a command is given; None for the one that commands take by
+    themselves."""
+    return None if data == Path("ibi-data") else quote(str(data.absolute()))

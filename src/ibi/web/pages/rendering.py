@@ -31,6 +31,7 @@ from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
 from ibi.model.account import Role
 from ibi.model.coar_types import find_coar_type
+from ibi.origin import InvalidOrigin, Origin
 from ibi.web.http.request import raw_target
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.reader import (
@@ -163,6 +164,16 @@ class SiteFacts:
     description: str | None = None
     contact: str | None = None
     look: SiteLook = field(default_factory=SiteLook)
+    data: str | None = None
+    """The data directory as a command line names it, unless it is the one that commands take by themselves."""
+
+    @property
+    def data_option(self) -> str:
+        """What makes a command work on the data directory of this server. Where it is, is for administrators, and for
+        readers on the machine itself."""
+        if self.data is None:
+            return ""
+        return f" --data {self.data if self.is_admin or _is_on_loopback(self.public_url) else '…'}"
 
     @property
     def contact_url(self) -> str | None:
@@ -195,6 +206,14 @@ class SiteFacts:
 
     def _has_role(self, least: Role | None) -> bool:
         return least is None or (self.role is not None and self.role >= least)
+
+
+def _is_on_loopback(url: str) -> bool:
+    try:
+        origin = Origin.of_url(url)
+    except InvalidOrigin:
+        return False
+    return origin.name == "localhost" or (origin.address is not None and origin.address.is_loopback)
 
 
 _NO_FACTS = SiteFacts()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -132,10 +134,34 @@ async def test_a_form_that_is_sent_to_an_address_with_a_slash_is_sent_again_whol
 # --- an Archive that is empty -----------------------------------------------------------------------------------------
 
 
-def home_for(role: Role | None, *, sandbox: bool, recent: tuple[object, ...] = ()) -> Page:
-    site = SiteFacts("L", sandbox=sandbox, person=None if role is None else "ana", role=role, csrf="0", paths=PATHS)
+def home_for(role: Role | None, *, sandbox: bool, recent: tuple[object, ...] = (), **facts: Any) -> Page:
+    person = None if role is None else "ana"
+    site = SiteFacts("L", sandbox=sandbox, person=person, role=role, csrf="0", paths=PATHS, **facts)
     shown = render_text("home.html", "en", site=site, target="/", recent=recent, listed=None)
     return read_page(shown.encode())
+
+
+@pytest.mark.parametrize(
+    ("role", "url", "option"),
+    [
+        (None, "http://127.0.0.1:8765", " --data '/srv/a b'"),
+        (None, "http://localhost:8765", " --data '/srv/a b'"),
+        (None, "https://sand.example.org", " --data …"),
+        (Role.ADMIN, "https://sand.example.org", " --data '/srv/a b'"),
+    ],
+)
+def test_first_commands_name_the_data_directory_to_who_may_know_it(role: Role | None, url: str, option: str) -> None:
+    page = home_for(role, sandbox=True, data="'/srv/a b'", public_url=url)
+    commands = [line for each in page.all("pre") for line in (each.text or "").splitlines()]
+    ours = [line for line in commands if line.startswith(("ibi person", "ibi deposit"))]
+    assert ours
+    assert all(line.endswith(option) for line in ours)
+    assert [line for line in commands if "'/srv/a b'" in line and option == " --data …"] == []
+
+
+def test_first_commands_name_no_data_directory_that_is_the_usual_one() -> None:
+    page = home_for(None, sandbox=True, public_url="http://127.0.0.1:8765")
+    assert all("--data" not in (each.text or "") for each in page.all("pre") if "person" in (each.text or ""))
 
 
 def test_an_empty_sandbox_says_what_to_do_first() -> None:
