@@ -42,9 +42,6 @@ MOST_FIELDS: Final = 100
 MOST_REFUSED: Final = 20
 """Files of which it is told why they were refused."""
 
-MOST_DROPPED: Final = 256 * 1024 * 1024
-"""Bytes of files that are read from a browser whose session has ended, to get to the fields after them."""
-
 Made = TypeVar("Made")
 
 
@@ -81,9 +78,13 @@ class FormReader:
         draft: str | None,
         begin: Callable[[], Awaitable[str]],
         threads: Executor,
+        *,
+        most_dropped: int,
     ) -> None:
-        """`threads` hash and write what comes."""
-        self._threads = threads
+        """`threads` hash and write what comes. Of a form that proves not to be of this session, `most_dropped` bytes
+        of files are read, to get to the fields after them: as many as a session may send, or what was typed would be
+        lost."""
+        self._threads, self._most_dropped = threads, most_dropped
         self._request, self._sessions, self._visitor = request, sessions, visitor
         self._uploads, self._begin = uploads, begin
         self._form, self._size, self._dropped = SentForm(draft=draft), 0, 0
@@ -128,8 +129,8 @@ class FormReader:
             await self._or_refuse(partial(self._upload.write, event))
         elif not self._form.is_proven:
             self._dropped += len(event)
-            if self._dropped > MOST_DROPPED:
-                raise BodyTooLarge(most=MOST_DROPPED)
+            if self._dropped > self._most_dropped:
+                raise BodyTooLarge(most=self._most_dropped)
 
     async def _take_head(self, head: PartHead) -> None:
         if head.filename is None:

@@ -8,7 +8,7 @@ button sends the whole form, so that what was typed is never lost. Scripts send 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
@@ -136,8 +136,7 @@ class DepositPages:
         async def begin() -> str:
             return await self._begin(visitor)
 
-        reader = FormReader(request, visitor.sessions, visitor, self._drafts.uploads, draft, begin, self._uploading)
-        sent = await reader.read()
+        sent = await self._reader(request, visitor.sessions, visitor, draft, begin).read()
         if not sent.is_proven:
             return self._show_unproven(request, visitor, view, sent)
         if sent.fields.get("act") == "discard":
@@ -166,8 +165,19 @@ class DepositPages:
         async def begin() -> str:
             raise SignedOut()
 
-        reader = FormReader(request, sessions, None, self._drafts.uploads, None, begin, self._uploading)
-        return self._show_unproven(request, None, None, await reader.read())
+        sent = await self._reader(request, sessions, None, None, begin).read()
+        return self._show_unproven(request, None, None, sent)
+
+    def _reader(
+        self,
+        request: Request,
+        sessions: Sessions,
+        visitor: Visitor | None,
+        draft: str | None,
+        begin: Callable[[], Awaitable[str]],
+    ) -> FormReader:
+        uploads, largest = self._drafts.uploads, self._drafts.rules.largest
+        return FormReader(request, sessions, visitor, uploads, draft, begin, self._uploading, most_dropped=largest)
 
     def _show_unproven(
         self, request: Request, visitor: Visitor | None, view: DraftView | None, sent: SentForm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -326,6 +327,22 @@ async def test_a_form_that_comes_after_the_session_has_ended_is_shown_again_with
     kept = read_page((await lia.get(place)).body)
     assert value_of(kept, "title") == "Old"
     assert "b.txt" not in kept.text
+
+
+async def test_what_was_typed_beside_files_of_many_megabytes_outlives_the_session(
+    lia: DepositingPerson,
+) -> None:
+    lia.app.drafts.rules = replace(lia.app.drafts.rules, largest=10**9)
+    piece, pieces = bytes(4 * 1024 * 1024), 65
+    head, tail = form(
+        part('form-data; name="csrf"', b"0"), file_part("a.bin", b"@@@"), part('form-data; name="title"', b"Kept")
+    ).split(b"@@@")
+    sent = {"accept": "text/html", "sec-fetch-site": "same-origin", **FORM}
+    answer = await ask(lia.app.app, "POST", "/deposit", sent, [head, *[piece] * pieces, tail])
+    page = read_page(answer.body)
+    assert answer.status == 403
+    assert 'value="Kept"' in answer.body.decode()
+    assert "Files are not kept meanwhile: choose them again." in page.text
 
 
 async def test_a_form_of_an_earlier_session_is_shown_again_with_what_was_typed_and_saved_with_the_next_click(
