@@ -32,6 +32,7 @@ from ibi.web.http.content_security import attachment_headers, is_to_run, safety_
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.field_choices import RELATION_WORDS
+from ibi.web.pages.file_pages import file_tree
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Visitor, find_visitor, message, page_language, see_other
 from ibi.web.pages.reader import translations as translations_into
 from ibi.web.pages.rendering import render
@@ -41,6 +42,8 @@ SHOWN: Final = 50
 """Reviews on one page of the queue."""
 MOST_FILES: Final = 500
 """Files of a draft on its page."""
+MOST_OPEN: Final = 20
+"""Files up to which all are shown; of more, folders and the rest of the list are folded."""
 _PUBLICATIONS: Final = 2
 """That are made for pages at a time."""
 _VIEWED: Final = re.compile(r"image/(?:avif|gif|jpeg|png|webp)|text/(?:plain|csv|markdown)|application/pdf")
@@ -210,7 +213,9 @@ class ReviewDesk:
             text=(fields or {}).get("text", "")[: 2 * LONGEST_COMMENT],
             longest=LONGEST_COMMENT,
             record=record,
-            files=files[:MOST_FILES],
+            tree=file_tree(files[:MOST_FILES], files),
+            most_open=MOST_OPEN,
+            shown_count=min(len(files), MOST_FILES),
             file_count=len(files),
             viewed={file.path for file in files[:MOST_FILES] if _is_viewed(file)},
             kept=frozenset() if record is None else {file.path for file in record.kept},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import pytest
 
@@ -22,6 +23,9 @@ from tests.support.signed_in_person import SignedInPerson
 SCRIPT = b"<html><script>alert(document.cookie)</script></html>"
 
 
+FILES = (("a.txt", b"content"), ("mal\u00edcia/x.html", SCRIPT))
+
+
 @dataclass
 class World:
     app: RecordsApp
@@ -31,7 +35,13 @@ class World:
     eve: SignedInPerson
     """Two depositors."""
 
-    async def submit(self, title: str | list[str] = "Uma tese", name: str = "dan", **metadata: Any) -> str:
+    async def submit(
+        self,
+        title: str | list[str] = "Uma tese",
+        name: str = "dan",
+        files: Sequence[tuple[str, bytes]] = FILES,
+        **metadata: Any,
+    ) -> str:
         """The id of a draft that waits."""
         drafts, reviews = self.app.drafts, self.app.drafts.reviews
         assert reviews is not None
@@ -44,7 +54,7 @@ class World:
         object.__setattr__(record, "owner", f"person:{name}")
         drafts._files.write(record)
         who = Depositor(f"person:{name}", name)
-        for path, content in (("a.txt", b"content"), ("mal\u00edcia/x.html", SCRIPT)):
+        for path, content in files:
             upload = drafts.uploads.begin(who, draft, path, len(content))
             upload.write(content)
             upload.finish(None)
@@ -91,6 +101,35 @@ async def test_the_queue_shows_the_oldest_first_and_pages_it(world: World, monke
     assert [link for link in (await page(world.ada, following)).links if link in places] == places[2:]
     for place in ("/review?after=x", "/review?state=x", "/review?state=published"):
         assert (await world.ada.get(place)).status == 200
+
+
+def summary_of(details: Element) -> str:
+    return " ".join("".join(details.find("{*}summary").itertext()).split())  # type: ignore[union-attr]
+
+
+def folders_of(found: Page) -> list[Element]:
+    return [each for each in found.all("details") if "/ " in summary_of(each)]
+
+
+async def test_many_files_are_folded_into_their_folders(world: World) -> None:
+    many = [(f"data/{number:03}.csv", b"x") for number in range(40)]
+    draft = await world.submit(files=[*many, ("read me.txt", b"y")])
+    found = await page(world.ada, f"/review/{draft}")
+    (folder,) = folders_of(found)
+    assert ("open" in folder.attrib, "data/ 40 files" in summary_of(folder)) == (False, True)
+    assert f"/review/{draft}/files/data/007.csv" in found.links
+    few = await page(world.ada, f"/review/{await world.submit(name='eve')}")
+    assert ["open" in each.attrib for each in folders_of(few)] == [True]
+
+
+async def test_a_draft_that_came_back_says_so_once(world: World) -> None:
+    draft = await world.submit()
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    await world.ada.post(f"/review/{draft}", {"act": "return", "text": "O ano falta.", "seal": seal})
+    for place in (f"/deposit/{draft}", f"/deposit/{draft}?saved=1"):
+        found = await page(world.dan, place)
+        assert found.text.count("A librarian returned this draft") == 1
+        assert found.links.count(f"/account/drafts/{draft}/review") == 1
 
 
 async def test_a_librarian_reads_comments_sends_back_and_publishes(world: World) -> None:
