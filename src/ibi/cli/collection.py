@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,23 @@ if TYPE_CHECKING:
 _where = setting_options("data", "config")
 _name = click.argument("name")
 _labels = click.argument("labels", metavar="LABEL...", nargs=-1, required=True)
-_title = click.option("--title", metavar="TEXT", help="What it is called.")
-_description = click.option("--description", metavar="TEXT", help="What it is, for its page.")
-_search = click.option("--search", metavar="WORDS", help="What finds its items; an empty text has them chosen by hand.")
-_curator = click.option(
-    "--curator", metavar="ACCOUNT", help="Who looks after it: a person or the name of tokens; empty for the Archive."
+_WORDS = (
+    click.option("--title", metavar="TEXT", help="What it is called."),
+    click.option("--description", metavar="TEXT", help="What it is, for its page."),
+    click.option("--search", metavar="WORDS", help="What finds its items; an empty text has them chosen by hand."),
+    click.option(
+        "--curator",
+        metavar="ACCOUNT",
+        help="Who looks after it: a person or the name of tokens; empty for the Archive.",
+    ),
 )
+
+
+def _words(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what a collection is."""
+    for option in reversed(_WORDS):
+        command = option(command)
+    return command
 
 
 @contextmanager
@@ -74,10 +85,7 @@ def show(name: str, *, as_json: bool, **flags: str | None) -> None:
 
 @collection.command()
 @_name
-@_title
-@_description
-@_search
-@_curator
+@_words
 @as_json_option
 @_where
 def create(name: str, *, as_json: bool, **values: str | None) -> None:
@@ -98,10 +106,7 @@ def create(name: str, *, as_json: bool, **values: str | None) -> None:
 
 @collection.command()
 @_name
-@_title
-@_description
-@_search
-@_curator
+@_words
 @as_json_option
 @_where
 def change(name: str, *, as_json: bool, **values: str | None) -> None:
