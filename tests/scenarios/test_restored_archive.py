@@ -60,6 +60,14 @@ def test_no_item_of_a_restored_archive_is_changed_before_the_resolver_was_heard(
         assert (ready["ready"], ready["in_doubt"], at.rstrip("/") in ready["unheard"]) == (True, "items", True)
         status = json.loads(home.run("archive", "status", "--json"))
         assert (status["in_doubt"], at.rstrip("/") in status["unheard"]) == ("items", True)
+        through = ("--server", url, "--token", token)
+        status = json.loads(home.run("archive", "status", "--json", *through))
+        assert (status["in_doubt"], at.rstrip("/") in status["unheard"]) == ("items", True)
+        for where in ((), through):
+            assert "Original, being confirmed" in home.run("show", kept, *where)
+            shown = json.loads(home.run("show", kept, "--json", *where))
+            assert (shown["unconfirmed"], "unconfirmed" in shown["item"]) == (True, False)
+            assert "being confirmed" not in home.run("show", home.service, *where)
         assert "in-doubt" in home.command("doctor", **home.variables).out
         assert b"ibi_archive_in_doubt 1.0" in ask(url, "/metrics")[3]
         with resolver.up("--port", port), heir.command.up("--port", heir.port, **heir.variables):

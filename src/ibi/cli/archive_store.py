@@ -23,8 +23,10 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import ItemClaims, Relating
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
+from ibi.vocabulary import State
 
 if TYPE_CHECKING:
+    from ibi.model.item import Item
     from ibi.services.notifications.answering import RemoteClaims
 
 
@@ -85,6 +87,20 @@ def _refuse_in_doubt(settings: Settings, name: str) -> None:
     from ibi.composition.doubt import refuse_in_doubt
 
     refuse_in_doubt(settings, name)
+
+
+def is_unconfirmed(settings: Settings, item: Item) -> bool:
+    """Whether an item of the data directory is an Original by what is there, and may have been given away since the
+    backup from which the directory was put back. A copy that may not be written does not tell."""
+    from ibi.composition.doubt import read_doubt
+
+    if item.state is not State.ORIGINAL or is_read_only(settings.data):
+        return False
+    record = ArchiveRecordFile(settings.data).read()
+    if record is not None and item.rep in record.service.labels:
+        return False
+    doubt = read_doubt(settings)
+    return doubt is not None and doubt.is_grave
 
 
 @contextmanager

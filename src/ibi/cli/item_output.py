@@ -68,11 +68,15 @@ def print_updated(title: str, found: Links, version: int, removed: Sequence[str]
     print_links(title, found, as_json=False)
 
 
-def print_item(item: Item, found: Links, *, as_json: bool) -> None:
+def print_item(item: Item, found: Links, *, as_json: bool, is_unconfirmed: bool = False) -> None:
+    """Print an item; `is_unconfirmed` if its Archive may have given the Original away and does not know yet."""
     if as_json:
-        print_json({**found, "item": item_document(item), "local": local_document(item)})
+        unconfirmed = {"unconfirmed": True} if is_unconfirmed else {}
+        print_json({**found, **unconfirmed, "item": item_document(item), "local": local_document(item)})
     else:
         lines = {name: printable(text) for name, text in _lines(item, found)}
+        if is_unconfirmed:
+            lines["state"] += ", being confirmed: this Archive may have been put back from a backup"
         print_lines(printable("; ".join(item.metadata.titles())) or str(item.rep), lines)
 
 

@@ -42,7 +42,13 @@ _STANDING: Final = (
     "never_verified",
     "last_verification",
     "oldest_verification",
+    "in_doubt",
+    "unheard",
 )
+
+
+_ADDED: Final = frozenset({"links", "damaged", "unconfirmed"})
+"""Members of a record that are of the server, and not of the item."""
 
 
 def records_client(settings: Settings) -> RecordsClient:
@@ -51,7 +57,7 @@ def records_client(settings: Settings) -> RecordsClient:
 
 def item_of(record: dict[str, Any], settings: Settings) -> Item:
     """Decode the item in a server's record, with the checks for an item read from disk."""
-    shared = {name: value for name, value in record.items() if name not in {"links", "damaged", *_LOCAL}}
+    shared = {name: value for name, value in record.items() if name not in {*_ADDED, *_LOCAL}}
     local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
     try:
         if any("sha512" not in file for file in shared.get("files", ())):

@@ -45,21 +45,23 @@ def show(labels: tuple[str, ...], number: int | None, *, as_json: bool, **flags:
 
         client = records_client(settings)
 
-        def read(label: str) -> tuple[Item, Links]:
+        def read(label: str) -> tuple[Item, Links, bool]:
             this = read_label(label)
             record = client.record(this) if number is None else client.version(this, number)
             item = item_of(record, settings)
-            return item, links_of(record, item)
+            return item, links_of(record, item), record.get("unconfirmed") is True
 
-        each(labels, read, lambda found: print_item(*found, as_json=as_json))
+        each(labels, read, lambda found: print_item(*found[:2], as_json=as_json, is_unconfirmed=found[2]))
         return
-    from ibi.cli.archive_store import opened_store
+    from ibi.cli.archive_store import is_unconfirmed, opened_store
 
     with opened_store(settings) as store:
         each(
             labels,
             lambda label: _item(store, read_label(label), number),
-            lambda item: print_item(item, links(item, settings), as_json=as_json),
+            lambda item: print_item(
+                item, links(item, settings), as_json=as_json, is_unconfirmed=is_unconfirmed(settings, item)
+            ),
         )
 
 
