@@ -219,3 +219,13 @@ def test_chains_are_found_by_any_label_and_by_archive(chains: ChainStore) -> Non
     assert [chains.chain(label) for label in forms.labels] == [("one", "two")] * 2
     assert chains.with_service(B) == ((str(forms.rep).lower(), ("one", "two")),)
     assert chains.with_service(B, str(forms.rep)) == ()
+
+
+def test_who_was_not_heard_is_noted_until_track_is_kept(ledger: TransferLedger) -> None:
+    assert ledger.unheard() == frozenset()
+    ledger.lose_track()
+    for unheard in (["http://b.example", "http://a.example"], ["http://b.example"]):
+        ledger.note_unheard(unheard)
+        assert ledger.unheard() == frozenset(unheard)
+    ledger.keep_track()
+    assert ledger.unheard() == frozenset()

@@ -15,6 +15,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import COMMAND, ROLE_SCOPE, Person, Role, person_account
 from ibi.services.accounts.sign_in import SecretHasher, SignIn
+from ibi.services.transfers.tracking import ItemInDoubt
 from ibi.web.pages import refusal
 from ibi.web.pages.item_actions import PLACE, ItemActionPages, PageAct, page_actions
 from ibi.web.pages.item_page import ItemPage
@@ -392,3 +393,18 @@ async def test_a_change_of_access_waits_for_review_where_there_is_one(tmp_path: 
         assert answer.headers["location"].endswith("?done=waits")
         assert find(app, label).visibility.is_public
         assert len(drafts(app)) == 1
+
+
+@pytest.mark.parametrize("act", [PageAct.ACCESS, PageAct.DELETE])
+async def test_an_item_in_doubt_is_not_changed_and_the_page_says_why(tmp_path: Path, act: PageAct) -> None:
+    def refuse(name: str) -> None:
+        raise ItemInDoubt(label=name, witnesses="https://resolver.example")
+
+    async with records_app(tmp_path) as app:
+        desk = Desk(app, Role.LIBRARIAN)
+        label = await item_of(app, desk)
+        before = find(app, label)
+        app.store.guard_changes(refuse)
+        answer = await desk.send(label, act.value, **FILLED[act])
+        assert (answer.status, find(app, label)) == (503, before)
+        assert "takes no change at the moment" in read_page(answer.body).text
