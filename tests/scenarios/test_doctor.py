@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import sqlite3
 import ssl
@@ -289,6 +290,9 @@ FAULTS: dict[str, PlantedFault] = {
     "line of the mint log changed": PlantedFault(
         rewritten("mint/mint.log", '"mint"', '"mind"'), "mint-log-broken", "mint.log", "Put the log back"
     ),
+    "database written later than now": PlantedFault(
+        lambda data: os.utime(data / "usage.sqlite", (2**32, 2**32)), "date-ahead", "usage.sqlite", "2106-02-07"
+    ),
     "mint log and its database gone": PlantedFault(
         lambda data: shutil.rmtree(data / "mint"), "mint-log-lost", "mint.log", "ibi mint --accept-loss"
     ),
@@ -497,10 +501,11 @@ class Answering(BaseHTTPRequestHandler):
 
     document: dict[str, object] = {}  # noqa: RUF012
     ahead = 0.0
+    media_type = "application/json"
 
     def do_GET(self) -> None:
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", self.media_type)
         self.end_headers()
         self.wfile.write(json.dumps(self.document).encode())
 
@@ -512,9 +517,15 @@ class Answering(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(tls: ssl.SSLContext | None = None, *, ahead: float = 0.0, **document: object) -> Iterator[int]:
+def answering(
+    tls: ssl.SSLContext | None = None,
+    *,
+    ahead: float = 0.0,
+    media_type: str = "application/json",
+    **document: object,
+) -> Iterator[int]:
     """The port of such a server."""
-    handler = type("Handler", (Answering,), {"document": document, "ahead": ahead})
+    handler = type("Handler", (Answering,), {"document": document, "ahead": ahead, "media_type": media_type})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
@@ -554,11 +565,28 @@ def test_a_public_address_that_leads_to_another_server_is_told(ibi: IbiCommand) 
 
 
 def test_a_clock_far_from_that_of_the_resolver_is_told_and_a_resolver_that_is_silent(ibi: IbiCommand) -> None:
-    with answering(ahead=-300) as port:
+    with answering(ahead=-300, media_type="text/plain") as port:
         apart = examine(ibi, IBI_RESOLVER=f"http://127.0.0.1:{port}")
     assert apart.checks == {"clock-apart"}
-    assert "differ by 30" in apart.found[0]["what"] or "differ by 299" in apart.found[0]["what"]
+    assert re.search(r"(299|30\d) s ahead of", apart.found[0]["what"])
     assert examine(ibi, IBI_RESOLVER=f"http://127.0.0.1:{port}").checks == {"resolver-silent"}
+
+
+def test_a_clock_far_from_that_of_the_public_address_is_told(ibi: IbiCommand) -> None:
+    with answering(ahead=300) as port:
+        apart = examine(ibi, IBI_PUBLIC_URL=f"http://127.0.0.1:{port}")
+    (found,) = (each["what"] for each in apart.found if each["check"] == "clock-apart")
+    assert re.search(r"(300|29\d) s behind", found)
+
+
+def test_a_server_that_is_no_resolver_is_told_and_one_that_is_not(ibi: IbiCommand, tmp_path: Path) -> None:
+    with answering() as port:
+        done = examine(ibi, IBI_RESOLVER=f"http://127.0.0.1:{port}")
+    assert done.checks == {"resolver-none"}
+    other = IbiCommand(tmp_path / "resolver")
+    other.home.mkdir()
+    with other.up() as (_, url):
+        assert examine(ibi, IBI_RESOLVER=url).found == []
 
 
 @pytest.mark.parametrize(("days", "words"), [(3, "in 3 days"), (-1, "expired"), (90, "")])

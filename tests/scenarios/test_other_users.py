@@ -86,6 +86,27 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
+def test_a_file_that_may_not_be_read_is_not_called_damaged(machine: Machine) -> None:
+    assert machine.run(OWNER, "archive", "init").returncode == 0
+    assert machine.run(OWNER, "deposit", "open.txt", "--title", "One").returncode == 0
+    assert machine.run(OWNER, "doctor", "--offline", "--full").returncode == 0
+    document = next(machine.data.rglob("open.txt"))
+    closed = [machine.data / name for name in ("archive.json", "keys/archive.pem", "catalogue.sqlite", "mint/mint.log")]
+    for path in (*closed, document, *machine.data.glob("store/*/*/*/*/inventory.json")):
+        path.chmod(0)
+    for user, named in ((OWNER, closed), (OTHER, closed[:3])):  # of a log whose database is closed, nothing is said
+        machine.data.chmod(0o755)
+        (machine.data / "keys").chmod(0o755)
+        (machine.data / "mint").chmod(0o755)
+        for arguments in ((), ("--full",)):
+            done = machine.run(user, "doctor", "--offline", "--json", *arguments)
+            found = [json.loads(line) for line in done.stdout.splitlines()[:-1]]
+            assert {each["check"] for each in found} - {"unwritable", "secret-open"} == {"unreadable"}, found
+            said = {each["place"].rpartition("ibi-data/")[2]: each["what"] for each in found}
+            assert all(f"#{OWNER}" in said[str(path.relative_to(machine.data))] for path in named), said
+            assert not any("damage" in each["what"] or "backup" in each["remedy"] for each in found), found
+
+
 def test_root_acts_as_the_owner_and_other_users_may_only_read(machine: Machine) -> None:
     begun = machine.run(OWNER, "archive", "init", "--json")
     assert begun.returncode == 0, begun.stderr

@@ -7,12 +7,21 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ibi.composition.archive_store import CATALOGUE, open_read_only
-from ibi.composition.doctor.diagnosis import STORE, Diagnosis, ExaminedDirectory, from_error
+from ibi.composition.doctor.diagnosis import (
+    STORE,
+    Diagnosis,
+    ExaminedDirectory,
+    denied_reading,
+    find_denied,
+    from_error,
+    is_denied,
+)
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
@@ -23,9 +32,10 @@ from ibi.resolver.membership import failure_words
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.change_journal import CatalogStanding, read_expected
 from ibi.storage.data_files import read_left_out
-from ibi.storage.errors import StoreNewer
+from ibi.storage.errors import DiskRefused, StoreNewer
 from ibi.storage.ocfl.layout import Broken, check_layout
-from ibi.storage.ocfl.object import ObjectDirectory
+from ibi.storage.ocfl.object import NAME as INVENTORY
+from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory
 from ibi.storage.sqlite import (
     beliefs,
     catalog_rows,
@@ -96,12 +106,7 @@ def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         except IbiError as error:
             yield from_error("database", str(path), error)
         except PermissionError as error:
-            yield Diagnosis(
-                "unreadable",
-                str(path),
-                f"it cannot be read: {error.strerror}",
-                "Run `ibi doctor` as its owner, or as root.",
-            )
+            yield denied_reading(find_denied(error, path) or path)
 
 
 def _refuse_newer(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
@@ -244,14 +249,25 @@ def check_left_out(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Items that are known to be damaged, and those whose object cannot be read; with `is_full`, everything is read."""
-    reasons = dict(_known_damage(directory))
+    reasons, denied = dict(_known_damage(directory)), []
     for name in directory.item_names:
-        reason = _unreadable(directory, name)
+        try:
+            reason = _unreadable(directory, name)
+        except PermissionError as error:
+            denied.append(find_denied(error, *_inventories(directory, name)) or directory.data / STORE / name)
+            continue
         if reason is not None:
             reasons.setdefault(name, reason)
     if directory.is_full and (directory.data / STORE).is_dir():
         with suppress(StoreIncomplete):  # which another check tells
-            reasons |= dict(_verified_damage(directory))
+            for name, path, reason in _verified_damage(directory):
+                if is_denied(path):
+                    denied.append(path)
+                else:
+                    reasons[name] = reason
+    if denied:
+        found = denied_reading(denied[0])
+        yield replace(found, what=f"{found.what} (and {len(denied) - 1} more like it)" if denied[1:] else found.what)
     for name, reason in islice(reasons.items(), _MOST_NAMED):
         remedy = f"Put it back from a backup, or from another Archive that has a Copy; then `ibi verify {name}`."
         yield Diagnosis("item-damaged", directory.name(f"{STORE}/{name}"), reason, remedy)
@@ -260,32 +276,45 @@ def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         yield Diagnosis("item-damaged", directory.name(STORE), what, "`ibi verify` names them all.")
 
 
+def _inventories(directory: ExaminedDirectory, name: str) -> Iterator[Path]:
+    folder = directory.data / STORE / name
+    yield from (folder, folder / INVENTORY, folder / SIDECAR)
+
+
 def _known_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, str]]:
     path = directory.data / INTEGRITY
     if path.exists():
-        with suppress(StoreDamaged), opened_unchanged(path, is_in_use=directory.is_served) as connection:
+        with _told_elsewhere(), opened_unchanged(path, is_in_use=directory.is_served) as connection:
             for each in read_integrity(connection)[1]:
                 since = "" if each.damaged_since is None else f", known since {Instant(each.damaged_since)}"
                 problem = f": {each.problems[0].path}: {each.problems[0].reason}" if each.problems else ""
                 yield each.name, f"this item is damaged{since}{problem}"
 
 
-def _verified_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, str]]:
+def _verified_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, Path, str]]:
+    """The item, the file of it, and what is wrong with that."""
     with open_read_only(directory.data, on_rebuild=lambda _: None) as store:
         for verified in store.verify():
             for problem in verified.problems[:1]:
-                yield (
-                    verified.name or problem.path,
-                    f"{problem.kind} ({problem.code}): {problem.path}: {problem.reason}",
-                )
+                path = directory.data / STORE / (verified.name or "") / problem.path
+                reason = f"{problem.kind} ({problem.code}): {problem.path}: {problem.reason}"
+                yield verified.name or problem.path, path, reason
+
+
+def _told_elsewhere() -> suppress:
+    """A database that cannot be read, of which `check_databases` tells."""
+    return suppress(StoreDamaged, DiskRefused, PermissionError)
 
 
 def _is_readable(directory: ExaminedDirectory, name: str) -> bool:
-    return _unreadable(directory, name) is None
+    try:
+        return _unreadable(directory, name) is None
+    except PermissionError:
+        return False
 
 
 def _unreadable(directory: ExaminedDirectory, name: str) -> str | None:
-    """Why the inventory of an object cannot be used, or which file of it is not there."""
+    """Why the inventory of an object cannot be used, or which file of it is not there. `PermissionError`."""
     root = os.open(directory.data / STORE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with ObjectDirectory(root, name) as found:
@@ -295,9 +324,15 @@ def _unreadable(directory: ExaminedDirectory, name: str) -> str | None:
     except ContentMissing:
         return None if directory.is_served else "there is a directory of this name, and no object in it"
     except Broken as error:
+        if any(map(is_denied, _inventories(directory, name))):
+            raise PermissionError from error
         return f"its inventory cannot be used ({error.code}): {error.reason}"
     except (IbiError, InvalidLabel) as error:
+        if isinstance(error.__cause__, PermissionError):
+            raise error.__cause__ from error
         return str(error)
+    except PermissionError:
+        raise
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     finally:
@@ -318,7 +353,7 @@ def check_fixity(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         return
     oldest = _began(directory)
     if path.exists():
-        with suppress(StoreDamaged), opened_unchanged(path, is_in_use=directory.is_served) as connection:
+        with _told_elsewhere(), opened_unchanged(path, is_in_use=directory.is_served) as connection:
             oldest = read_integrity(connection)[0].oldest or oldest
     if oldest is not None and directory.now.seconds - oldest > 2 * days * _DAY:
         what = f"there are items that were not verified since {Instant(oldest)} (archive.verify_days is {days})"

@@ -18,8 +18,9 @@ from typing import Final, Literal
 from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.ports.errors import StorageError
+from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.archive_state import ServedAddress
+from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.layout import names_in
 
@@ -120,20 +121,70 @@ def _unexamined(directory: ExaminedDirectory, check: Check, error: Exception) ->
     name = check.__name__.removeprefix("check_").replace("_", "-")
     if isinstance(error, IbiError):
         return from_error(name, directory.name(""), error)
+    if (denied := find_denied(error, directory.data)) is not None:
+        return denied_reading(denied)
     place = getattr(error, "filename", None) or directory.data
     reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-    remedy = (
-        "Run `ibi doctor` as the user to whom the directory belongs, or as root"
-        if isinstance(error, PermissionError)
-        else "See what the system says of the disk"
-    )
-    return Diagnosis(name, str(place), f"it could not be looked at ({name}): {reason}", f"{remedy}.")
+    what = f"it could not be looked at ({name}): {reason}"
+    return Diagnosis(name, str(place), what, "See what the system says of the disk.")
+
+
+def user_name(user: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"#{user}"
+
+
+def find_denied(error: BaseException | None, *places: Path) -> Path | None:
+    """The file that this process may not read, if that is what lies behind an error. SQLite does not tell: then the
+    `places` are tried."""
+    while error is not None:
+        if isinstance(error, DiskRefused | StoreDamaged | PermissionError):
+            denied = next(filter(is_denied, places), None)
+            if denied is not None:
+                return denied
+        if isinstance(error, PermissionError) and error.filename:
+            return Path(str(error.filename))
+        error = error.__cause__
+    return None
+
+
+def is_denied(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return not os.access(path, os.R_OK | (os.X_OK if stat.S_ISDIR(mode) else 0))
+
+
+def denied_reading(path: Path) -> Diagnosis:
+    """A file that may be whole, and that this user may not read; or the directory that it is in, if that is why."""
+    try:
+        status = path.stat()
+    except PermissionError:
+        return denied_reading(path.parent)
+    user, mode = os.geteuid(), stat.S_IMODE(status.st_mode)
+    owner, mine = user_name(status.st_uid), user_name(user)
+    if status.st_uid == user:
+        what, remedy = f"its owner {owner} may not read it (mode {mode:o})", f"`chmod u+rwX {path}`."
+    else:
+        what = f"it belongs to {owner} (mode {mode:o}), and {mine}, as whom `ibi doctor` runs, may not read it"
+        remedy = f"Run `ibi doctor` as {owner} or as root; if the server runs as {mine}, give the file to that user."
+    return Diagnosis("unreadable", str(path), f"{what}; whether it is whole is not known", remedy)
 
 
 def from_error(
     check: str, place: str, error: IbiError, otherwise: str = "Put that right.", *, is_urgent: bool = True
 ) -> Diagnosis:
     """What an error says that others would get too: its first sentence, and what it says to do, or `otherwise`."""
+    named = Path(str(error.parameters.get("path", place)))
+    if (denied := find_denied(error, named, Path(place))) is not None:
+        return denied_reading(denied)
     text = " ".join(str(error).split())
     reason = " ".join(str(error.parameters.get("reason", "")).split())
     head, mark, rest = text.partition(f"{reason}. ") if reason else text.partition(". ")

@@ -36,14 +36,25 @@ _READING: Final[tuple[Check, ...]] = (
 _OTHERS: Final[tuple[Check, ...]] = (
     files.check_settings_file,
     files.check_room,
+    files.check_dates,
     records.check_lock_directory,
     network.check_resolver,
+    network.check_public_clock,
     network.check_certificates,
 )
 
 
 def examine(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """What all of them find. Where a pipe or a device lies, nothing is opened: its reader could wait for ever."""
+    """What all of them find. A file that may not be read is told once, whichever checks wanted to."""
+    told: set[str] = set()
+    for each in _run_checks(directory):
+        if each.check != "unreadable" or each.place not in told:
+            yield each
+        told.update({each.place} if each.check == "unreadable" else ())
+
+
+def _run_checks(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Where a pipe or a device lies, nothing is opened: its reader could wait for ever."""
     if not directory.is_data_directory:  # whose owners and modes are none of our business
         what = "this is no data directory: nothing of `ibi` is in it"
         yield Diagnosis("not-a-data-directory", str(directory.data), what, "Name the right one with --data.")

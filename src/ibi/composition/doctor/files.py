@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ibi.composition.doctor.diagnosis import MOST_LOOKED_AT, STORE, Diagnosis, ExaminedDirectory
+from ibi.composition.doctor.diagnosis import MOST_LOOKED_AT, STORE, Diagnosis, ExaminedDirectory, user_name
 from ibi.config.declaration import SettingSource
+from ibi.instant import Instant
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.machine import MachineClocks
 
@@ -28,6 +29,10 @@ _DIRECTORIES: Final = frozenset(
     "store store-staging store-locks item-locks changes drafts mint keys audit databases membership copies".split()
 )
 _FILES: Final = re.compile(r"[^/]+\.(sqlite|json|toml)|mint/[^/]+|audit/[^/]+|keys/[^/]+|databases/[^/]+|[^/]+/lock")
+_DATED: Final = ("*.sqlite", "mint/*", "audit/*", "changes/*", "archive.json")
+"""What a server or command writes as it goes on."""
+_CLOCK_SLACK: Final = 30.0
+"""Seconds by which the clock of a file server may differ."""
 _LEAST_ROOM: Final = 64 << 20
 _FEW_INODES: Final = 10_000
 
@@ -136,7 +141,7 @@ def _judge_name(entry: _Entry, tally: _Tally) -> None:
 def _judge_owner(directory: ExaminedDirectory, entry: _Entry, tally: _Tally) -> None:
     if entry.status.st_uid == directory.owner:
         return
-    mine, other = _user(directory.owner), _user(entry.status.st_uid)
+    mine, other = user_name(directory.owner), user_name(entry.status.st_uid)
     what = f"it belongs to {other}, and the data directory to {mine}, as whom servers and commands work"
     tally.add("other-owner", entry.path, what, f"`chown -R {mine.removeprefix('#')} {directory.data}` as root.")
 
@@ -147,7 +152,7 @@ def _judge_mode(directory: ExaminedDirectory, entry: _Entry, tally: _Tally) -> N
         tally.add(
             "unreadable",
             entry.path,
-            f"its owner may not read it (mode {entry.mode:o})",
+            f"its owner {user_name(entry.status.st_uid)} may not read it (mode {entry.mode:o})",
             _let_owner(directory, entry.path),
         )
     is_written = entry.is_directory or entry.path.endswith((".sqlite", "mint.log"))
@@ -177,15 +182,6 @@ def _judge_age(directory: ExaminedDirectory, entry: _Entry, tally: _Tally) -> No
         what = "this database was damaged, and set aside"
         remedy = "See whether a backup has what was in it; then remove it."
         tally.add("set-aside", entry.path, what, remedy, is_urgent=False)
-
-
-def _user(user: int) -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return f"#{user}"
 
 
 def check_settings_file(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -220,6 +216,18 @@ def _judge_disk(directory: ExaminedDirectory, place: Path) -> Iterator[Diagnosis
         what = f"its file system has room for {disk.f_favail} more files, whatever their size (inodes)"
         remedy = "Remove files, or move the directory to a file system with more inodes."
         yield Diagnosis("inodes", str(place), what, remedy)
+
+
+def check_dates(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether databases or logs were written later than now: the clock is behind, or was ahead when they were."""
+    places = [path for pattern in _DATED for path in directory.data.glob(pattern)]
+    dates = [(path.stat().st_mtime, path) for path in places if path.is_file()]
+    latest, path = max(dates, default=(0.0, directory.data))
+    ahead = latest - float(MachineClocks().read().wall.as_fraction())
+    if ahead > _CLOCK_SLACK:
+        what = f"it was written at {Instant(int(latest))}, {ahead:.0f} s after what the clock of this machine says now"
+        remedy = "The clock is behind, or was ahead: set it (NTP), and see which labels have a date later than now."
+        yield Diagnosis("date-ahead", str(path), what, remedy)
 
 
 def check_drafts(directory: ExaminedDirectory) -> Iterator[Diagnosis]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory
 from ibi.composition.doctor.records import read_ticks
-from ibi.conformance.checking import Probe, ProbeResponse
+from ibi.conformance.checking import RESOLVER_SERVICE, Probe, ProbeResponse
 from ibi.instant import Instant
 from ibi.origin import is_same_place
 from ibi.safe_text import printable
@@ -83,6 +83,29 @@ def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     if answer.failure is not None:
         what = f"the resolver does not answer: {printable(answer.failure)}"
         yield Diagnosis("resolver-silent", url, what, "See whether the setting resolver is right.", is_urgent=False)
+        return
+    yield from _compare_clocks(url, answer)
+    if not _is_resolver(_ask(url, f"/{RESOLVER_SERVICE}?servicesubject=inclusionConfirmationRequest")):
+        what = "a server answers there, and it is no resolver: it does not speak as one"
+        remedy = "Set resolver to the address of a resolver; `ibi check URL` tells what a server is."
+        yield Diagnosis("resolver-none", url, what, remedy)
+
+
+def _is_resolver(answer: ProbeResponse) -> bool:
+    """Whether a resolver's service answers, of any make: the subject is one of Archives, which it can but refuse."""
+    return answer.failure is None and answer.media_type == "text/plain" and b"confirmation yes" not in answer.body
+
+
+def check_public_clock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """What time it is at the public address, where a proxy on another machine may answer."""
+    url = directory.settings.public_url
+    if not directory.is_offline and url is not None:
+        answer = _ask(url, "/healthz")
+        if answer.failure is None:
+            yield from _compare_clocks(url, answer)
+
+
+def _compare_clocks(url: str, answer: ProbeResponse) -> Iterator[Diagnosis]:
     date = answer.header("date")
     try:
         theirs = None if date is None else parsedate_to_datetime(date).timestamp()
@@ -90,7 +113,8 @@ def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         return
     ours = MachineClocks().seconds()
     if theirs is not None and abs(ours - theirs) > _CLOCKS_APART:
-        what = f"its clock and that of this machine differ by {abs(ours - theirs):.0f} s"
+        side = "ahead of" if ours > theirs else "behind"
+        what = f"the clock of this machine is {abs(ours - theirs):.0f} s {side} its clock"
         yield Diagnosis("clock-apart", url, what, "Set the clock that is wrong (NTP): labels have the time in them.")
 
 
