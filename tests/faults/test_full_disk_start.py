@@ -59,7 +59,7 @@ def test_a_server_on_a_full_disk_starts_and_serves_readers_again_and_again(
     made = json.loads(ibi("deposit", "--title", "Title", "--json", "file.txt", **IDENTITY).out)
     token = run(ibi, "token", "create", "--scope", "deposit").strip()
     with ibi.up(**settings):
-        pass
+        until((ibi.data / RESERVE).exists)
     fill(small_disk)
     for is_killed in (False, True, False):
         assert free(small_disk) == 0

@@ -125,7 +125,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
     if reserve.release():
         _LOG.error("the disk is full: readers are served, and little else until there is room", data=str(settings.data))
     with ExitStack() as opened:
-        opened.callback(reserve.take)  # last of all: what was opened gives its room back
+        opened.callback(reserve.take_again)  # last of all: what was opened gives its room back
         clocks = MachineClocks()
         ticks = open_ticks(settings, clocks) if settings.has_archive else None
         if ticks is not None:
