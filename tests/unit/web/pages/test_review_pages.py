@@ -122,6 +122,14 @@ async def test_many_files_are_folded_into_their_folders(world: World) -> None:
     assert ["open" in each.attrib for each in folders_of(few)] == [True]
 
 
+async def test_a_draft_that_waits_is_offered_neither_for_editing_nor_for_discarding(world: World) -> None:
+    draft = await world.submit()
+    own = await page(world.dan, "/account/items")
+    assert f"/account/drafts/{draft}/review" in own.links
+    assert [each.attrib.get("value") for each in own.all("button", name="discard")] == []
+    assert "Continue editing" not in own.text
+
+
 async def test_a_draft_that_came_back_says_so_once(world: World) -> None:
     draft = await world.submit()
     seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
