@@ -14,12 +14,29 @@ from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
 from ibi.archive.citation.head import highwire, json_ld, script_text
 from ibi.archive.citation.names import one_line
 from ibi.archive.citation.work import Day, plain, work_of
+from ibi.instant import Instant
 from ibi.model.item import Item
-from tests.properties.item_strategies import items
+from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.web.pages.citation_styles import STYLES, cite
+from tests.properties.item_strategies import agents, items, texts, values
 from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
 
 DAY = Day(2026, 11, 15)
 URLS = st.sampled_from(["http://urlib.net/8JMKD3MGP8W/34PGRBS", "https://a.br/{x}\\y%20\r\nUR  - z"])
+
+NOW = Instant(1_794_700_000)
+_dates = st.sampled_from(["0001", "999-12", "1500-02-29", "2009", "2026-11", "2026-11-15", "9999-12-31", "c. 1900", ""])
+_kinds = st.sampled_from(["Tese", "chapter", "article", "book", "report", "conference paper", "advisor", ""])
+_contributed = st.builds(
+    DescriptiveMetadata,
+    title=st.lists(values, max_size=2).map(tuple),
+    creator=st.lists(agents, max_size=4).map(tuple),
+    contributor=st.lists(agents, max_size=12).map(tuple),
+    publisher=st.lists(values, max_size=1).map(tuple),
+    source=st.lists(values | st.sampled_from([Text("v. 3, n. 2, p. 1-9"), Text("cap. 4")]), max_size=2).map(tuple),
+    date=_dates.map(lambda date: (Text(date),) if date else ()),
+    type=st.tuples(_kinds, texts).map(lambda kinds: tuple(map(Text, filter(None, kinds)))),
+)
 
 # The variables of CSL-JSON that there are here; the schema allows no others than its own.
 CSL_FIELDS = {
@@ -78,3 +95,14 @@ def test_values_for_machines_are_json_of_known_fields(item: Item, url: str) -> N
     described = json_ld(work, item.metadata.licence)
     assert json.loads(script_text(described)) == described
     assert all(name.startswith("citation_") and content for name, content in highwire(work))
+
+
+@given(items(described=_contributed), URLS, st.sampled_from([*STYLES]), st.sampled_from(["en", "pt-BR", "es"]))
+def test_every_style_writes_every_work_on_one_line_with_its_link(
+    item: Item, url: str, style: str, language: str
+) -> None:
+    work = work_of(item, url)
+    made = cite(work, style, language, NOW)
+    assert made.style == STYLES[style]  # and not the one of ours that stands in for what fails
+    assert len(plain(made.runs).splitlines()) == 1
+    assert work.url in plain(made.runs)

@@ -15,6 +15,8 @@ from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
+import structlog
+
 from ibi.archive.citation.abnt import abnt
 from ibi.archive.citation.apa import apa
 from ibi.archive.citation.exchange_formats import csl_json
@@ -78,10 +80,14 @@ def default_style(language: str) -> str:
 _made: Final[LruCache[tuple[Work, str, str, Day], tuple[Run, ...]]] = LruCache(1_000)
 _making: Final = Lock()
 """citeproc keeps state in its styles, and `_made` is for one thread."""
+_failures: Final[set[tuple[str, type[Exception]]]] = set()
+_LOG: Final = structlog.get_logger("ibi.citations")
 
 
 def cite(work: Work, style: str, language: str, on: Instant) -> Citation:
-    """The citation in one of `STYLES`; `language` is that of its reader, `on` when they look. Blocks."""
+    """The citation in one of `STYLES`; `language` is that of its reader, `on` when they look. Blocks.
+
+    A work that citeproc fails at is cited in our own style of that language, by its name: never an error."""
     day = Day.of(on)
     if style in _OWN:
         return Citation(STYLES[style], _OWN[style](work, day))
@@ -89,9 +95,20 @@ def cite(work: Work, style: str, language: str, on: Instant) -> Citation:
         key = work, style, language, day
         found = _made.find(key)
         if found is None:
-            found = _write(work, style, language, day)
+            try:
+                found = _write(work, style, language, day)
+            except Exception as error:  # noqa: BLE001 - the page of an item is more than its citation
+                _log_failure(work, style, error)
+                return cite(work, default_style(language), language, on)
             _made.keep(key, found)
     return Citation(STYLES[style], found)
+
+
+def _log_failure(work: Work, style: str, error: Exception) -> None:
+    """Log what citeproc failed at: once for each style and kind of error."""
+    if (style, type(error)) not in _failures:
+        _failures.add((style, type(error)))
+        _LOG.error("citation failed", style=style, item=work.label, exc_info=error)
 
 
 def _write(work: Work, style: str, language: str, day: Day) -> tuple[Run, ...]:
@@ -101,7 +118,11 @@ def _write(work: Work, style: str, language: str, day: Day) -> tuple[Run, ...]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what a style has and citeproc does not know
-        source = CiteProcJSON([_record(work, day)])
+        record = _record(work, day)
+        contributors = record.pop("contributor", ())
+        source = CiteProcJSON([record])
+        if contributors:  # styles have them as names, and citeproc would read them as a text
+            source["item"]["contributor"] = source.parse_names(contributors)
         bibliography = CitationStylesBibliography(_style(style, language), source, _FORMATTER)
         bibliography.register(Cited([CitationItem("item")]))
         written = str(bibliography.bibliography()[0])

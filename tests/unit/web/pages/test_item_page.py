@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
@@ -15,6 +16,7 @@ from ibi.model.description_values import Affiliation, Ror
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import Visibility, network
+from ibi.web.pages import citation_styles
 from ibi.web.pages.item_page import MOST_FILES
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.support.page_reader import Page, read_page
@@ -143,6 +145,35 @@ async def test_a_style_is_chosen_by_its_name_without_a_script(style: str, beginn
     assert f"{RESOLVER}/{IBIP}" in cited
     (chosen,) = [each for each in page.all("option") if "selected" in each.attrib]
     assert chosen.attrib["value"] == style
+
+
+@pytest.mark.parametrize(
+    ("style", "named"),
+    [("chicago", "With Bruna Souza and INPE"), ("mla", "With Bruna Souza and INPE"), ("ieee", "A. Silva")],
+)
+async def test_contributors_are_cited_as_names_where_a_style_has_them(style: str, named: str) -> None:
+    metadata = DescriptiveMetadata(
+        title=(Text("D"),),
+        creator=(Agent("Silva, Ana"),),
+        contributor=(Agent("Souza, Bruna"), Agent("INPE")),
+        publisher=(Text("P"),),
+    )
+    page = await shown(kept(REP, IBIP, metadata=metadata), path=f"{PAGE}?style={style}")
+
+    assert named.lower() in page.text.partition("How to cite")[2].lower()
+
+
+async def test_a_citation_that_fails_is_one_of_ours_and_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(citation_styles, "_write", fail)
+    monkeypatch.setattr(citation_styles, "_failures", set())
+    with capture_logs() as logs:
+        for _ in range(2):
+            page = await shown(kept(REP, IBIP, metadata=THESIS), path=f"{PAGE}?style=chicago")
+            assert "(2009)" in page.text.partition("How to cite")[2]
+    assert [each["style"] for each in logs if each["event"] == "citation failed"] == ["chicago"]
 
 
 async def test_an_unknown_style_is_the_usual_one() -> None:
