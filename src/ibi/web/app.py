@@ -72,6 +72,7 @@ from ibi.web.http.request_middleware import (
     request_names,
 )
 from ibi.web.http.worker_metrics import WorkerMetrics
+from ibi.web.pages import failure
 from ibi.web.pages.account_pages import TransfersPage
 from ibi.web.pages.admin_pages import admin_routes
 from ibi.web.pages.admin_shell import AdminParts
@@ -199,7 +200,9 @@ def create_app(
     routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=any(each.path == SITEMAP for each in routes)).get))
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     names = request_names()
-    middleware = [Middleware(RequestMiddleware, metrics=metrics, log=log, routes=patterns, names=names)]
+    middleware = [
+        Middleware(RequestMiddleware, metrics=metrics, log=log, routes=patterns, names=names, failure=failure)
+    ]
     if audit is not None:
         watched = RefusalLog(audit, clocks, rows=share.refusals)
         identify = _identification(authentication, sessions)

@@ -27,7 +27,7 @@ from ibi.web.http.refusal_watch import DENIED
 from ibi.web.http.request import percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
 from ibi.web.http.request_middleware import REQUEST
-from ibi.web.pages import refusal, wants_page
+from ibi.web.pages import failure, refusal, wants_page
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 
 
@@ -131,10 +131,12 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
         return _error_answer(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
     if error.status_code == 404:
         return _error_answer(PathNotFound(), request)
-    return problem(InternalError(request=request.scope.get(REQUEST)))
+    return failure(InternalError(request=request.scope.get(REQUEST)), request.scope)
 
 
 def _error_answer(error: IbiError, request: Request) -> Response:
     """The answer to an error: a page for a browser, except for paths that are meant for programs."""
-    is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
+    if not answer_to(error).told:
+        return failure(error, request.scope)
+    is_for_people = not request.url.path.startswith("/api/")
     return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)

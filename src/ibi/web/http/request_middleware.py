@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, count
 from logging import DEBUG, INFO, WARNING
 from math import inf
@@ -40,7 +40,7 @@ from ibi.services.minting.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.errors import TooManyOpenFiles
 from ibi.storage.machine import is_exhaustion
-from ibi.web.http.errors import ANSWERS, problem
+from ibi.web.http.errors import ANSWERS
 from ibi.web.http.logging import mask_links
 from ibi.web.http.polled_metrics import PolledFigures
 from ibi.web.http.request import HARDENING, truncate_address
@@ -277,9 +277,12 @@ class RequestMiddleware:
         log: FilteringBoundLogger,
         routes: Mapping[Any, str],
         names: Iterator[str],
+        failure: Callable[[IbiError, Scope], Response],
     ) -> None:
-        """`routes` has the pattern of each endpoint, for counting; `names` are those of requests."""
+        """`routes` has the pattern of each endpoint, for counting; `names` are those of requests; `failure` makes the
+        answer to what failed inside, and does not fail itself."""
         self._app, self._metrics, self._log, self._routes, self._names = app, metrics, log, routes, names
+        self._failure = failure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -296,14 +299,14 @@ class RequestMiddleware:
             # The server is stopping and has waited long enough.
             if answer.status is not None:
                 raise
-            await problem(ServerStopping())(scope, receive, answer.send)
+            await self._failure(ServerStopping(), scope)(scope, receive, answer.send)
         except Exception as error:
-            # The last resort: the caller gets a problem, the log the traceback.
+            # The last resort: the caller is told that something failed, the log has the traceback.
             self._log.error("request failed", request=name, **_log_fields(scope), exc_info=True)
             if answer.status is not None:
                 raise  # half the answer is sent: the server breaks the connection, so that it is not taken for whole
             told = TooManyOpenFiles() if is_exhaustion(error) else InternalError(request=name)
-            await problem(told)(scope, receive, answer.send)
+            await self._failure(told, scope)(scope, receive, answer.send)
         finally:
             self._account(scope, answer.status, name, time.perf_counter() - began)
 

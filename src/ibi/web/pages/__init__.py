@@ -11,13 +11,15 @@ from ibi.errors import IbiError
 from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.request import RawHeaders, choose, values
 from ibi.web.http.request_errors import NotAcceptable
-from ibi.web.pages.reader import page_language, translations
+from ibi.web.pages.reader import SESSIONS, message, page_language, translations
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import title_of
 
-__all__ = ["HTML", "redirect", "refusal", "wants_page"]
+__all__ = ["HTML", "failure", "redirect", "refusal", "wants_page"]
 
 HTML = "text/html"
+_UNTOLD = message("This server cannot do this at the moment. Its administrator finds the reason in its log.")
+"""Of what is wrong with this server, which its log alone says."""
 
 
 def redirect(url: str) -> Response:
@@ -42,12 +44,51 @@ def refusal(error: IbiError, scope: Scope, elsewhere: str | None = None) -> Resp
     """
     if not answer_to(error).told:
         raise error
-    answer = problem(error)
     if not wants_page(scope["headers"]):
+        answer = problem(error)
         answer.headers.append("vary", "Accept")
         return answer
+    return _error_page(error, scope, elsewhere)
+
+
+def _error_page(error: IbiError, scope: Scope, elsewhere: str | None = None) -> Response:
+    answer = problem(error)
     kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
     gettext = translations(page_language(scope)).gettext
     title = gettext(title_of(answer.status_code))
-    shown = {"title": title, "said": error.message(gettext), "elsewhere": elsewhere}
+    said = error.message(gettext) if answer_to(error).told else gettext(_UNTOLD)
+    shown = {"title": title, "said": said, "elsewhere": elsewhere}
     return render(scope, "alert.html", status=answer.status_code, headers=kept, **shown)
+
+
+def failure(error: IbiError, scope: Scope) -> Response:
+    """The answer when something failed that should not have: problem details, or to a browser a page that says no more
+    than they do. It asks nothing of the store, not even who is signed in; where no page can be made there is a plain
+    one. The caller logs the error."""
+    answer = problem(error)
+    if scope.get("path", "").startswith("/api/"):
+        return answer
+    try:
+        if wants_page(scope["headers"]):
+            return _error_page(error, {**scope, SESSIONS: None})
+        answer.headers.append("vary", "Accept")
+    except Exception:  # noqa: BLE001 - the reader is told of the first failure, whatever becomes of its page
+        return _plain_page(answer)
+    return answer
+
+
+_PLAIN_PAGE = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Error</title></head><body>
+<p>An error occurred on this server. Try again later.</p>
+<p lang="pt-BR">Ocorreu um erro neste servidor. Tente novamente mais tarde.</p>
+<p lang="es">Se produjo un error en este servidor. Inténtelo de nuevo más tarde.</p>
+</body></html>
+"""
+"""In all languages at once: it is for when nothing can be translated."""
+
+
+def _plain_page(answer: Response) -> Response:
+    """The page that needs nothing, with the status and the headers of an answer."""
+    kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
+    return Response(_PLAIN_PAGE, answer.status_code, kept, f"{HTML}; charset=utf-8")

@@ -13,7 +13,11 @@ from structlog.testing import capture_logs
 
 from ibi.services.accounts.refusals import RefusalLog
 from ibi.storage.errors import DiskRefused
+from ibi.web import pages
 from ibi.web.http.refusal_watch import RefusalWatch
+from ibi.web.http.request_errors import InternalError
+from ibi.web.pages import failure
+from ibi.web.pages.reader import SESSIONS
 from tests.support.asgi_client import ask
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_app import MintingApp, minting_app
@@ -65,6 +69,81 @@ async def test_a_full_disk_is_a_503_whose_reason_is_in_the_log_alone() -> None:
     assert int(answer.headers["retry-after"]) >= 1
     assert "/srv" not in answer.body.decode()
     assert any("/srv/ibi/mint.log" in str(each.get("detail")) for each in logs)
+
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8", "accept-language": "pt-BR"}
+
+
+async def fail(_: Request) -> Response:
+    raise ZeroDivisionError("the secret is hunter2")
+
+
+async def test_a_browser_gets_a_page_of_a_failure_in_the_language_of_its_reader() -> None:
+    async with minting_app() as minting:
+        with_route(minting, fail)
+        with capture_logs() as logs:
+            answer = await ask(minting.app, "GET", "/odd", BROWSER)
+    page = answer.body.decode()
+    assert answer.status == 500
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-language"] == "pt-BR"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "Ocorreu um erro no servidor" in page
+    assert answer.headers["x-request-id"] in page
+    assert "hunter2" not in page
+    assert "Traceback" not in page
+    assert [each["event"] for each in logs] == ["request failed", "request"]
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "", "text/html;q=0"])
+async def test_a_program_gets_a_problem_of_a_failure(accept: str) -> None:
+    async with minting_app() as minting:
+        with_route(minting, fail)
+        with capture_logs():
+            answer = await ask(minting.app, "GET", "/odd", {"accept": accept})
+    assert answer.status == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["type"] == "urn:ibi:problem:internal-error"
+
+
+async def test_a_failure_of_the_page_of_a_failure_is_a_plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_too(*_: object, **__: object) -> None:
+        raise OSError("no template")
+
+    monkeypatch.setattr(pages, "render", fail_too)
+    async with minting_app() as minting:
+        with_route(minting, fail)
+        with capture_logs():
+            answer = await ask(minting.app, "GET", "/odd", BROWSER)
+    assert answer.status == 500
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "Ocorreu um erro neste servidor" in answer.body.decode()
+
+
+async def test_the_page_of_a_failure_does_not_ask_who_is_signed_in() -> None:
+    class Away:
+        def current(self, _: Scope) -> None:
+            raise AssertionError
+
+    scope = {"type": "http", "path": "/", "query_string": b"", "headers": [(b"accept", b"text/html")], SESSIONS: Away()}
+    answer = failure(InternalError(request="a1"), scope)
+    assert b"a1" in answer.body
+    assert b"An error occurred</h1>" in answer.body
+
+
+async def test_what_only_the_log_says_is_a_page_to_a_browser_as_well() -> None:
+    async def refuse(_: Request) -> Response:
+        raise DiskRefused(path="/srv/ibi/mint.log", reason="no space left")
+
+    async with minting_app() as minting:
+        with_route(minting, refuse)
+        with capture_logs():
+            answer = await ask(minting.app, "GET", "/odd", BROWSER)
+    assert answer.status == 503
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert int(answer.headers["retry-after"]) >= 1
+    assert "não pode fazer isso no momento" in answer.body.decode()
+    assert "/srv" not in answer.body.decode()
 
 
 async def test_an_answer_that_fails_half_way_is_broken_off() -> None:
