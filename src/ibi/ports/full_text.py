@@ -38,7 +38,7 @@ class TextIndex(Protocol):
 
     def put(self, name: RepositoryName, description: str, texts: Mapping[str, str]) -> None:
         """Have the item found by the words of its description and of the texts of its files, by their SHA-512, and by
-        nothing else."""
+        nothing else. Of very many words some may be left out: of each file alike."""
 
     def remove(self, name: RepositoryName) -> None:
         """Forget the item, and the texts that no other item has."""

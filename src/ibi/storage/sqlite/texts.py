@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +23,8 @@ from ibi.storage.sqlite.search_rows import contentless_options
 
 TEXTS: Final = DatabaseKind("texts.sqlite", 40, frozenset({"texts", "documents", "progress"}), TextsDamaged)
 FILE_NAME: Final = TEXTS.file_name
-_MOST_WORDS: Final = 300_000
-"""Of one item."""
+_MOST_WORDS: Final = 1_000_000
+"""Of one item: more than 4 MiB of one file usually have."""
 _MOST_DUE: Final = 100
 _PART: Final = 16 << 10
 """Characters."""
@@ -63,8 +62,10 @@ _FIND: Final = """
     SELECT documents.name FROM words CROSS JOIN documents ON documents.number = words.rowid
     WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 """
+# Short texts first: a search for a line to show looks at so much and no more.
 _DIGESTS: Final = """
-    SELECT files.digest FROM documents JOIN files USING (number) WHERE documents.name = ?
+    SELECT files.digest FROM documents JOIN files USING (number) LEFT JOIN texts USING (digest)
+    WHERE documents.name = ? ORDER BY length(texts.text), files.digest
 """
 
 
@@ -143,12 +144,20 @@ class SqliteTexts(GuardedDatabase):
                 yield text
 
 
-def _body(texts: Mapping[str, str]) -> Iterator[str]:
-    left = _MOST_WORDS
-    for part in chain.from_iterable(map(_parts, texts.values())):
-        found = words(part)[:left]
-        yield from found
-        left -= len(found)
+def _body(texts: Mapping[str, str], most: int = _MOST_WORDS) -> Iterator[str]:
+    """The words of all files. Each file has an equal share of `most`; what the shorter ones leave of theirs goes to the
+    longer ones, which come last."""
+    left = most
+    for number, text in enumerate(sorted(texts.values(), key=len)):
+        share = left // (len(texts) - number)
+        left -= share
+        for part in _parts(text):
+            if not share:
+                break
+            found = words(part)[:share]
+            yield from found
+            share -= len(found)
+        left += share
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,8 @@ from hashlib import sha512
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ibi.instant import Instant
 from ibi.messages import State
@@ -21,7 +24,7 @@ from ibi.ports.content import OpenFile
 from ibi.ports.full_text import TextIndex, TextReader
 from ibi.services.items.full_text import FullTextSearch, FullTextWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.texts import SqliteTexts
+from ibi.storage.sqlite.texts import SqliteTexts, _body
 from ibi.storage.text_process import TextProcess
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item
@@ -134,9 +137,9 @@ async def test_the_text_of_an_item_that_becomes_restricted_is_gone_at_once(libra
     assert library.index.find_text(kept.files[0].sha512) is None
 
 
-def two_files(library: Library, **others: object) -> Item:
-    """An item with a main file, of penguins, and one of whales."""
-    bodies = {"a.txt": b"penguins", "b.txt": b"whales"}
+def two_files(library: Library, bodies: dict[str, bytes] | None = None, **others: object) -> Item:
+    """An item with a main file, of penguins, and one of whales; or with others."""
+    bodies = bodies or {"a.txt": b"penguins", "b.txt": b"whales"}
     files = tuple(
         File(path, len(body), sha512(body).hexdigest(), "text/plain") for path, body in sorted(bodies.items())
     )
@@ -145,6 +148,26 @@ def two_files(library: Library, **others: object) -> Item:
     library.content.create(str(kept.rep), sources, Change("Ana", "deposit", kept.created))
     library.catalog.put(kept)
     return kept
+
+
+async def test_the_words_of_a_file_are_found_beside_a_very_long_one(library: Library) -> None:
+    long = b"begins " + b"a1 " * 1_400_000 + b"ends"
+    two_files(library, {"a.txt": long, "b.txt": b"penguins", "c.txt": b"of whales " * 1_000 + b"seals"})
+    library.read()
+    assert await library.found("penguins") == [(1, "[penguins]")]
+    assert [minute for minute, _ in await library.found("seals")] == [1]
+    assert [minute for minute, _ in await library.found("begins")] == [1]
+    assert await library.found("ends") == []
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=8), st.integers(0, 200))
+def test_words_of_an_item_are_shared_between_its_files(lengths: list[int], most: int) -> None:
+    texts = {f"{number}": f"w{number} " * length for number, length in enumerate(lengths)}
+    found = Counter(_body(texts, most))
+    taken = [found[f"w{number}"] for number in range(len(lengths))]
+    assert sum(taken) == min(most, sum(lengths))
+    for length, number in zip(lengths, taken, strict=True):
+        assert number == length or number + 1 >= max(taken)  # what is cut short has as much as any other
 
 
 async def test_the_text_of_unlisted_files_is_not_found_but_that_of_the_main_file(library: Library) -> None:
