@@ -1,15 +1,62 @@
 """Text of strangers made safe to show: on one line, of a bounded length, without anything that moves a cursor.
 
-For terminals, letters, logs, messages and spreadsheets. Pages escape by their templates. Short, because every
-layer may need it.
+For terminals, letters, logs, messages and spreadsheets. Pages escape by their templates, and close here what changes
+the direction of writing. Short, because every layer may need it.
 """
 
 from __future__ import annotations
+
+import re
+from typing import Final
 
 
 def printable(text: str, replacement: str = " ") -> str:
     """The text on one line, with `replacement` for every control character."""
     return text if text.isprintable() else "".join(each if each.isprintable() else replacement for each in text)
+
+
+def reveal(text: str) -> str:
+    """The text with `[U+202E]` and the like for every character that is not seen, for names that are not to deceive."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else _code_point(each) for each in text)
+
+
+def _code_point(character: str) -> str:
+    return f"[U+{ord(character):04X}]"
+
+
+_POP_EMBEDDING: Final = "\u202c"
+_POP_ISOLATE: Final = "\u2069"
+_CLOSERS: Final = {
+    **dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING),
+    **dict.fromkeys("\u2066\u2067\u2068", _POP_ISOLATE),
+}
+"""What ends each embedding, override and isolate (Unicode Standard Annex 9)."""
+_POPS: Final = frozenset({_POP_EMBEDDING, _POP_ISOLATE})
+_DIRECTIONS: Final = re.compile("([\u202a-\u202e\u2066-\u2069])")
+
+
+def close_directions(text: str) -> str:
+    """The text with every change of the direction of writing ended within it, so that it cannot disorder what stands
+    beside it: what is left open is closed at the end, and what closes nothing is left out. Texts that use these
+    characters as they are meant stay as they are."""
+    if text.isascii() or _DIRECTIONS.search(text) is None:
+        return text
+    kept, needed, isolates = [], list[str](), 0
+    for part in _DIRECTIONS.split(text):
+        closer = _CLOSERS.get(part)
+        if closer is not None:
+            needed.append(closer)
+            isolates += closer == _POP_ISOLATE
+        elif part == _POP_ISOLATE and isolates:
+            while needed.pop() != _POP_ISOLATE:  # an isolate ends the embeddings in it
+                pass
+            isolates -= 1
+        elif part == _POP_EMBEDDING and needed and needed[-1] == _POP_EMBEDDING:
+            needed.pop()
+        elif part in _POPS:
+            continue
+        kept.append(part)
+    return "".join((*kept, *reversed(needed)))
 
 
 def tidy_lines(text: str) -> str:

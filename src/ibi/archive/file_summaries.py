@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from struct import Struct, error, unpack_from
 from typing import Final
 
+from ibi.safe_text import reveal
+
 ReadAt = Callable[[int, int], bytes]
 """Bytes of a file from an offset on, at most so many; fewer at its end."""
 
@@ -84,7 +86,8 @@ class PackedFile:
     size: int
     is_folder: bool
     is_unsafe: bool
-    """Whether its name leads out of the folder into which it is unpacked."""
+    """Whether its name leads out of the folder into which it is unpacked, or has characters that are not seen: they may
+    turn the direction of writing, so that it ends otherwise than it seems to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +139,14 @@ def _directory(number: int, offset: int, length: int, size: int, read: ReadAt) -
             break
         name = content[start : start + names].decode("utf-8" if found[3] & 0x800 else "cp437", "replace")
         unpacked += found[9]
-        files.append(PackedFile(_shorten(name), found[9], name.endswith("/"), _leads_out(name)))
+        files.append(PackedFile(_shorten(reveal(name)), found[9], name.endswith("/"), _is_unsafe(name)))
         at = start + names + extra + comment
     return ZipSummary(number, unpacked, tuple(files), unpacked > _BOMB * size)
 
 
-def _leads_out(name: str) -> bool:
+def _is_unsafe(name: str) -> bool:
     parts = name.replace("\\", "/").split("/")
-    return parts[0] == "" or ".." in parts or ":" in parts[0]
+    return not name.isprintable() or parts[0] == "" or ".." in parts or ":" in parts[0]
 
 
 # --- FITS -------------------------------------------------------------------------------------------------------------

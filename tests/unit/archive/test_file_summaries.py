@@ -79,6 +79,15 @@ class TestZip:
         assert found is not None
         assert [each.is_unsafe for each in found.files] == [True]
 
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [("a\u202egpj.exe", "a[U+202E]gpj.exe"), ("a\u2067b", "a[U+2067]b"), ("a\u200bb.txt", "a[U+200B]b.txt")],
+    )
+    def test_characters_that_are_not_seen_are_shown_and_the_name_is_marked(self, name: str, shown: str) -> None:
+        found = read_zip(*reader(packed((name, b"x"), ("صورة.jpg", b"x"))))
+        assert found is not None
+        assert [(each.name, each.is_unsafe) for each in found.files] == [(shown, True), ("صورة.jpg", False)]
+
     def test_a_decompression_bomb_is_not_unpacked_and_said_to_be_one(self) -> None:
         content = bytearray(packed(("big", bytes(1_000_000))))
         place = content.index(b"PK\x01\x02")

@@ -34,6 +34,8 @@ _FAMILY_FIRST: Final = re.compile(
 )
 _LONGEST: Final = 300
 # Controls, ends of lines and paragraphs, and what changes the direction of all that follows.
+_ISOLATES: Final = dict.fromkeys(range(0x2066, 0x206A))
+"""They would be torn apart where a name is inverted."""
 _BREAKING: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F)), " ")
 
 
@@ -76,7 +78,7 @@ def one_line(text: str) -> str:
 
 def read_name(agent: Agent) -> Name:
     """`Banon, Gerald Jean Francis`, `Gerald Banon`, or the name of an institution. Never fails."""
-    line = one_line(agent.name[: 10 * _LONGEST])[:_LONGEST]
+    line = one_line(agent.name[: 10 * _LONGEST].translate(_ISOLATES))[:_LONGEST]
     text = line.strip(" ,;") or line or "?"
     family, comma, given = text.partition(",")
     if comma and family.strip() and given.strip(" ,"):

@@ -12,6 +12,7 @@ from ibi.archive.citation.names import Name, one_line, read_name
 from ibi.instant import Instant, civil
 from ibi.model.item import Item
 from ibi.model.metadata import IssueDate, Orcid, ResourceType, issue_date
+from ibi.safe_text import close_directions
 
 _LONGEST: Final = 2_000
 """Characters of a title or a publisher."""
@@ -210,7 +211,7 @@ def _first(texts: Iterable[str], longest: int = _LONGEST) -> str | None:
 
 def _line(text: str, longest: int) -> str:
     """Of a very long text only what may be needed is looked at."""
-    return one_line(text[: 10 * longest])[:longest].rstrip()
+    return close_directions(one_line(text[: 10 * longest])[:longest].rstrip())
 
 
 def _kind(item: Item) -> WorkKind:

@@ -2,7 +2,8 @@
 
 A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`;
 `static('ibi.css')`; and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`,
-`short`, and `said` for errors. Depositors' text is escaped, shortened to a readable length, and put in `<bdi>`.
+`short`, and `said` for errors. Depositors' text is escaped, shortened to a readable length, and put in `<bdi>`;
+whatever is written into a template ends the changes of the direction of writing that it begins.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from babel.dates import format_date, format_datetime
 from babel.numbers import format_decimal
 from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -32,6 +34,7 @@ from ibi.instant import Instant
 from ibi.model.account import Role
 from ibi.model.coar_types import find_coar_type
 from ibi.origin import InvalidOrigin, Origin
+from ibi.safe_text import close_directions
 from ibi.web.http.request import raw_target
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.reader import (
@@ -288,6 +291,7 @@ def _environment(language: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        finalize=_finish,
         extensions=["jinja2.ext.i18n"],
     )
     made.install_gettext_translations(translations(language), newstyle=True)  # type: ignore[attr-defined]
@@ -304,6 +308,14 @@ def _environment(language: str) -> Environment:
         "said": lambda error: error.message(translations(language).gettext),
     }
     return made
+
+
+def _finish(value: Any) -> Any:
+    """A value as it is written into a page."""
+    if not isinstance(value, str):
+        return value
+    closed = close_directions(value)
+    return Markup(closed) if isinstance(value, Markup) else closed  # noqa: S704 - it was one before
 
 
 def _date(instant: Instant, language: str) -> str:

@@ -19,6 +19,7 @@ from ibi.instant import Instant
 from ibi.model.item import Item, name_one_item
 from ibi.model.metadata import Text
 from ibi.model.search import Order, SearchQuery
+from ibi.safe_text import close_directions
 from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
@@ -147,8 +148,8 @@ def _language(language: str | None) -> str:
 
 
 def _line(text: str) -> str:
-    """The text on one line."""
-    return " ".join(text.split())
+    """The text on one line, with nothing that disorders what a reader of feeds shows beside it."""
+    return close_directions(" ".join(text.split()))
 
 
 # --- the search -------------------------------------------------------------------------------------------------------
@@ -294,7 +295,7 @@ class SuggestionPage:
         text = request.query_params.get("q", "")
         query = SearchQuery(text=text, size=_SUGGESTED, most=_MOST_RANKED)
         found = () if len(query.text) < _LEAST_TYPED else (await self._searching.search(query)).items
-        titles = [shown_title(item) for item in found]
+        titles = [close_directions(shown_title(item)) for item in found]
         labels = [(item.labels.ibip or item.rep).spelling for item in found]
         addresses = [self._site.urls.metadata(item, None, None) for item in found]
         # As plain ASCII: the text may hold what is no character.

@@ -16,6 +16,7 @@ from ibi.model.description_values import Affiliation, Ror
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import Visibility, network
+from ibi.safe_text import close_directions
 from ibi.web.pages import citation_styles
 from ibi.web.pages.item_page import MOST_FILES
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
@@ -533,3 +534,28 @@ async def test_pictures_may_come_from_the_host_of_the_bytes() -> None:
 
     assert "img-src 'self' https://bytes.lab.br data:" in policy
     assert "script-src 'self';" in policy
+
+
+TURNING = "\u202egpj.exe \u2067x"
+
+
+@pytest.mark.parametrize("path", [PAGE, f"{PAGE}?style=mla", f"{PAGE}?format=bibtex", "/", "/search", "/search.atom"])
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_what_turns_the_direction_of_writing_ends_where_it_stands(path: str, is_deleted: bool) -> None:
+    turning = DescriptiveMetadata(
+        title=(Text(TURNING),),
+        creator=(Agent(TURNING),),
+        contributor=(Agent(f"{TURNING}, B"),),
+        description=(Text(TURNING),),
+        subject=(Text(TURNING),),
+    )
+    item = deleted(REP, IBIP, why=TURNING, metadata=turning) if is_deleted else kept(REP, IBIP, metadata=turning)
+    answer = await archive_app(item).get(path)
+    for text in re.split('[<>"\n]', answer.body.decode()):
+        assert close_directions(text) == text
+
+
+async def test_marks_that_hebrew_and_arabic_need_are_left_as_they_are() -> None:
+    title = "\u2067שלום\u2069 C\u200e++ \u202bمرحبا\u202c"
+    answer = await archive_app(kept(REP, IBIP, metadata=DescriptiveMetadata(title=(Text(title),)))).get(PAGE)
+    assert title in answer.body.decode()
