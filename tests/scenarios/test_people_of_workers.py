@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from email import message_from_bytes
@@ -117,3 +118,23 @@ def test_a_person_is_invited_by_mail_and_what_ends_at_one_worker_is_refused_by_t
         said
     )
     assert any("person:João Ávila" in line and "/jobs: not-allowed" in line for line in lines.splitlines())
+
+
+def test_an_owner_reads_withheld_files_at_both_workers_until_they_are_signed_out(tmp_path: Path) -> None:
+    ibi = IbiCommand(tmp_path)
+    (tmp_path / "plain.txt").write_text("withheld")
+    with workers_up(ibi) as server:
+        one, other = (server.connect_to(worker) for worker in server.workers())
+        server.ibi("person", "create", "dep", "--role", "depositor")
+        said = ("--title", "T", "--embargo", "2099-01-31", "--owner", "dep", "--json")
+        rep = json.loads(server.ibi("deposit", str(tmp_path / "plain.txt"), *said).out)["rep"]
+        path, dep = f"/col/{rep}/doc/plain.txt", Person(server)
+        link = server.ibi("person", "link", "dep").out.strip()
+        assert dep.post(one, "/sign-in/" + link.rpartition("/")[2])[0] == 303
+        for connection in (one, other, one, other):
+            assert dep.get(connection, path) == (200, "withheld")
+            assert Person(server).get(connection, path)[0] == 302
+        assert dep.post(one, "/sign-out")[0] == 303
+        assert [dep.get(connection, path)[0] for connection in (one, other)] == [302, 302]
+        for connection in (one, other):
+            connection.close()

@@ -73,7 +73,7 @@ class VersionPages:
         record = item_record(self._site, replace(found.item, visibility=found.visibility(item)), in_full=in_full)
         if "files" in record:
             record["files"] = [
-                {**file, "url": version_file_url(self._site, item, found.number, file["path"])}
+                {**file, "url": version_file_url(self._site.urls, item, found.number, file["path"])}
                 for file in record["files"]
             ]
         body = {**record, "change": summary, "links": summary["links"]}

@@ -19,11 +19,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.archive.errors import UnknownItem
-from ibi.archive.profile import Reader, encoded_path
+from ibi.archive.profile import encoded_path
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.label import Label, match_any
 from ibi.messages.query import decode_query
-from ibi.messages.values import IpAddress
 from ibi.model.item import Item
 from ibi.origin import Origin, served_origin
 from ibi.persistent_url import PersistentUrl
@@ -33,12 +32,12 @@ from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.linked_documents import LinkedDocuments, is_document, relative_link
 from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.archive.zip_download import ZIP, ZipDownload
-from ibi.web.http.content_security import is_to_run, safety_headers
+from ibi.web.http.content_security import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.errors import problem
-from ibi.web.http.request import percent_decode, raw_path, raw_query, raw_target, reader_address, requested_origin
+from ibi.web.http.request import percent_decode, raw_path, raw_query, raw_target, requested_origin
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound, whole_number
 from ibi.web.pages import redirect, refusal, wants_page
-from ibi.web.pages.file_pages import LOOK, FilePage
+from ibi.web.pages.file_pages import FOR_ONE_PERSON, LOOK, FileAccess, FilePage, file_access, reading_urls
 from ibi.web.pages.preview import PREVIEW
 from ibi.web.pages.versions_page import VERSIONS, VersionsPage, version_in
 
@@ -129,7 +128,8 @@ _IN_QUERY: Final = "/%?:@!$&'()*+,;=~-._"
 
 
 class Collection:
-    """An ASGI application. Access is judged by the address that fetches the bytes, whatever a resolver was told."""
+    """An ASGI application. Access is judged by the address that fetches the bytes, whatever a resolver was told; to
+    files that are withheld from it also by the person who is signed in."""
 
     def __init__(self, site: ArchiveSite, resolver: str | None = None, standby: Standby | None = None) -> None:
         """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one, or this server
@@ -162,15 +162,12 @@ class Collection:
             return await self._redirect_to_resolver(label, rest, scope)
         if not label.is_dated:
             return self._redirect_to_name(item, rest, scope)
-        is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
-        elsewhere = self._host.for_bytes(scope) if is_file or rest == ZIP else self._host.for_pages(scope)
-        if elsewhere is not None:
-            return redirect(elsewhere)
-        if is_file:
+        if rest.startswith(_DOC) and len(rest) > len(_DOC):
             return await self._file(item, rest[len(_DOC) :], scope, receive, send)
         if rest == ZIP:
             return await self._all_files(item, scope, receive, send)
-        return await self._page(item, rest, scope)
+        elsewhere = self._host.for_pages(scope)
+        return await self._page(item, rest, scope) if elsewhere is None else redirect(elsewhere)
 
     # --- pages ---
 
@@ -205,7 +202,7 @@ class Collection:
         """The page of one file, for a reader who may have it."""
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
-        may_see = self._may_see(item, reader_address(scope, self._site.proxies))
+        may_see = file_access(self._site, item, scope)
         file = item.file(path)
         if file is None and (may_see or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
@@ -216,7 +213,8 @@ class Collection:
     def _target(self, item: Item, scope: Scope) -> Response:
         """Redirect to the one address of the file: links inside it are relative to that address, and caches store it
         once."""
-        urls, may_see = self._site.urls, self._may_see(item, reader_address(scope, self._site.proxies))
+        may_see = file_access(self._site, item, scope)
+        urls = reading_urls(self._site, may_see)
         if self._site.profile.landing_page and wants_page(scope["headers"]):
             return redirect(urls.metadata(item, None, None))
         if item.target is not None and (may_see or item.visibility.listing):
@@ -224,9 +222,6 @@ class Collection:
         if item.target_url is not None and may_see:
             return redirect(item.target_url)
         return redirect(urls.metadata(item, None, None))
-
-    def _may_see(self, item: Item, address: IpAddress | None) -> bool:
-        return Reader(() if address is None else (address,), self._site.now).may_see(item.visibility)
 
     def _list(self, item: Item, number: str, scope: Scope) -> Response:
         if not item.visibility.listing:
@@ -237,29 +232,26 @@ class Collection:
     # --- bytes ---
 
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        number, elsewhere = version_in(scope), self._host.for_bytes(scope)
+        shown, item, access = await self._wanted(item, number, scope)
+        if elsewhere is not None and access is not FileAccess.BY_RIGHT:
+            return redirect(elsewhere)
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
-        address = reader_address(scope, self._site.proxies)
-        may_see = self._may_see(item, address)
-        number = version_in(scope)
-        shown: Item | None = item
-        if number is not None and may_see:
-            version = await asyncio.to_thread(self._site.versions.find, item, number)
-            item = replace(item, visibility=version.visibility(item))
-            shown, may_see = version.item, self._may_see(item, address)
         file = None if shown is None else shown.file(path)
-        link = relative_link(path, raw_query(scope)) if file is None or not may_see else None
+        link = relative_link(path, raw_query(scope)) if file is None or not access else None
         if link is not None:
             return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
         # A reader who may neither list the files nor see them does not learn which names exist.
-        if file is None and (may_see or item.visibility.listing):
+        if file is None and (access or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(scope["headers"]):
             raise PathNotFound()
-        if shown is None or file is None or not may_see:
+        if shown is None or file is None or not access:
             return redirect(self._site.urls.metadata(item, None, None))
-        headers = partial(self._headers, item, file.path)
-        view = await self._documents.answer(item, file, scope, headers) if number is None else None
+        headers = partial(self._headers, item, file.path, access, is_saved=elsewhere is not None)
+        is_viewed = number is None and elsewhere is None
+        view = await self._documents.answer(item, file, scope, headers) if is_viewed else None
         if view is not None:
             self._delivery.count(item, file.path, scope, view.status_code)
             return view
@@ -276,26 +268,41 @@ class Collection:
         )
         return None
 
+    async def _wanted(self, item: Item, number: int | None, scope: Scope) -> tuple[Item | None, Item, FileAccess]:
+        """The item as it was in the version of that number, or is now; the present one, with the visibility that both
+        leave; and whether the reader may have the files. None is a version that cannot be read."""
+        access = file_access(self._site, item, scope)
+        if number is None or not access or item.state is State.DELETED:
+            return item, item, access
+        version = await asyncio.to_thread(self._site.versions.find, item, number)
+        item = replace(item, visibility=version.visibility(item))
+        return version.item, item, file_access(self._site, item, scope)
+
     async def _all_files(self, item: Item, scope: Scope, receive: Receive, send: Send) -> Response | None:
         """All files in one ZIP file, which also lists them."""
+        access, elsewhere = file_access(self._site, item, scope), self._host.for_bytes(scope)
+        if elsewhere is not None and access is not FileAccess.BY_RIGHT:
+            return redirect(elsewhere)
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
         if not item.visibility.listing:
             raise ListingNotPermitted(label=str(item.rep))
         if not item.files or is_to_run(scope["headers"]):
             raise PathNotFound()
-        if not self._may_see(item, reader_address(scope, self._site.proxies)):
+        if not access:
             return redirect(self._site.urls.metadata(item, None, None))
-        await self._zip.send(item, scope, receive, send)
+        await self._zip.send(item, scope, receive, send, _caching(item, access))
         return None
 
-    def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
-        """Headers that let caches store the file but revalidate it each time: visibility and content may have
-        changed."""
-        caching = "no-cache" if item.visibility.is_public else "private, no-cache"
-        safe = safety_headers(media_type, path, pages=self._site.origin)
-        varying = {"vary": "Accept"} if is_document(media_type) else {}
-        return {**safe, **varying, "cache-control": caching}
+    def _headers(self, item: Item, path: str, access: FileAccess, media_type: str, *, is_saved: bool) -> dict[str, str]:
+        """The headers of a file. `is_saved`: it comes from the host of the pages, where none is shown that has a host
+        of its own."""
+        if is_saved:
+            return {**attachment_headers(media_type, path), **_caching(item, access)}
+        safe, varying = safety_headers(media_type, path, pages=self._site.origin), _caching(item, access)
+        if is_document(media_type):
+            varying["vary"] = ", ".join(("Accept", *filter(None, (varying.get("vary"),))))
+        return {**safe, **varying}
 
     # --- what is elsewhere ---
 
@@ -316,6 +323,14 @@ class Collection:
             elsewhere = None if wanted is None else wanted.at_world_resolver(self._site.public_url)
             return refusal(UnknownItem(label=label.spelling), scope, elsewhere)
         return redirect(wanted.text(resolver, keep_spelling=True))
+
+
+def _caching(item: Item, access: FileAccess) -> dict[str, str]:
+    """Headers that let caches store a file but revalidate it each time: visibility and content may have changed. What
+    is given by right of an account is stored nowhere."""
+    if access is FileAccess.BY_RIGHT:
+        return {**FOR_ONE_PERSON, "vary": "Cookie"}
+    return {"cache-control": "no-cache" if item.visibility.is_public else "private, no-cache"}
 
 
 def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:

@@ -128,7 +128,8 @@ class LinkedDocuments:
         if not is_read or not await self._has_links(item, file):
             return None
         answer = redirect(f"{self._site.urls.file(item, file.path)}?{VIEW}")
-        answer.headers["cache-control"], answer.headers["vary"] = "no-cache", "Accept"
+        told = headers(file.media_type)
+        answer.headers["cache-control"], answer.headers["vary"] = told["cache-control"], told["vary"]
         return answer
 
     async def _has_links(self, item: Item, file: File) -> bool:

@@ -8,7 +8,7 @@ is of a version which did not compute CRC-32s yet: then the files are read throu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 from zlib import crc32
@@ -103,17 +103,15 @@ class ZipDownload:
         self._crcs: LruCache[str, str] = LruCache(_CRCS)
         self._under_way: dict[str, asyncio.Task[None]] = {}
 
-    async def send(self, item: Item, scope: Scope, receive: Receive, send: Send) -> None:
+    async def send(self, item: Item, scope: Scope, receive: Receive, send: Send, caching: Mapping[str, str]) -> None:
+        """`caching` are the headers that say who may keep the answer."""
         content = ZipContent(self._site, item, await self._layout(item))
         answer = ZipAnswer(item, content, scope["method"], scope["headers"])
         if self._site.integrity is not None and answer.sends_bytes:
             self._site.integrity.require_whole(str(item.rep))
         self._delivery.count(item, _COUNTED_AS, scope, answer.status, answer.offset)
-        await answer.send(receive, send, self._headers(item))
-
-    def _headers(self, item: Item) -> dict[str, str]:
-        caching = "no-cache" if item.visibility.is_public else "private, no-cache"
-        return {**attachment_headers(_MEDIA_TYPE, f"{zip_name(item)}{ZIP}"), "cache-control": caching}
+        saving = attachment_headers(_MEDIA_TYPE, f"{zip_name(item)}{ZIP}")
+        await answer.send(receive, send, {**saving, **caching})
 
     # --- the layout ---
 

@@ -6,12 +6,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Final
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ibi.archive.profile import encoded_path
+from ibi.accounts.rights import Belonging, ItemAct, may
+from ibi.archive.profile import ArchiveUrls, encoded_path
 from ibi.errors import InvalidPersistentUrl
 from ibi.model.file import File
 from ibi.model.item import Item
@@ -20,6 +23,7 @@ from ibi.relation import LastEdition, Relation
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import reader_address
 from ibi.web.pages.preview import PREVIEW, Preview, look_at, may_be_looked_at
+from ibi.web.pages.reader import find_visitor
 from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.words import shown_title
 
@@ -133,13 +137,43 @@ def size_of_all(files: Sequence[File]) -> int | None:
     return sum(file.size for file in files) if len(files) <= _MOST_ADDED_UP else None
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
+# --- who reads them ---------------------------------------------------------------------------------------------------
+
+FOR_ONE_PERSON: Final = {"cache-control": "private, no-store"}
+"""Headers of what a person reads by right of their account, beside `Vary: Cookie`."""
 
 
-def is_open_to_reader(site: ArchiveSite, item: Item, scope: Scope) -> bool:
-    """Whether the reader of a page may see the bytes, too."""
+class FileAccess(Enum):
+    """Why the sender of a request may read the files of an item, or that they may not."""
+
+    WITHHELD = "withheld"
+    OPEN = "open"
+    """To the address that the request comes from, as to all readers there."""
+    BY_RIGHT = "by right"
+    """To the person who is signed in: owner, librarian or administrator. Nothing of it is for a cache."""
+
+    def __bool__(self) -> bool:
+        return self is not FileAccess.WITHHELD
+
+
+def file_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
+    """Judge the address first: who is signed in matters, and is looked up, for withheld files alone."""
     address = reader_address(scope, site.proxies)
-    return item.visibility.is_open_to(() if address is None else (address,), site.now)
+    if item.visibility.is_open_to(() if address is None else (address,), site.now):
+        return FileAccess.OPEN
+    visitor = find_visitor(Request(scope), site)
+    if isinstance(visitor, Response):
+        return FileAccess.WITHHELD
+    belonging = Belonging.of(item, site.profile.service, site.now)
+    return FileAccess.BY_RIGHT if may(visitor.actor, ItemAct.READ_FILES, belonging) else FileAccess.WITHHELD
+
+
+def reading_urls(site: ArchiveSite, access: FileAccess) -> ArchiveUrls:
+    """Where a reader with that access gets the files. A session counts on the host of the pages alone."""
+    return ArchiveUrls(site.public_url, site.public_url) if access is FileAccess.BY_RIGHT else site.urls
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
 
 
 def content_policy(site: ArchiveSite) -> str:
@@ -150,12 +184,23 @@ def content_policy(site: ArchiveSite) -> str:
     return f"{pictures}; frame-src {source}; media-src {source}"
 
 
-def preview_url(site: ArchiveSite, item: Item, preview: Preview | None) -> str | None:
+def preview_url(site: ArchiveSite, item: Item, preview: Preview | None, access: FileAccess) -> str | None:
     """Where a preview loads its file from. To look at a picture is no download; to hear or see a recording is."""
     if preview is None:
         return None
-    url = site.urls.file(item, preview.file.path)
+    url = reading_urls(site, access).file(item, preview.file.path)
     return url if preview.kind in {"audio", "video"} else f"{url}?{PREVIEW}"
+
+
+def shown_preview(site: ArchiveSite, preview: Preview | None, access: FileAccess) -> Preview | None:
+    """The preview as far as it can be shown: files that the host of the pages gives to be saved have no frame there."""
+    is_saved = site.has_own_content_host and access is FileAccess.BY_RIGHT
+    return None if preview is not None and preview.kind == "pdf" and is_saved else preview
+
+
+def reading_headers(access: FileAccess) -> dict[str, str]:
+    """Headers of a page with what its reader may see of withheld files."""
+    return dict(FOR_ONE_PERSON) if access is FileAccess.BY_RIGHT else {}
 
 
 class FilePage:
@@ -166,35 +211,37 @@ class FilePage:
 
     def answer(self, item: Item, number: int, scope: Scope) -> Response:
         pages = max(1, -(-len(item.files) // _A_PAGE))
-        number = min(max(number, 1), pages)
+        number, access = min(max(number, 1), pages), file_access(self._site, item, scope)
         return render(
             scope,
             "files.html",
+            headers=reading_headers(access),
             tree=file_tree(item.files[(number - 1) * _A_PAGE : number * _A_PAGE], item.files),
             number=number,
             pages=pages,
-            **_about(self._site, item, scope),
+            **_about(self._site, item, access),
         )
 
     async def look(self, item: Item, file: File, scope: Scope) -> Response:
         """The page of one file that the reader may see."""
-        preview = await asyncio.to_thread(look_at, self._site, item, file)
+        access = file_access(self._site, item, scope)
+        preview = shown_preview(self._site, await asyncio.to_thread(look_at, self._site, item, file), access)
         return render(
             scope,
             "file.html",
-            headers={"content-security-policy": content_policy(self._site)},
+            headers={"content-security-policy": content_policy(self._site), **reading_headers(access)},
             file=file,
             preview=preview,
-            preview_url=preview_url(self._site, item, preview),
-            **_about(self._site, item, scope),
+            preview_url=preview_url(self._site, item, preview, access),
+            **_about(self._site, item, access),
         )
 
 
-def _about(site: ArchiveSite, item: Item, scope: Scope) -> dict[str, Any]:
+def _about(site: ArchiveSite, item: Item, access: FileAccess) -> dict[str, Any]:
     return {
         "item": item,
         "title": shown_title(item),
-        "urls": site.urls,
+        "urls": reading_urls(site, access),
         "links": FileLinks(site, item),
-        "is_open": is_open_to_reader(site, item, scope),
+        "is_open": bool(access),
     }

@@ -36,11 +36,15 @@ from ibi.web.pages.citation_styles import STYLES, cite, default_style
 from ibi.web.pages.drawings import first_day, monthly_use, usage_plot
 from ibi.web.pages.field_choices import RELATION_WORDS
 from ibi.web.pages.file_pages import (
+    FileAccess,
     FileLinks,
     content_policy,
+    file_access,
     file_tree,
-    is_open_to_reader,
     preview_url,
+    reading_headers,
+    reading_urls,
+    shown_preview,
     size_of_all,
 )
 from ibi.web.pages.item_actions import page_actions
@@ -253,25 +257,30 @@ class ItemPage:
         if item.tombstone is not None:
             return await tombstone_page(self._site, item, scope)
         site, language = self._site, page_language(scope)
-        is_open = is_open_to_reader(site, item, scope)
-        preview = await asyncio.to_thread(first_look, site, item) if is_open else None
+        access = file_access(site, item, scope)
+        preview = shown_preview(site, await asyncio.to_thread(first_look, site, item), access) if access else None
         work, style = shown_work(item, site.persistent_url(item.labels)), _chosen_style(scope, language)
         return render(
             scope,
             "item.html",
-            headers={"link": signposting(site, item), "content-security-policy": content_policy(site)},
+            headers={
+                "link": signposting(site, item),
+                "content-security-policy": content_policy(site),
+                **reading_headers(access),
+            },
             actions=page_actions(site, item, scope),
-            is_open=is_open,
+            is_open=bool(access),
+            is_by_right=access is FileAccess.BY_RIGHT,
             is_damaged=site.is_damaged(item),
             preview=preview,
-            preview_url=preview_url(site, item, preview),
+            preview_url=preview_url(site, item, preview, access),
             style=style,
             styles=STYLES,
             citations=(await asyncio.to_thread(cite, work, style, language, site.now),),
             **await _collections(site, item, scope),
-            **_common(site, item, work),
+            **{**_common(site, item, work), "urls": reading_urls(site, access)},
             **await self._usage(item, language),
-            **await site.ask(lambda: self._connections(item, language)),
+            **await site.ask(lambda: self._connections(item, language, access)),
         )
 
     async def _usage(self, item: Item, language: str) -> dict[str, Any]:
@@ -289,8 +298,8 @@ class ItemPage:
             "resolutions": sum(each.usage.resolutions for each in months),
         }
 
-    def _connections(self, item: Item, language: str) -> dict[str, Any]:
-        site = self._site
+    def _connections(self, item: Item, language: str, access: FileAccess) -> dict[str, Any]:
+        site, target = self._site, item.target
         others = translations_of(site, item)
         named = {"metadata_item": item.metadata_item, "describes": described_by(site.shown_catalog, item)}
         described = {name: None if forms is None else Relative.of(site, forms) for name, forms in named.items()}
@@ -301,7 +310,7 @@ class ItemPage:
             "others": others,
             "links": persistent_links(site, item, (tag for tag, _ in others)),
             "qr_code": qr_code(cited, translations(language).gettext("QR code of the persistent link")),
-            "content_url": item.target_url or (None if item.target is None else site.urls.file(item, item.target)),
+            "content_url": item.target_url or (target and reading_urls(site, access).file(item, target)),
             "is_for_saving": _is_for_saving(site, item),
             "is_embargoed": item.visibility.is_embargoed(site.now),
             "versions_url": versions_place(site, item),

@@ -35,6 +35,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import reader_address, truncate_address
 from ibi.web.http.request_errors import PathNotFound, whole_number
+from ibi.web.pages.file_pages import file_access
 from ibi.web.pages.reader import (
     PRIVATE,
     SESSIONS,
@@ -150,7 +151,7 @@ class RequestPages:
             item=item,
             title=shown_title(item),
             page=self._site.urls.metadata(item, None, None),
-            is_withheld=self._requests.is_withheld(item),
+            is_withheld=self._requests.is_withheld(item) and not file_access(self._site, item, request.scope),
             days=self._requests.rules.days,
             longest={"name": LONGEST_NAME, "text": LONGEST_REASON},
             **_problem(request, error),

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ibi.archive.profile import ArchiveUrls
 from ibi.messages.query import decode_query
-from ibi.messages.values import IpAddress
 from ibi.model.item import Item
 from ibi.services.items.versions import ItemVersion, VersionChanges
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.request import raw_query, reader_address
+from ibi.web.http.request import raw_query
 from ibi.web.http.request_errors import whole_number
+from ibi.web.pages.file_pages import file_access, reading_urls
 from ibi.web.pages.reader import message
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import ELEMENTS, shown_title
@@ -76,8 +77,6 @@ class VersionsPage:
         """`before` is the number of a version: those before it are shown."""
         first = whole_number(before, 9)
         found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_A_PAGE)
-        address = reader_address(scope, self._site.proxies)
-        addresses = () if address is None else (address,)
         return render(
             scope,
             "versions.html",
@@ -85,17 +84,18 @@ class VersionsPage:
             title=shown_title(item),
             urls=self._site.urls,
             place=versions_place(self._site, item),
-            versions=[self._shown(item, each, addresses) for each in found],
+            versions=[self._shown(item, each, scope) for each in found],
             earlier=found[-1].number if found and found[-1].number > 1 else None,
         )
 
-    def _shown(self, now: Item, version: ItemVersion, addresses: tuple[IpAddress, ...]) -> ShownVersion:
+    def _shown(self, now: Item, version: ItemVersion, scope: Scope) -> ShownVersion:
         visibility = version.visibility(now)
-        lists, is_open = visibility.listing, visibility.is_open_to(addresses, self._site.now)
+        lists, access = visibility.listing, file_access(self._site, replace(now, visibility=visibility), scope)
         changes = version.changes if lists else version.changes.without_files()
         files = () if version.item is None or not lists else version.item.files
+        urls = reading_urls(self._site, access)
         shown = tuple(
-            (file.path, version_file_url(self._site, now, version.number, file.path) if is_open else None)
+            (file.path, version_file_url(urls, now, version.number, file.path) if access else None)
             for file in files[:_MOST_PATHS]
         )
         return ShownVersion(version, changes, tuple(dict.fromkeys(_words(changes))), shown, len(files) - len(shown))
@@ -110,9 +110,9 @@ def versions_place(site: ArchiveSite, item: Item) -> str:
     return f"{site.public_url}/col/{item.rep.spelling}{VERSIONS}"
 
 
-def version_file_url(site: ArchiveSite, item: Item, number: int, path: str) -> str:
+def version_file_url(urls: ArchiveUrls, item: Item, number: int, path: str) -> str:
     """Where readers get a file of a version: where they get the present one, with the number."""
-    return f"{site.urls.file(item, path)}?{VERSION}={number}"
+    return f"{urls.file(item, path)}?{VERSION}={number}"
 
 
 def version_in(scope: Scope) -> int | None:
