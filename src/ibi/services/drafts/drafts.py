@@ -225,9 +225,14 @@ class Drafts:
         view = self.find(who, draft)
         if view.record.publication is not None:
             return view.record.publication
-        if self.must_submit(who, view.record):
+        # To withhold what is shown waits for no review: the files would be open meanwhile.
+        if self.must_submit(who, view.record) and not self._publishing.only_withholds(view):
             raise ReviewNeeded(draft=draft)
         check(view)
+        record = self._publishing.rebase(view.record)
+        if record != view.record:
+            self._files.write(record)  # before anything is published: what broke off is known by its base
+            view = self._views.view(record)
         publication = self._publishing.publish(
             view.record, view.files, who, labels, key, message, is_reviewed=view.is_waiting
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ibi.archive.drafts import is_published_already, together
 from ibi.archive.errors import KeyReused
@@ -18,7 +19,7 @@ from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Keep, Move, Sent, Source
-from ibi.model.draft_record import DraftRecord, Publication
+from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.drafts import DraftStore, Uploaded
@@ -28,6 +29,10 @@ from ibi.services.drafts.whole_deposits import first_deposit
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.versions import VersionChanges, Versions, changes_between
+
+_MOST_VERSIONS: Final = 50
+"""Versions of an item among which the one is looked for that a draft was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +130,41 @@ class DraftPublishing:
             updated.item.labels, updated.item.version, tuple(warning.path for warning in updated.warnings)
         )
 
+    def rebase(self, record: DraftRecord) -> DraftRecord:
+        """The draft on the present version of its item, if that differs in access alone from the one that the draft was
+        made from, and the draft does not change access itself: access is then what it is now. Otherwise the same
+        record."""
+        if record.labels is None:
+            return record
+        item = self.kept.find(record.labels.labels[0])
+        if item.version == record.base:
+            return record
+        versions = Versions(self.kept.content).list(item, most=_MOST_VERSIONS)
+        base = next((each.item for each in versions if each.item and each.item.version == record.base), None)
+        if base is None or record.description.visibility != base.visibility:
+            return record
+        if changes_between(base, item) != VersionChanges(("visibility",)):
+            return record
+        return replace(record, base=item.version, description=replace(record.description, visibility=item.visibility))
+
+    def only_withholds(self, view: DraftView) -> bool:
+        """Whether the draft changes nothing of its item but that some readers see less of it."""
+        record = view.record
+        item = None if record.labels is None else self.kept.find(record.labels.labels[0])
+        if item is None or item.version != record.base or view.files != item.files:
+            return False
+        visibility, now = record.description.visibility, self.clocks.read().wall
+        is_alone = replace(record.description, visibility=item.visibility) == Description.of(item)
+        is_less = visibility != item.visibility and not visibility.shows_more_than(item.visibility, now)
+        return is_alone and is_less
+
     def changes_of(self, who: Depositor) -> Deposits:
         """Changes of published items, as far as the depositor may make them."""
         return Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, actor=who.actor)
 
     def check_publishable(self, view: DraftView) -> None:
         """Refuse now what would be refused at the publication."""
-        record = view.record
+        record = self.rebase(view.record)
         if record.labels is None:
             deposits = Deposits(self.kept, NO_LABELS, self.clocks, service=self.service)
             deposits.check(record.description.draft(view.files))

@@ -383,16 +383,31 @@ async def test_a_deletion_that_is_not_meant_so_is_refused_and_keeps_what_was_typ
             assert "By request</textarea>" in page
 
 
-async def test_a_change_of_access_waits_for_review_where_there_is_one(tmp_path: Path) -> None:
+async def test_where_there_is_review_withholding_counts_at_once_and_opening_waits(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         label = await item_of(app, Desk(app, Role.DEPOSITOR))
     async with records_app(tmp_path, is_reviewed=True) as app:
         desk = Desk(app, Role.DEPOSITOR)
-        version = str(find(app, label).version)
-        answer = await desk.send(label, "access", **{**FILLED[PageAct.ACCESS], "version": version})
-        assert answer.headers["location"].endswith("?done=waits")
-        assert find(app, label).visibility.is_public
-        assert len(drafts(app)) == 1
+
+        async def send(**said: str) -> str:
+            fields = {**FILLED[PageAct.ACCESS], "version": str(find(app, label).version), **said}
+            return (await desk.send(label, "access", **fields)).headers["location"].rpartition("=")[2]
+
+        assert await send() == "saved"
+        assert str(find(app, label).visibility.embargo) == "2099-01-31T00:00:00Z"
+        assert await send(networks="10.0.0.0/8", unlisted="yes") == "saved"
+        assert await send(networks="10.1.0.0/16", unlisted="yes", embargo="2099-12-31") == "saved"
+        assert drafts(app) == []
+        version, closed = find(app, label).version, find(app, label).visibility
+        for said in (
+            {"networks": "10.1.0.0/16", "unlisted": "yes", "embargo": "2099-12-30"},
+            {"networks": "10.0.0.0/8", "unlisted": "yes", "embargo": "2099-12-31"},
+            {"networks": "10.1.0.0/16", "unlisted": "", "embargo": "2099-12-31"},
+            {"networks": "", "unlisted": "yes", "embargo": "2100-01-31"},
+        ):
+            assert await send(**said) == "waits"
+        assert (find(app, label).version, find(app, label).visibility) == (version, closed)
+        assert len(drafts(app)) == 4
 
 
 @pytest.mark.parametrize("act", [PageAct.ACCESS, PageAct.DELETE])

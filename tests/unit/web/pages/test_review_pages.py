@@ -14,6 +14,7 @@ from ibi.model.account import Role, Scope
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.review import ReviewState
 from ibi.services.drafts.ledger import Depositor
+from ibi.services.sites import NoLabels
 from ibi.web.pages import review_pages
 from tests.support.memory.people import MemoryPeople
 from tests.support.page_reader import Page, read_page
@@ -312,3 +313,57 @@ async def test_pages_speak_three_languages(world: World) -> None:
     for language, words in (("pt-BR", "Mensagem ao depositante"), ("es", "Mensaje al depositante")):
         answer = await world.ada.get(f"/review/{draft}", accept_language=language)
         assert words in read_page(answer.body).text
+
+
+async def _publish_item(world: World) -> str:
+    """An item of dan's, who deposited it, and its label."""
+    draft = await world.submit()
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    assert (await world.ada.post(f"/review/{draft}", {"act": "publish", "seal": seal})).status == 303
+    return str(next(item.rep for item in world.app.store.catalog.items()))
+
+
+async def _withhold(world: World, person: SignedInPerson, rep: str, **said: str) -> str:
+    version = next(str(item.version) for item in world.app.store.catalog.items())
+    answer = await person.post(f"/account/items/{rep}/access", {"version": version, "networks": "", **said})
+    assert answer.status == 303, answer.body.decode()
+    return answer.headers["location"]
+
+
+@pytest.mark.parametrize("name", ["dan", "ada"])
+async def test_what_waits_is_published_though_access_was_narrowed_meanwhile(world: World, name: str) -> None:
+    rep = await _publish_item(world)
+    edited = await world.dan.post(f"/account/items/{rep}/edit", {})
+    draft = edited.headers["location"].removeprefix("/deposit/")
+    who, drafts = Depositor("person:dan", "dan"), world.app.drafts
+    before = drafts.find(who, draft).record.description
+    other = replace(before, metadata=DescriptiveMetadata(title=(Text("Outra tese"),)))
+    drafts.describe(who, draft, other)
+    answer = await world.app.ask("GET", f"/col/{rep}/doc/a.txt", headers={"authorization": ""})
+    assert answer.status == 200
+    assert drafts.publish_or_submit(who, draft, NoLabels()) is not None
+    assert world.state(draft) is ReviewState.SUBMITTED
+    person = {"dan": world.dan, "ada": world.ada}[name]
+    assert (await _withhold(world, person, rep, embargo="2099-01-31")).endswith("done=saved")
+    answer = await world.app.ask("GET", f"/col/{rep}/doc/a.txt", headers={"authorization": ""})
+    assert answer.status == 302  # withheld before anything was reviewed
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    answer = await world.ada.post(f"/review/{draft}", {"act": "publish", "seal": seal})
+    assert answer.status == 303, answer.body.decode()
+    (item,) = (each for each in world.app.store.catalog.items() if str(each.rep) == rep)
+    assert item.metadata.titles() == ("Outra tese",)
+    assert str(item.visibility.embargo) == "2099-01-31T00:00:00Z"
+    assert world.state(draft) is ReviewState.PUBLISHED
+
+
+async def test_a_change_of_access_that_waits_does_not_undo_a_later_one(world: World) -> None:
+    rep = await _publish_item(world)
+    assert (await _withhold(world, world.dan, rep, embargo="2099-01-31")).endswith("done=saved")
+    assert (await _withhold(world, world.dan, rep)).endswith("done=waits")
+    assert (await _withhold(world, world.ada, rep, embargo="2100-01-31")).endswith("done=saved")
+    (draft,) = (each.draft for each in world.app.drafts.reviews.store.list(ReviewState.SUBMITTED, 0, 9))  # type: ignore[union-attr]
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    answer = await world.ada.post(f"/review/{draft}", {"act": "publish", "seal": seal})
+    assert answer.status == 409
+    (item,) = (each for each in world.app.store.catalog.items() if str(each.rep) == rep)
+    assert str(item.visibility.embargo) == "2100-01-31T00:00:00Z"
