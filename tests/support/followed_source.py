@@ -66,6 +66,8 @@ class FollowedSource:
     is_away: bool = False
     archive: str = "lab.br/svc/2008/03.17.15.17"
     """Its own item."""
+    entries_told: int | None = None
+    """Entries that the feed admits to a reader that stands before them; all if None."""
     asked: list[tuple[int | None, int]] = field(default_factory=list)
     """After which number, and for how long, the feed was asked."""
 
@@ -108,11 +110,13 @@ class FollowedSource:
             raise SourceAway(source=source.url, reason="it could not be reached")
         self.asked.append((after, wait))
         end = len(self.entries)
+        if after is not None and self.entries_told is not None:
+            end = max(after, self.entries_told)
         if after is None:
             return SourcePage(self.epoch, end, end, (), self.archive)
         if epoch != self.epoch or after > end:
             raise FeedBegunAgain(source=source.url)
-        found = tuple(self.entries[after : after + 3])  # short pages, so that there are several
+        found = tuple(self.entries[after : min(after + 3, end)])  # short pages, so that there are several
         return SourcePage(self.epoch, after + len(found), end, found, self.archive)
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:

@@ -38,7 +38,12 @@ _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
 _MANY: Final = 100
 _PAUSE: Final = 0.1
-"""Seconds after a page of many entries: an Archive with very many changes must not occupy the resolver."""
+"""Seconds after a page of many entries: an Archive with very many changes must not occupy the resolver. Also after a
+page without entries that came before the wait was over; twice as long after each further one."""
+_LONGEST_PAUSE: Final = 1.0
+"""Seconds between two questions to an Archive that does not wait: its changes are known so much later."""
+_TOLERANCE: Final = 0.5
+"""Seconds by which an answer may come before the wait is over."""
 
 
 class FeedGateway(Protocol):
@@ -135,16 +140,19 @@ class FollowedFeeds:
             return False
         self._on_page(archive, page)
         followed.since = followed.heard = self._clock()
-        after = page.end
+        after, pause = page.end, _PAUSE
         while self._is_wanted(archive, followed):
+            asked = self._clock()
             page = await self._gateway.read_feed(archive, after, page.epoch, WAIT)
             if page is None:
                 return True
             self._tell(archive, page)
             self._on_page(archive, page)
             after, followed.heard = page.after, self._clock()
-            if len(page.changes) > _MANY:
-                await asyncio.sleep(_PAUSE)
+            is_early = not page.changes and followed.heard - asked < WAIT - _TOLERANCE
+            if is_early or len(page.changes) > _MANY:
+                await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE) if is_early else _PAUSE
         return True
 
     def _tell(self, archive: ArchiveRef, page: FollowedPage) -> None:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, Protocol, TypeVar
 
 import structlog
@@ -91,7 +92,10 @@ _LOOK: Final = 1.0
 """Seconds between two looks at what is to be followed."""
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
-"""Seconds after which a source is asked again that does not answer, at first and at most."""
+"""Seconds after which a source is asked again that does not answer, at first and at most. One that does not wait is
+asked again after at most `WAIT` seconds."""
+_TOLERANCE: Final = 0.5
+"""Seconds by which an answer may come before the wait is over."""
 _AT_ONCE: Final = 2
 """Groups of items of one source that are brought at a time."""
 _TOGETHER: Final = 100
@@ -123,6 +127,17 @@ class SourceGateway(Protocol):
 
     async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
         """Whether the search finds that item, too."""
+
+
+class StepOutcome(Enum):
+    """What the last answer of a source says about when to ask it again."""
+
+    READ = auto()
+    """At once: the source answers when it has something to tell."""
+    BEGUN = auto()
+    """A follow was begun, at first or again."""
+    EMPTY_EARLY = auto()
+    """The source had nothing to tell and did not wait: asked at once, it would be asked without end."""
 
 
 @dataclass(slots=True)
@@ -211,10 +226,16 @@ class FollowWorker:
         while follows := [each for each in await self._in_thread(self._store.all) if each.source == source]:
             ids = [each.id for each in follows]
             try:
-                begun = begun + 1 if await self.step(follows, changed) else 0
-                rest = _FIRST_REST if begun < 2 else min(2 * rest, _LONGEST_REST)
-                if begun > 1:  # a feed that begins again and again would be read from its beginning for ever
-                    await self._sleep(rest * (0.5 + self._chance()))
+                outcome = await self.step(follows, changed)
+                begun = begun + 1 if outcome is StepOutcome.BEGUN else 0
+                if outcome is StepOutcome.EMPTY_EARLY:
+                    rest = min(rest, WAIT)
+                elif begun < 2:
+                    rest = _FIRST_REST
+                    continue
+                # A feed that begins again and again would be read from its beginning for ever.
+                await self._sleep(rest * (0.5 + self._chance()))
+                rest = min(2 * rest, _LONGEST_REST)
             except (SourceAway, SourceUnusable, StorageError) as error:
                 await self._note_failure(follows, error)
                 if await self._has_moved(source, follows):
@@ -250,18 +271,18 @@ class FollowWorker:
         self._log.info("a source has moved, and is followed where it is", **told)
         return True
 
-    async def step(self, follows: Sequence[Follow], changed: asyncio.Event) -> bool:
-        """Work off what is due of follows of one source, then read its feed; whether a follow was begun, at first or
-        again. `changed` ends the waiting for the feed."""
+    async def step(self, follows: Sequence[Follow], changed: asyncio.Event) -> StepOutcome:
+        """Work off what is due of follows of one source, then read its feed. `changed` ends the waiting for the
+        feed."""
         source, ids = follows[0].source, [each.id for each in follows]
         new = [each for each in follows if not each.epoch]
         if new:
             await self._begin(source, new)
-            return True
+            return StepOutcome.BEGUN
         items = await self._in_thread(lambda: self._store.due(ids, int(self._now()), _MOST_WAITING + 1))
         await self._bring(source, items[:_BATCH], {each.id: each.token for each in follows})
         if len(items) > _MOST_WAITING:  # what is told later is no longer behind for waiting at the source
-            return False
+            return StepOutcome.READ
         return await self._read(source, follows, changed, is_busy=len(items) > _BATCH)
 
     async def _bring(
@@ -302,10 +323,11 @@ class FollowWorker:
 
     async def _read(
         self, source: SourceAddress, follows: Sequence[Follow], changed: asyncio.Event, *, is_busy: bool
-    ) -> bool:
+    ) -> StepOutcome:
         """Take in one page for each position at which follows of the source stand; they meet at the end of the feed."""
         places = sorted({(each.epoch, each.position) for each in follows})
         wait = 0 if is_busy or len(places) > 1 else await self._longest_wait([each.id for each in follows])
+        asked, is_told = asyncio.get_running_loop().time(), is_busy
         for epoch, position in places:
             there = [each for each in follows if (each.epoch, each.position) == (epoch, position)]
             try:
@@ -313,10 +335,12 @@ class FollowWorker:
             except FeedBegunAgain:
                 self._log.warning("a feed was begun again; it is compared from its beginning", source=source.url)
                 await self._begin(source, there)
-                return True
+                return StepOutcome.BEGUN
             if page is not None:
                 await self._take_in(source, there, page)
-        return False
+            is_told = is_told or page is None or bool(page.entries)
+        is_early = len(places) > 1 or asyncio.get_running_loop().time() - asked < wait - _TOLERANCE
+        return StepOutcome.EMPTY_EARLY if is_early and not is_told else StepOutcome.READ
 
     async def _longest_wait(self, ids: Sequence[str]) -> int:
         due = await self._in_thread(lambda: self._store.next_due(ids))

@@ -24,11 +24,12 @@ class Feed:
     def __init__(self) -> None:
         self.epoch, self.changes = "one", [FollowedChange("lab.br/arq/2008/01.01.00.00", related=False)]
         self.is_down, self.asked = False, 0
+        self.waits = True
 
     async def read_feed(self, _: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         self.asked += 1
         end = len(self.changes)
-        for _turn in range(wait * 10):
+        for _turn in range(wait * 10 if self.waits else 0):
             if self.is_down or after is None or len(self.changes) > after or epoch != self.epoch:
                 break
             await asyncio.sleep(0.1)
@@ -148,3 +149,23 @@ def test_an_archive_without_a_feed_is_never_asked_for_it() -> None:
 
     in_virtual_time(run())
     assert feed.asked == 0
+
+
+def test_an_archive_that_does_not_wait_is_asked_once_a_second_and_its_changes_are_told() -> None:
+    async def story(feeds: FollowedFeeds, feed: Feed, listener: Listener) -> None:
+        feed.waits, listener.keeps_until = False, now() + 300
+        await asyncio.sleep(WAIT + 10)
+        asked = feed.asked
+        await asyncio.sleep(30)
+        assert 29 <= feed.asked - asked <= 31
+        assert feeds.is_fresh(A, now())
+        feed.changes.append(FollowedChange(LABEL, related=False))
+        await asyncio.sleep(1.1)
+        assert listener.told == [[LABEL]]
+        feed.waits = True
+        await asyncio.sleep(20)
+        asked = feed.asked
+        await asyncio.sleep(4 * WAIT)
+        assert feed.asked - asked <= 5
+
+    followed(story)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, SourcePage
 from ibi.ports.subscriptions import SourceAway, SourceUnusable
-from ibi.services.subscriptions.follow_worker import FollowWorker
+from ibi.services.subscriptions.follow_worker import WAIT, FollowWorker
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.vocabulary import State
 from tests.support.followed_source import SOURCE, FollowedSource, MemoryBringer, item_named, name_of
@@ -360,6 +360,58 @@ def test_a_source_that_is_away_is_told_and_one_poll_after_healing_all_is_here(wo
     world.step(2)  # the poll, and the work that it brings
     assert world.titles == {A: "second", B: "new"}
     assert world.behind == 0
+
+
+class _Rests:
+    """Sleeps that only note their length, and end the worker after so many."""
+
+    def __init__(self, most: int) -> None:
+        self.seconds: list[float] = []
+        self._most = most
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+        if len(self.seconds) == self._most:
+            raise asyncio.CancelledError
+
+
+def _follow_with(world: World, rests: _Rests) -> None:
+    world.worker._sleep = rests
+
+    async def run() -> None:
+        await asyncio.wait_for(world.worker._follow(SOURCE, asyncio.Event()), 10)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+
+
+def test_a_source_that_does_not_wait_is_asked_ever_more_rarely(world: World) -> None:
+    world.follow()
+    rests = _Rests(7)
+    _follow_with(world, rests)
+    assert rests.seconds == [1, 2, 4, 8, 16, WAIT, WAIT]
+    assert world.source.asked == [(None, 0)] + [(0, WAIT)] * 7
+
+
+def test_follows_that_a_source_keeps_apart_do_not_ask_it_without_end(world: World) -> None:
+    """One stands where the other has been, and the source tells neither of them anything."""
+    world.follow()
+    world.step()
+    world.source.put(A, "held back")
+    world.follow(FollowKind.SEARCH, "none")
+    world.source.entries_told = 0
+    rests = _Rests(3)
+    _follow_with(world, rests)
+    assert rests.seconds == [1, 2, 4]
+
+
+def test_a_source_that_tells_something_is_asked_again_at_once(world: World) -> None:
+    for label in (A, B, C, D):
+        world.source.put(label, "x")
+    world.follow()
+    rests = _Rests(1)
+    _follow_with(world, rests)
+    assert [after for after, _ in world.source.asked] == [None, 0, 3, 4]
 
 
 def test_a_connection_that_breaks_off_loses_nothing(world: World) -> None:
