@@ -74,6 +74,16 @@ def is_declared_or_of_the_holder(claim: ArchiveClaim) -> bool:
 is_declared_or_of_the_holder.__name__ = is_on_a_declared_host.__name__
 
 
+def exempt(own: ArchiveRef, rule: Rule) -> Rule:
+    """The rule on hosts for all Archives but one's own, which need not declare any."""
+
+    def is_on_a_declared_host_or_our_own(claim: ArchiveClaim) -> bool:
+        return claim.archive == own or rule(claim)
+
+    is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__
+    return is_on_a_declared_host_or_our_own
+
+
 def _is_of_the_internet(authority: str) -> bool:
     """Whether the host is not, by its spelling, one that other machines cannot reach. Names are not looked up here: it
     is the reader's browser that follows the URL."""

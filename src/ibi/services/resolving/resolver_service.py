@@ -35,7 +35,7 @@ from ibi.resolver.caching import (
 )
 from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
-from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_declared_or_of_the_holder, is_on_a_declared_host
+from ibi.resolver.policy import Policy, exempt, is_declared_or_of_the_holder, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Trace
 from ibi.services.change_watch import ChangeWatch, Touched
@@ -105,7 +105,7 @@ class ResolverService:
         others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
         self._lenient = replace(policy, rules=others)
         declared = is_declared_or_of_the_holder if foreign_urls is ForeignUrls.HOLDER else is_on_a_declared_host
-        rule = declared if own is None else _exempt(own, declared)
+        rule = declared if own is None else exempt(own, declared)
         # In the place of the rule, so that the order of the others stays.
         rules = tuple(rule if each is is_on_a_declared_host else each for each in policy.rules)
         self._policy = replace(policy, rules=rules)
@@ -429,15 +429,6 @@ class ResolverService:
             return outcome
         outcome = confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
         return self._memory.recall(outcome)
-
-
-def _exempt(own: ArchiveRef, rule: Rule) -> Rule:
-    def is_on_a_declared_host_or_our_own(claim: ArchiveClaim) -> bool:
-        return claim.archive == own or rule(claim)
-
-    # Traces show the rule by its name, so it keeps that of the original.
-    is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__
-    return is_on_a_declared_host_or_our_own
 
 
 def _lacks_a_declared_url(outcome: Outcome | None) -> bool:
