@@ -115,10 +115,10 @@ class OutcomeKey(NamedTuple):
 class Remembered:
     """What was found, to be made a redirect for another reader; or the outcome if it was nothing."""
 
-    __slots__ = ("_base", "_made", "_url", "found", "until")
+    __slots__ = ("_base", "_made", "_url", "found", "since", "until")
 
-    def __init__(self, found: Match | Outcome, until: float) -> None:
-        self.found, self.until = found, until
+    def __init__(self, found: Match | Outcome, since: float, until: float) -> None:
+        self.found, self.since, self.until = found, since, until
         self._url: PersistentUrl | None = None
         self._base = ""
         self._made: Redirect | None = None
@@ -271,17 +271,17 @@ class Cache:
         if began is not None and self._was_forgotten(rests_on, tags, began):
             return 0
         if isinstance(outcome, Redirect):
-            self._keep_found(wish, outcome, now + age, tags)
+            self._keep_found(wish, outcome, (now, now + age), tags)
             return age
-        self._nothing.keep_tagged(wish, Remembered(outcome, now + age), tags, _size_of_nothing(wish, outcome))
+        self._nothing.keep_tagged(wish, Remembered(outcome, now, now + age), tags, _size_of_nothing(wish, outcome))
         self._found.forget(wish)
         self._varied.forget(wish)
         return age
 
-    def _keep_found(self, wish: OutcomeKey, found: Redirect, until: float, tags: Tags) -> None:
+    def _keep_found(self, wish: OutcomeKey, found: Redirect, times: tuple[float, float], tags: Tags) -> None:
         located = Match(ReceivedAnswer(found.archive, _abridge(found.answer, wish)), found.entry)
         kept = self._varied if wish.is_one_of_many else self._found
-        kept.keep_tagged(wish, Remembered(located, until), tags, _size_of_found(wish, located))
+        kept.keep_tagged(wish, Remembered(located, *times), tags, _size_of_found(wish, located))
         self._nothing.forget(wish)
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.caching import NO_FEEDS, UNFED_AGE
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Deleted, Redirect
+from ibi.services.limits import TooManyLinks
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolution_runner import Resolved
 from ibi.services.resolving.resolver_service import ResolverService
@@ -125,11 +126,51 @@ def test_hearing_the_same_again_forgets_nothing() -> None:
     run(story, World(is_fed=True))
 
 
-def test_a_network_that_asks_anew_too_often_gets_what_is_kept() -> None:
+def test_a_network_whose_misses_wait_gets_links_anew_in_turn() -> None:
+    """The second's worth of misses that need no turn is used up; the burst is not."""
+
     async def story(world: World) -> None:
         await world.get()
-        found = [await world.get(anew=True) for _ in range(60)]
-        assert not found[0].was_kept
-        assert found[-1].was_kept
+        for number in range(30):
+            await world.get(f"lab.br/arq/2010/01.01.00.{number:02}")
+        world.says = lambda _: deleted()
+        resolved = await world.get(anew=True)
+        assert isinstance(resolved.outcome, Deleted)
+        assert resolved.age is None
+
+    run(story, World(rate=20.0, is_fed=True))
+
+
+def test_asking_anew_uses_up_as_much_as_another_link_that_is_not_kept() -> None:
+    async def seconds(world: World, *, anew: bool) -> float:
+        began = now()
+        for number in range(100):
+            await world.get(REP if anew else f"lab.br/arq/2010/01.01.00.{number // 60:02}.{number % 60:02}", anew=anew)
+        return now() - began
+
+    took = [in_virtual_time(seconds(World(rate=20.0, is_fed=True), anew=anew)) for anew in (False, True)]
+    assert took[1] == pytest.approx(took[0], rel=0.1)
+
+
+def test_a_network_that_asks_anew_too_often_gets_what_is_kept_with_its_age() -> None:
+    async def story(world: World) -> None:
+        await world.get()
+        await asyncio.sleep(3)
+        found = await asyncio.gather(*(world.get(anew=True) for _ in range(900)))
+        assert found[0].age is None
+        kept = [each for each in found if each.was_kept]
+        assert kept
+        assert len(found) - len(kept) <= 600
+        assert all(isinstance(each.outcome, Redirect) and each.age is not None for each in kept)
+        assert (await world.get()).age is None
+
+    run(story, World(rate=20.0, is_fed=True))
+
+
+def test_what_is_not_kept_is_refused_to_a_network_that_asks_anew_too_often() -> None:
+    async def story(world: World) -> None:
+        wanted = [world.get(f"lab.br/arq/2010/01.01.{n // 60:02}.{n % 60:02}", anew=True) for n in range(900)]
+        found = await asyncio.gather(*wanted, return_exceptions=True)
+        assert any(isinstance(each, TooManyLinks) for each in found)
 
     run(story, World(rate=20.0, is_fed=True))

@@ -281,18 +281,17 @@ class ResolutionRunner:
 
 # --- a reader's request -----------------------------------------------------------------------------------------------
 
-# A reader's request to the resolver, and what became of it: the values of `resolver_service`.
-
 
 class ReaderRequest(NamedTuple):
-    """A reader's request."""
+    """A reader's request. With `is_refused` remote Archives must not be asked; with `wants_anew` the reader does not
+    want what is kept."""
 
     url: PersistentUrl
     clients: tuple[IpAddress, ...]
     preferences: Sequence[Preference]
     base: str
     is_refused: bool = False
-    """Whether remote Archives must not be asked."""
+    wants_anew: bool = False
 
     @property
     def client(self) -> IpAddress | None:
@@ -321,13 +320,14 @@ class ForeignUrls(StrEnum):
 class Resolved(NamedTuple):
     """The outcome of a resolution, how long it took, and for how many seconds it may be cached.
 
-    With `to_confirm` the URL is on a host that the Archive did not declare: the reader has to confirm it (E31).
-    """
+    With `to_confirm` the URL is on a host that the Archive did not declare: the reader has to confirm it (E31). `age`
+    are the seconds since it was found, for a reader who wanted it anew and gets what was kept."""
 
     outcome: Outcome
     seconds: float
     max_age: int = 0
     was_kept: bool = False
+    age: int | None = None
     to_confirm: bool = False
     began: float = 0.0
     """The time from which those of the trace are counted."""

@@ -172,14 +172,23 @@ class ResolverService:
         if too many wait.
 
         `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26). With `anew`
-        the reader does not want what is kept: their network has as many of these as of other links that are not kept,
-        and beyond that gets what is kept all the same.
+        the reader does not want what is kept: that is a miss, which waits for its turn as others do. If it would be
+        refused, the reader gets what is kept all the same, with its age (E32).
         """
-        reader = ReaderRequest(url, clients, preferences, base)
-        if anew and self.misses.is_within(reader.client, self._clock()):
-            self.misses.charge(reader.client, MISS)
-            return self._start(reader, fresh=True)
-        return self._start(reader)
+        reader = ReaderRequest(url, clients, preferences, base, wants_anew=anew)
+        if not anew:
+            return self._start(reader)
+        try:
+            begun = self._start(reader, fresh=True)
+        except LimitExceeded:
+            return self._start(reader._replace(is_refused=True), has_turn=True)
+        return begun if isinstance(begun, Resolved) else partial(self._finish_anew, reader, begun)
+
+    async def _finish_anew(self, reader: ReaderRequest, rest: Unfinished) -> Resolved:
+        try:
+            return await rest()
+        except LimitExceeded:
+            return await self._finish_begun(self._start(reader._replace(is_refused=True), has_turn=True))
 
     async def _in_turn(self, reader: ReaderRequest, *, fresh: bool) -> Resolved:
         """Resolve for a network that has used up its allowance of misses."""
@@ -237,8 +246,7 @@ class ResolverService:
             if runner.run.outcome is None or self._is_to_be_confirmed(runner):
                 return partial(self._finish, asked, runner)
             resolved = self._end(asked, runner, self._judge_and_learn(asked, runner))
-            if not isinstance(resolved.outcome, Redirect) and not reader.is_refused:
-                self.misses.charge(reader.client, MISS)
+            self._charge_own(reader, resolved)
         self._watcher.on_resolved(resolved)
         return resolved
 
@@ -262,7 +270,8 @@ class ResolverService:
     def _again(self, remembered: Remembered, reader: ReaderRequest, began: float) -> Resolved:
         outcome = remembered.outcome(reader.url, reader.base, reader.clients)
         seconds_left = remembered.seconds_left(began)
-        return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, began=began)
+        age = int(began - remembered.since) if reader.wants_anew else None
+        return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, age=age, began=began)
 
     # --- asking ---
 
@@ -276,9 +285,14 @@ class ResolverService:
         runner = await self._step(begin)
         await runner.run_slowly(self._step)
         resolved = await self._conclude(asked, runner, await self._step(lambda: self._judge_and_learn(asked, runner)))
-        if not runner.was_admitted and not isinstance(resolved.outcome, Redirect) and not asked.reader.is_refused:
-            self.misses.charge(asked.reader.client, MISS)
+        if not runner.was_admitted:
+            self._charge_own(asked.reader, resolved)
         return resolved
+
+    def _charge_own(self, reader: ReaderRequest, resolved: Resolved) -> None:
+        """Charge for what the own Archive alone was asked, if it has nothing or was asked anew."""
+        if not reader.is_refused and (reader.wants_anew or not isinstance(resolved.outcome, Redirect)):
+            self.misses.charge(reader.client, MISS)
 
     async def _finish(self, asked: PendingResolution, runner: ResolutionRunner) -> Resolved:
         await runner.run_to_end()

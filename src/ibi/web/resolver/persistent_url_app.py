@@ -194,6 +194,8 @@ class PersistentUrlApp:
         resolved = wanted.begun
         if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
             return None
+        if resolved.age is not None:
+            return None
         head = _REDIRECTS[wanted.by_language].fill(redirect.url.encode("ascii"), _cache_control(resolved.max_age))
         return FastAnswer(302, head, b"", partial(self._thank, redirect, scope))
 
@@ -209,11 +211,17 @@ class PersistentUrlApp:
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
         redirect = _redirect(wanted, resolved)
         if redirect is None:
-            return await self._tombstone(wanted, resolved, scope) or self._information(
+            answer = await self._tombstone(wanted, resolved, scope) or self._information(
                 wanted.url, wanted.view, resolved, scope
             )
+            if resolved.age is not None:
+                answer.headers["age"] = str(resolved.age)
+            return answer
         location, caching = redirect.url.encode("ascii"), _cache_control(resolved.max_age)
-        await _respond(send, 302, _redirect_headers(location, caching, by_language=wanted.by_language))
+        headers = _redirect_headers(location, caching, by_language=wanted.by_language)
+        if resolved.age is not None:
+            headers.append((b"age", b"%d" % resolved.age))
+        await _respond(send, 302, headers)
         self._thank(redirect, scope)
         return None
 

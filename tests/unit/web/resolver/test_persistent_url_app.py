@@ -7,6 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from ibi.resolver.trace import Failure
+from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolution_runner import ForeignUrls
 from tests.support.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
 from tests.support.scripted_archives import body
@@ -82,6 +83,16 @@ class TestRedirect:
         for headers in ({}, *anew, {"cache-control": "max-age=60"}, {}):
             assert (await app.get(f"/{REP}", headers)).status == 302
         assert len(app.gateway.asked) == 1 + len(anew)
+
+    async def test_a_reader_who_cannot_have_it_anew_is_told_the_age_of_what_is_kept(self) -> None:
+        """E32."""
+        app = resolver_app({A: After(0.0, item(A), 300)}, misses=MissLimit(20))
+        assert "age" not in (await app.get(f"/{REP}")).headers
+        app.site.resolving.misses.charge(None, 1_000_000)
+        app.site.resolving.misses.end()  # as if the line were full
+        answer = await app.get(f"/{REP}", {"cache-control": "no-cache"})
+        assert (answer.status, answer.headers["age"]) == (302, "0")
+        assert "age" not in (await app.get(f"/{REP}")).headers
 
     async def test_a_redirect_varies_with_what_it_depends_on(self) -> None:
         translated = body(
