@@ -37,6 +37,8 @@ ALLOWED: dict[str, dict[Owner, set[Scope]]] = {
     "update": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "narrow": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "open": {"own": {D, E, A}, "another's": {A}, "archive's": {A}, "service": {A}},
+    "restore": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
+    "restore withheld": {"own": {D, E, A}, "another's": {A}, "archive's": {A}, "service": {A}},
     "relate": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "answer": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "delete": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}},
@@ -44,7 +46,9 @@ ALLOWED: dict[str, dict[Owner, set[Scope]]] = {
     "give": {"own": {A}, "another's": {A}, "archive's": {A}, "service": {A}},
 }
 """The scopes that allow an act. The Archive's own item cannot be deleted, whatever the scope; a new item is one's own,
-and a draft always belongs to an account."""
+and a draft always belongs to an account. A file is `withheld` that only the earlier, restricted version has."""
+OPENING = {"open", "restore withheld"}
+"""Acts that want a restricted item: of another, nothing gets more visible."""
 UNCHANGING = {"read", "files", "deposit"}
 """Acts that leave the item as it is."""
 OWNERS: dict[Owner, str | None] = {"own": "service:ana", "another's": "service:bia", "archive's": None, "service": None}
@@ -72,10 +76,15 @@ def cells() -> Iterator[Cell]:
     for act, owners in ALLOWED.items():
         for owner, scopes in owners.items():
             for visibility in (PUBLIC, RESTRICTED):
-                if act == "open" and visibility == PUBLIC:
-                    continue  # nothing is more visible
+                if act in OPENING and visibility == PUBLIC:
+                    continue
                 for scope in sorted(Scope, key=lambda scope: scope in scopes):
                     yield Cell(act, owner, scope, visibility)
+
+
+def earlier_version(app: RecordsApp, item: Item) -> int:
+    """The number of the version before the current one."""
+    return len(app.store.content.read(str(item.rep)).versions) - 1
 
 
 class _OneLabel:
@@ -98,6 +107,8 @@ class RightsWorld:
         self._fresh: dict[tuple[Owner, Visibility], Item] = {}
 
     def item(self, owner: Owner, visibility: Visibility, act: str = "") -> Item:
+        if act.startswith("restore"):
+            return self._republished(owner, visibility, PUBLIC if act == "restore withheld" else visibility)
         if owner == "service":
             return self._service(visibility, has_files=act == "files")
         known = self._fresh.get((owner, visibility))
@@ -135,6 +146,13 @@ class RightsWorld:
         said = replace(draft(*given), visibility=visibility)
         return deposits.deposit(said, given, WHO, owner=self.owners[owner])
 
+    def _republished(self, owner: Owner, before: Visibility, now: Visibility) -> Item:
+        """An item of two versions or more: the one before the last has a file that the last has not."""
+        deposits = Deposits(self.app.store, self._labels, self.app.clocks)
+        item = self._service(before, has_files=True) if owner == "service" else self._deposit(owner, before)
+        given = sources(b=b"other content")
+        return deposits.update(item.rep, replace(draft(*given), visibility=now), given, WHO).item
+
     def _service(self, visibility: Visibility, *, has_files: bool = False) -> Item:
         deposits = Deposits(self.app.store, _OneLabel(SERVICE), self.app.clocks)
         found = self.app.store.catalog.find(SERVICE.labels[0])
@@ -144,6 +162,7 @@ class RightsWorld:
             return deposits.deposit(said, given, WHO)
         if found.owner is not None:
             found = deposits.give(found.rep, None, WHO)
-        if found.visibility != visibility or found.target_url != said.target_url:
+        is_other = [file.path for file in found.files] != list(given) or found.target_url != said.target_url
+        if found.visibility != visibility or is_other:
             return deposits.update(found.rep, said, given, WHO).item
         return found

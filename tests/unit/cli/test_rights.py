@@ -16,7 +16,7 @@ from ibi.errors import IbiError
 from ibi.model.account import AuditIncomplete, Scope
 from ibi.model.item import Item
 from tests.support.records_app import unstarted_records_app
-from tests.support.rights_cells import PUBLIC, RESTRICTED, UNCHANGING, Cell, RightsWorld, cells
+from tests.support.rights_cells import PUBLIC, RESTRICTED, UNCHANGING, Cell, RightsWorld, cells, earlier_version
 from tests.support.running_server import running
 
 ELSEWHERE = "lab.br/arq/2019/01.02.03.04"
@@ -30,7 +30,7 @@ FLAGS = {
     "purge": ("delete", "--reason", "test", "--purge"),
     "give": ("update", "--owner", "ana"),
 }
-OTHERS = {"files", "deposit", "draft", "answer"}
+OTHERS = {"files", "deposit", "draft", "answer", "restore", "restore withheld"}
 """Acts whose commands take more than the label of an item."""
 
 
@@ -63,6 +63,8 @@ def test_each_cell_is_done_or_refused_as_the_table_says(tmp_path: Path) -> None:
             elif cell.act == "deposit":
                 shown = [] if cell.visibility == PUBLIC else ["--allow", "10.0.0.0/8", "--no-listing"]
                 arguments = ["deposit", "a.txt", "--title", "x", *shown]
+            elif cell.act.startswith("restore"):
+                arguments = ["restore", str(item.rep), "--version", str(earlier_version(app, item))]
             elif cell.act == "draft":
                 paths = [] if cell.owner == "service" else ["a.txt"]
                 arguments = ["deposit", "--draft", world.draft(cell.owner, cell.visibility), *paths]

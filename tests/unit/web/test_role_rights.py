@@ -26,6 +26,7 @@ from tests.support.people_site import KeptAudit
 from tests.support.records_app import RECORDS, RecordsApp, records_app
 from tests.support.rights_cells import (
     ALLOWED,
+    OPENING,
     OWNERS,
     PUBLIC,
     RESTRICTED,
@@ -132,7 +133,7 @@ async def test_each_act_of_each_role_is_done_or_refused_and_each_refusal_is_in_t
                 assert all(line.token is not None and line.detail for line in lines)
                 assert len(lines) == (5 if cell.act == "draft" else 1), str(cell)
             seen += 1
-        assert seen == sum(len(owned) * (1 if act == "open" else 2) for act, owned in ALLOWED.items())
+        assert seen == sum(len(owned) * (1 if act in OPENING else 2) for act, owned in ALLOWED.items())
 
 
 async def test_a_refusal_about_an_item_is_found_by_the_name_of_the_item(tmp_path: Path) -> None:

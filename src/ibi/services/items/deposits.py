@@ -77,12 +77,20 @@ class Deposits:
     def require(self, act: ItemAct, item: Item) -> None:
         require_right(self._actor, act, Belonging.of(item, self._service, self._now()))
 
-    def require_update(self, item: Item, visibility: Visibility, wanted_by: str | None = None) -> None:
+    def require_update(
+        self,
+        item: Item,
+        visibility: Visibility,
+        wanted_by: str | None = None,
+        *,
+        shown_before: Visibility | None = None,
+    ) -> None:
         """Refuse an update, with this visibility, that the actor may not make. To show more is the matter of its owner,
-        and so may be `wanted_by` that account."""
+        and so may be `wanted_by` that account. `shown_before` is for content that was seen otherwise than the item is
+        now."""
         self.require(ItemAct.UPDATE, item)
         is_owners_wish = wanted_by is not None and wanted_by == item.owner
-        if visibility.shows_more_than(item.visibility, self._now()) and not is_owners_wish:
+        if visibility.shows_more_than(shown_before or item.visibility, self._now()) and not is_owners_wish:
             self.require(ItemAct.OPEN, item)
 
     def check(self, draft: Draft) -> None:

@@ -207,7 +207,8 @@ class Restoring:
 
     def restore(self, label: Label, number: int, who: str, message: str | None = None) -> Updated:
         """The item as a new version. Relations, visibility and other names stay as they are now: an earlier version
-        may have been open to more readers, and links to the newer names must not die."""
+        may have been open to more readers, and links to the newer names must not die. If it was open to fewer, and has
+        files that are gone since, to restore it is to make the item more visible, and needs that right."""
         item = self._kept.find(label)
         name = name_of(item)
         self._kept.require_changeable(name)
@@ -218,6 +219,8 @@ class Restoring:
         earlier = self._versions.find(before.item, number).item
         if earlier is None or earlier.tombstone is not None:
             raise VersionNotRestorable(label=str(label), version=number, reason="it has no content")
+        if not _contents(earlier) <= _contents(before.item):
+            self._deposits.require_update(before.item, before.item.visibility, shown_before=earlier.visibility)
         now = Instant(self._clocks.seconds())
         expected = life_cycle.update(before.item, _draft(before.item, earlier), now)
         later = restored_later(before.item.later[0], earlier.later[0]), before.item.later[1]
@@ -229,6 +232,10 @@ class Restoring:
             self._kept.settle(name)
             self._kept.note(self._deposits.entry("restore", name, change.message))
         return replace(expected, item=restored)
+
+
+def _contents(item: Item) -> set[tuple[str, str]]:
+    return {(file.path, file.sha512) for file in item.files}
 
 
 def _draft(now: Item, earlier: Item) -> Draft:

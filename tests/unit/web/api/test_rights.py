@@ -12,7 +12,17 @@ from tests.support.archive_app import SERVICE
 from tests.support.asgi_client import Answer
 from tests.support.form_bodies import FORM, item_form
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
-from tests.support.rights_cells import ALLOWED, PUBLIC, RESTRICTED, UNCHANGING, Cell, RightsWorld, cells
+from tests.support.rights_cells import (
+    ALLOWED,
+    OPENING,
+    PUBLIC,
+    RESTRICTED,
+    UNCHANGING,
+    Cell,
+    RightsWorld,
+    cells,
+    earlier_version,
+)
 
 ELSEWHERE = "lab.br/arq/2019/01.02.03.04"
 SHOWN = {"networks": ["10.0.0.0/8"], "listing": False}
@@ -30,6 +40,8 @@ async def attempt(app: RecordsApp, cell: Cell, item: Item, bearer: dict[str, str
         return await app.ask("POST", RECORDS, headers={**FORM, **headers}, body=body)
     if cell.act == "give":
         return await app.ask("PUT", f"{place}/owner", {"owner": "ana"}, headers)
+    if cell.act.startswith("restore"):
+        return await app.ask("POST", f"{place}/versions/{earlier_version(app, item)}/restore", headers=headers)
     if cell.act == "relate":
         return await app.ask("POST", f"{place}/relations", {"next_edition": ELSEWHERE}, headers)
     if cell.act in {"delete", "purge"}:
@@ -91,7 +103,7 @@ async def test_each_cell_is_answered_as_the_table_says(tmp_path: Path) -> None:
                 assert answer.status in ({403, 404} if cell.act == "draft" else {403}), (str(cell), answer.body)
                 assert app.store.find(item.rep) == item, str(cell)
             seen += 1
-        assert seen == sum(len(owners) * (1 if act == "open" else 2) * len(Scope) for act, owners in ALLOWED.items())
+        assert seen == sum(len(owners) * (1 if act in OPENING else 2) * len(Scope) for act, owners in ALLOWED.items())
 
 
 async def test_a_refusal_names_the_owner_and_the_scope(tmp_path: Path) -> None:

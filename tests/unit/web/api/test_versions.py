@@ -199,6 +199,63 @@ async def test_a_restored_version_keeps_who_may_see_it_and_its_other_names(tmp_p
         assert [str(each) for each in item.alternates] == ["doi:10.1000/182"]
 
 
+async def test_what_its_owner_withheld_is_restored_to_all_readers_by_the_owner_or_an_administrator(
+    tmp_path: Path,
+) -> None:
+    """And once shown, a version is as open as it was, also after the file is taken away again."""
+    closed = {"networks": ["10.9.0.0/16"]}
+    async with records_app(tmp_path) as app:
+
+        async def take_away(rep: str) -> None:
+            place = f"{RECORDS}/{(await app.ask('POST', f'{RECORDS}/{rep}/draft')).json()['id']}"
+            await app.ask("PUT", place, {**SAID, "target": "ok.txt", "visibility": {}})
+            await app.ask("DELETE", f"{place}/files/secret.txt")
+            await app.publish(place)
+
+        async def status(place: str) -> int:
+            return (await app.ask("GET", f"{RECORDS}/{place}", headers=ANONYMOUS)).status
+
+        for scope, name in ((Scope.DEPOSIT, "ana"), (Scope.ADMIN, "bia")):
+            said = {**SAID, "target": "ok.txt", "visibility": closed}
+            rep = (await app.deposit(said, ok=b"ok", secret=b"secret"))["rep"]
+            await take_away(rep)
+            place, before = f"{RECORDS}/{rep}/versions/1/restore", app.store.find(parse(rep))
+            refused = await app.ask("POST", place, headers=app.bearer(Scope.EDIT, "bia"))
+            assert (refused.status, refused.json()["type"]) == (403, "urn:ibi:problem:not-your-item")
+            assert "making it more visible" in refused.json()["detail"]
+            assert app.store.find(parse(rep)) == before
+            assert await status(f"{rep}/files/secret.txt") == 404
+            assert await status(f"{rep}/versions/1/files/secret.txt") == 401
+            assert (await app.ask("POST", place, headers=app.bearer(scope, name))).status == 201
+            assert await status(f"{rep}/files/secret.txt") == 200
+            await take_away(rep)
+            seen = [await status(f"{rep}/versions/{number}/files/secret.txt") for number in (1, 2, 3, 4)]
+            assert seen == [401, 404, 200, 404]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"networks": ["10.9.0.0/16"]}, {"networks": ["10.0.0.0/8"]}),
+        ({"embargo": "2999-01-01T00:00:00Z"}, {"embargo": "2998-01-01T00:00:00Z"}),
+        ({"listing": False}, {}),
+    ],
+)
+async def test_any_restriction_of_an_earlier_version_counts_and_files_that_the_item_has_do_not(
+    tmp_path: Path, before: dict[str, Any], now: dict[str, Any]
+) -> None:
+    async with records_app(tmp_path) as app:
+        editor = app.bearer(Scope.EDIT, "bia")
+        for changed, expected in ((b"other", 403), (b"ok", 201)):
+            rep = (await app.deposit({**SAID, "visibility": before}, a=b"ok"))["rep"]
+            place = f"{RECORDS}/{(await app.ask('POST', f'{RECORDS}/{rep}/draft')).json()['id']}"
+            await app.ask("PUT", place, {"metadata": {"title": "Outra"}, "visibility": now})
+            await app.send(place, "a.txt", changed)
+            await app.publish(place)
+            restored = await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore", headers=editor)
+            assert restored.status == expected, restored.json()
+
+
 async def test_a_file_of_a_draft_may_have_the_name_of_a_version(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         draft = await app.begin()
