@@ -54,6 +54,17 @@ def test_every_sample_is_named_by_the_guide_of_operators() -> None:
             assert path.relative_to(ROOT).as_posix() in GUIDE, path
 
 
+def test_the_way_back_to_a_former_version_puts_back_the_one_copy_and_leaves_a_choice_open(tmp_path: Path) -> None:
+    (script,) = (each for each in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL) if ".format-" in each)
+    for name in ("a.sqlite", "a.sqlite-wal", "a.sqlite.format-5", "b.sqlite", "b.sqlite.format-5", "b.sqlite.format-8"):
+        (tmp_path / name).write_text(name)
+    said = run("sh", "-ec", script.replace("/var/lib/ibi", shlex.quote(str(tmp_path))))
+    assert "choose one of: b.sqlite.format-5 b.sqlite.format-8" in said
+    left = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert left.pop("a.sqlite") == "a.sqlite.format-5"
+    assert left == {name: name for name in ("b.sqlite", "b.sqlite.format-5", "b.sqlite.format-8")}
+
+
 def test_every_file_that_the_guide_names_under_deploy_exists() -> None:
     named = set(re.findall(r"deploy/[\w./-]+\w", GUIDE))
     assert named
