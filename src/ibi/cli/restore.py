@@ -152,7 +152,7 @@ def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None
 
 
 def _print_left_out(done: PutBack, settings: Settings) -> None:
-    from ibi.model.backup import LEFT_OUT
+    from ibi.model.data_files import LEFT_OUT
 
     items, files = list(done.report.left_out), list(done.report.left_out_files)
     for name in items[:_SHOWN]:

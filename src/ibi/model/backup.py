@@ -35,8 +35,6 @@ LISTING: Final = "items"
 """What the list of items is called among the files."""
 DAMAGE_MARK: Final = "damaged.json"
 """The key under which a check leaves what it found damaged."""
-LEFT_OUT: Final = "left-out.json"
-"""The file of a data directory that names what a restore left out, since its backup was damaged."""
 SHORT: Final = 32
 """Digits of the digest of an inventory that name a version."""
 

@@ -5,9 +5,12 @@ Short: values that cross a port, of no other subject.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ibi.instant import Instant
+
+LEFT_OUT: Final = "left-out.json"
+"""The file of a data directory that names what a restore left out, since its backup was damaged."""
 
 
 class DataFile(NamedTuple):

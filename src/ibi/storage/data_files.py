@@ -13,8 +13,7 @@ from typing import Final
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.backup import LEFT_OUT
-from ibi.model.data_files import BackupNote, DataFile, DiskSpace, LeftOutOfRestore
+from ibi.model.data_files import LEFT_OUT, BackupNote, DataFile, DiskSpace, LeftOutOfRestore
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, write_durably
 

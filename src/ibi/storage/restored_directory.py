@@ -18,7 +18,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from ibi.model.backup import LEFT_OUT, RESTORE_MARK, SHORT, KeptFile, KeptItem
+from ibi.model.backup import RESTORE_MARK, SHORT, KeptFile, KeptItem
+from ibi.model.data_files import LEFT_OUT
 from ibi.ports.backups import BackupRefused
 from ibi.storage.data_files import read_left_out
 from ibi.storage.errors import DiskRefused

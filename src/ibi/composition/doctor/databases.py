@@ -25,7 +25,7 @@ from ibi.composition.doctor.diagnosis import (
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.backup import LEFT_OUT
+from ibi.model.data_files import LEFT_OUT
 from ibi.ports.content import ContentMissing
 from ibi.ports.errors import StoreDamaged, StoreIncomplete
 from ibi.resolver.membership import failure_words
