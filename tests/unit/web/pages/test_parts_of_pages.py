@@ -177,3 +177,13 @@ GENERIC = re.compile(r"<(?:b|bdi|code|div|i|p|pre|small|span|strong)\b(?=[^>]*\b
 def test_no_element_without_a_role_has_a_name(template: Path) -> None:
     """ARIA forbids a name for what is generic: it may be passed over, and is by some screen readers."""
     assert GENERIC.findall(template.read_text(encoding="utf-8")) == []
+
+
+SCROLLS = re.compile(r"([^{}]*)\{([^{}]*\boverflow(?:-x)?: *(?:auto|scroll)[^{}]*)\}")
+
+
+@pytest.mark.parametrize("sheet", sorted((Path(pages.__file__).parent / "static").glob("*.css")), ids=lambda p: p.name)
+def test_what_is_hidden_from_sight_cannot_leave_a_box_that_scrolls(sheet: Path) -> None:
+    """It is positioned absolutely: in a box that is not positioned itself it would widen the page."""
+    for selector, rules in SCROLLS.findall(sheet.read_text(encoding="utf-8")):
+        assert "position:" in rules or selector.strip().rpartition(" ")[2].startswith("pre"), selector
