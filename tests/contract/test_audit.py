@@ -111,8 +111,22 @@ def test_a_changed_line_breaks_the_chain(log: AuditLog, tmp_path: Path, place: i
     lines = file(tmp_path).read_bytes().splitlines(keepends=True)
     lines[place] = lines[place].replace(b"service:ana", b"service:bia")
     file(tmp_path).write_bytes(b"".join(lines))
-    with pytest.raises(AuditBroken, match=f"Line {min(place + 2, 3)} "):
+    with pytest.raises(AuditBroken, match=f"Line {place + 1} "):
         read(tmp_path)
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_the_line_that_was_changed_is_the_one_that_is_named(log: AuditLog, tmp_path: Path, place: int) -> None:
+    """Whichever byte of it is another, that of its number and of its hash of the line before it among them."""
+    log.append([entry(number) for number in range(12)])
+    log.close()
+    lines = file(tmp_path).read_bytes().splitlines(keepends=True)
+    changed = lines[place]
+    for at in range(0, len(changed) - 1, 7):
+        lines[place] = changed[:at] + bytes([changed[at] ^ 1]) + changed[at + 1 :]
+        file(tmp_path).write_bytes(b"".join(lines))
+        with pytest.raises(AuditBroken, match=f"Line {place + 1} "):
+            read(tmp_path)
 
 
 @pytest.mark.parametrize(("left", "line"), [((1, 2), 1), ((0, 2), 2), ((0, 1), 3), ((), 3), ((1, 0, 2), 1)])

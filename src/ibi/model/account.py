@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import total_ordering
@@ -356,24 +357,38 @@ def decode_entry(line: bytes, number: int) -> tuple[AuditEntry, AuditPosition]:
 
 
 def verify_chain(lines: Iterable[bytes], known: AuditPosition | None = None) -> Iterator[AuditEntry]:
-    """Every entry in turn, each checked against the line before it; `AuditBroken` otherwise.
-
-    No line vouches for the last one: give as `known` up to where the log went, if that is known.
-    """
+    """Every entry in turn, each checked against the line before it; `AuditBroken` names the first line that was changed
+    or is missing, perhaps after its entry was given out. No line vouches for the last one: give as `known` up to where
+    the log went, if that is known."""
     position = AuditPosition()
     if known is not None and not known.number and known != position:
         raise AuditBroken(line=1, reason="what says where the log ends was changed")
-    for line in lines:
+    rest = iter(lines)
+    for line in rest:
         number = position.number + 1
         entry, before = decode_entry(line, number)
         if before != position:
-            raise AuditBroken(line=number, reason="the line before it was changed or is missing")
+            raise _find_break(position, line, next(rest, None), known)
         position = position.after(line)
         if known is not None and known.number == number and known.head != position.head:
             raise AuditBroken(line=number, reason="it was changed, or lines before it are others")
         yield entry
     if known is not None and known.number > position.number:
         raise AuditBroken(line=known.number, reason=f"the log ends after line {position.number}")
+
+
+def _find_break(reached: AuditPosition, line: bytes, following: bytes | None, end: AuditPosition | None) -> AuditBroken:
+    """What is wrong at a line that does not say what was reached: the line after it, or the end of the log if it is the
+    last, tells whether it was changed or the one before it."""
+    after, (_, said) = reached.after(line), decode_entry(line, reached.number + 1)
+    if said.number != reached.number:
+        return AuditBroken(line=after.number, reason=f"it is missing, and in its place is line {said.number + 1}")
+    if following is not None:
+        with suppress(AuditBroken):
+            _, end = decode_entry(following, after.number + 1)
+    if not reached.number or (end is not None and end.number == after.number and end != after):
+        return AuditBroken(line=after.number, reason="it was changed")
+    return AuditBroken(line=reached.number, reason=f"line {after.number} has another hash of it")
 
 
 # --- reading it -------------------------------------------------------------------------------------------------------

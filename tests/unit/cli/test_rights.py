@@ -193,7 +193,7 @@ def test_the_audit_log_is_shown_and_verified(tmp_path: Path) -> None:
     log.write_bytes(log.read_bytes().replace(b"Deposited", b"deposited", 1))
     broken = ibi("--verify")
     assert broken.exit_code == 1
-    assert "Line 2 of the audit log" in str(broken.exception)
+    assert "Line 1 of the audit log" in str(broken.exception)
 
 
 def test_an_audit_log_that_lost_lines_is_never_whole_again(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ class OverviewPage:
             "resolver_url": None if site is None else site.resolver,
             "has_claims": services is not None,
             "has_jobs": services is not None and services.copy_work is not None,
+            "trail_check": None if administration.parts.trail is None else administration.parts.trail.last_check(),
             "has_transfers": site is not None and site.transfers is not None,
             **_integrity_facts(administration.integrity, {} if site is None else site.catalog.holdings()),
             **self._register_facts(),

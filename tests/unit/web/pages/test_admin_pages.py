@@ -314,7 +314,10 @@ async def test_the_chain_is_verified_in_a_thread_and_a_flipped_byte_is_told(app:
     await app.send(AUDIT, {})
     async for page in settled(app):
         assert "Broken." in page
-        assert "Line 3 of the audit log" in page
+        assert "Line 2 of the audit log" in page
+    overview = await app.text("/admin")
+    assert "The audit trail is damaged." in overview
+    assert 'href="/admin/audit"' in overview.partition("The audit trail is damaged.")[2].partition("</p>")[0]
 
 
 async def test_formulas_in_an_export_are_neutralised(app: AdminApp) -> None:
