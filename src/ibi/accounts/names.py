@@ -16,6 +16,8 @@ from ibi.model.account import Role
 from ibi.safe_text import quote
 
 SHORTEST_PASSWORD: Final = 10
+_LEAST_DIFFERENT: Final = 4
+"""Characters of a password."""
 _LONGEST_PASSWORD: Final = 1000
 MOST_NAME: Final = 64
 MOST_SHOWN: Final = 100
@@ -70,9 +72,10 @@ def check_password(password: str, person: str) -> str:
         raise WeakPassword(reason=f"it needs at least {SHORTEST_PASSWORD} characters")
     if len(password) > _LONGEST_PASSWORD:
         raise WeakPassword(reason=f"it has more than {_LONGEST_PASSWORD} characters")
-    has_name = len(person) > 2 and fold_name(person) in fold_name(password)
-    if has_name or len(set(password)) < 4:
-        raise WeakPassword(reason="it is too easy to guess")
+    if len(person) > 2 and fold_name(person) in fold_name(password):
+        raise WeakPassword(reason="it has the name of the account in it")
+    if len(set(password)) < _LEAST_DIFFERENT:
+        raise WeakPassword(reason=f"it needs at least {_LEAST_DIFFERENT} different characters")
     return password
 
 

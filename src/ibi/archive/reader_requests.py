@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from ibi.archive.errors import InvalidField
 from ibi.errors import IbiError, InvalidMessage
 from ibi.messages.values import mail_address
-from ibi.safe_text import is_visible, tidy_lines
+from ibi.safe_text import is_visible, reveal, tidy_lines
 
 LONGEST_NAME: Final = 200
 LONGEST_REASON: Final = 3000
@@ -22,6 +23,8 @@ class InvalidRequest(InvalidField):
     """{field}: {reason}."""
 
     code = "invalid-request"
+    others: tuple[InvalidRequest, ...] = ()
+    """What is wrong with other fields as well."""
 
 
 class TooManyRequests(IbiError):
@@ -96,18 +99,47 @@ class Asked:
 
 
 def read_asked(name: str, mail: str, text: str, *, language: str = "") -> Asked:
-    """`InvalidRequest` names the field that is wrong. A name and an address are one line each: nothing that is said
-    becomes a header of a mail."""
-    name, mail = name.strip(), mail.strip()
+    """`InvalidRequest` names a field that is wrong, and the others in `others`. A name and an address are one line each:
+    nothing that is said becomes a header of a mail."""
+    wrong: list[InvalidRequest] = []
+
+    def read(check: Callable[[str], str], value: str) -> str:
+        try:
+            return check(value)
+        except InvalidRequest as error:
+            wrong.append(error)
+            return ""
+
+    lines = read(lambda said: read_lines(said, "text"), text)
+    asked = Asked(read(_read_name, name), read(_read_mail, mail), lines, language)
+    if wrong:
+        first, *others = wrong
+        first.others = tuple(others)
+        raise first
+    return asked
+
+
+def _read_name(text: str) -> str:
+    name = text.strip()
     if not name:
         raise InvalidRequest("name", "enter your name")
-    if len(name) > LONGEST_NAME or not name.isprintable():
+    if len(name) > LONGEST_NAME:
         raise InvalidRequest("name", "it is one line of at most {most} characters", most=LONGEST_NAME)
+    unseen = next((each for each in name if not each.isprintable()), None)
+    if unseen is not None:
+        raise InvalidRequest(
+            "name", "it has a character that cannot be seen, {character}: type it anew", character=reveal(unseen)
+        )
+    return name
+
+
+def _read_mail(text: str) -> str:
+    mail = text.strip()
     try:
         mail_address(mail)
     except InvalidMessage:
         raise InvalidRequest("mail", "enter an e-mail address") from None
-    return Asked(name, mail, read_lines(text, "text"), language)
+    return mail
 
 
 def read_lines(text: str, field: str, *, is_required: bool = True, missing: str = "enter a message") -> str:

@@ -374,7 +374,7 @@ def problem_document(error: IbiError) -> _Problem:
         answer.status,
         str(error) if answer.told else UNTOLD,
         _field(error, answer),
-        retry_after(error) if answer.status == HTTPStatus.SERVICE_UNAVAILABLE else None,
+        _wait(error, answer.status),
     )
 
 
@@ -388,8 +388,25 @@ def problem(error: IbiError) -> Response:
 
 def retry_after(error: IbiError) -> int:
     """Whole seconds after which to ask again: at least what the error says, at most an hour."""
-    seconds = getattr(error, "retry_after", None)
-    return min(LONGEST_RETRY, max(1, ceil(seconds))) if isinstance(seconds, int | float | Fraction) else 1
+    seconds = _named_wait(error)
+    return 1 if seconds is None else min(LONGEST_RETRY, max(1, ceil(seconds)))
+
+
+def retry_header(error: IbiError) -> dict[str, str]:
+    """`Retry-After` for an error that says when to ask again, for answers that are no problem details."""
+    wait = _wait(error, answer_to(error).status)
+    return {} if wait is None else {"retry-after": str(wait)}
+
+
+def _wait(error: IbiError, status: int) -> int | None:
+    """What is temporarily unavailable always says when to ask again, and who asked too often if it is known."""
+    is_known = status == HTTPStatus.TOO_MANY_REQUESTS and _named_wait(error) is not None
+    return retry_after(error) if is_known or status == HTTPStatus.SERVICE_UNAVAILABLE else None
+
+
+def _named_wait(error: IbiError) -> int | float | Fraction | None:
+    seconds = getattr(error, "retry_after", error.parameters.get("retry_after"))
+    return seconds if isinstance(seconds, int | float | Fraction) else None
 
 
 def _field(error: IbiError, answer: ErrorStatus) -> str | None:

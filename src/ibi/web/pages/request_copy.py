@@ -70,6 +70,7 @@ STATES: Final = {
 _ERRORS: Final = (
     message("enter your name"),
     message("it is one line of at most {most} characters"),
+    message("it has a character that cannot be seen, {character}: type it anew"),
     message("enter an e-mail address"),
     message("enter a message"),
     message("say why: the reader gets it by mail"),
@@ -257,7 +258,8 @@ def _problem(request: Request, error: IbiError | None) -> dict[str, Any]:
     answer = answer_to(error)
     gettext = translations(page_language(request.scope)).gettext
     if isinstance(error, InvalidRequest):
-        return {"status": answer.status, "wrong": {error.field: error.explain(gettext)}, "problem": ""}
+        wrong = {each.field: each.explain(gettext) for each in (error, *error.others)}
+        return {"status": answer.status, "wrong": wrong, "problem": ""}
     return {"status": answer.status, "wrong": {}, "problem": error.message(gettext)}
 
 

@@ -32,7 +32,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.services.accounts.provider_sign_in import CALLBACK, ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses
-from ibi.web.http.errors import answer_to
+from ibi.web.http.errors import answer_to, retry_header
 from ibi.web.http.request import reader_address, truncate_address, values
 from ibi.web.pages.people_admin import ROLES, password_letter
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Sessions, local_target, page_language, read_form, see_other
@@ -132,7 +132,7 @@ class SignInPages:
     def _code(self, request: Request, secret: str, to: str, error: IbiError | None = None) -> Response:
         status = HTTPStatus.OK if error is None else answer_to(error).status
         shown = {"secret": secret[:100], "to": to, "problem": _problem(error)}
-        return render(request.scope, "sign_in_code.html", status=status, headers=PRIVATE, **shown)
+        return render(request.scope, "sign_in_code.html", status=status, headers=_headers(error), **shown)
 
     async def link(self, request: Request) -> Response:
         """A page that asks for confirmation. A link alone changes nothing: programs that scan mail follow links, and a
@@ -188,7 +188,7 @@ class SignInPages:
             request.scope,
             "sign_in_forgotten.html",
             status=HTTPStatus.OK if error is None else answer_to(error).status,
-            headers=PRIVATE,
+            headers=_headers(error),
             name=name,
             is_asked=is_asked,
             sends_mail=self._recovery.sends_mail,
@@ -224,7 +224,7 @@ class SignInPages:
             request.scope,
             "sign_in_choose.html",
             status=HTTPStatus.OK if error is None else answer_to(error).status,
-            headers=PRIVATE,
+            headers=_headers(error),
             secret=secret,
             shortest=SHORTEST_PASSWORD,
             most_name=MOST_NAME,
@@ -315,7 +315,7 @@ class SignInPages:
         status = HTTPStatus.OK if error is None else answer_to(error).status
         shown: dict[str, Any] = {"to": to, "name": name, "problem": _problem(error)}
         shown["provider"] = None if self._provider is None else self._provider.name
-        return render(request.scope, "sign_in.html", status=status, headers=PRIVATE, **shown)
+        return render(request.scope, "sign_in.html", status=status, headers=_headers(error), **shown)
 
     def _device(self, request: Request) -> Device:
         return device_of(request, self._proxies)
@@ -327,3 +327,7 @@ class SignInPages:
 
 def _problem(error: IbiError | None) -> str:
     return "" if error is None else error.code
+
+
+def _headers(error: IbiError | None) -> dict[str, str]:
+    return {**PRIVATE, **({} if error is None else retry_header(error))}

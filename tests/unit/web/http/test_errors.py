@@ -12,6 +12,7 @@ import pytest
 from ibi.accounts.errors import NotAllowed, NotAuthenticated
 from ibi.errors import IbiError
 from ibi.minting.errors import ClockBehind, ClockRefused, InvalidCount
+from ibi.services.accounts.sign_in import TooManyGuesses
 from ibi.storage.errors import DiskRefused
 from ibi.web.http.errors import ANSWERS, problem, retry_after
 from ibi.web.http.request_errors import MethodNotAllowed, UnknownMember
@@ -105,6 +106,11 @@ async def test_only_what_passes_has_a_time_to_ask_again() -> None:
     _, headers, body = await answer_with(InvalidCount(count=0, most=10))
     assert "retry-after" not in headers
     assert "retry_after" not in body
+
+
+async def test_who_asked_too_often_is_told_when_to_ask_again() -> None:
+    status, headers, body = await answer_with(TooManyGuesses(retry_after=7))
+    assert (status, headers["retry-after"], body["retry_after"]) == (429, "7", 7)
 
 
 async def test_who_is_not_known_is_told_how_to_become_so() -> None:

@@ -290,6 +290,15 @@ async def test_mail_header_injection_is_refused_beside_its_field(world: World, f
     assert await world.sent_letters() == []
 
 
+async def test_all_that_is_wrong_is_said_at_once_and_what_it_is(world: World) -> None:
+    rep = await world.deposit()
+    shown = page_of(await world.ask_copy(rep, name="Rui\u202egpj", mail="rui", text=""), 400)
+    assert shown.one("input", name="name").attrib["aria-invalid"] == "true"
+    assert shown.one("input", name="mail").attrib["aria-invalid"] == "true"
+    assert shown.one("textarea", name="text").attrib["aria-invalid"] == "true"
+    assert "it has a character that cannot be seen, [U+202E]" in shown.text
+
+
 @pytest.mark.parametrize(
     "parts",
     [

@@ -187,11 +187,23 @@ async def test_a_password_is_changed_by_its_owner_to_a_good_one(
     assert (await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})).status == 303
 
 
+async def test_a_password_with_the_name_in_it_is_refused_with_the_rule(site: PeopleSite) -> None:
+    browser = await signed_in(site)
+    new = "a secret of Ada, long enough"
+
+    answer = await browser.post("/account", {"csrf": await browser.csrf(), "current": PASSWORD, "new": new})
+
+    assert answer.status == 400
+    assert "it must not contain your name" in answer.body.decode()
+
+
 async def test_guessing_is_slowed_down_and_then_goes_on(site: PeopleSite) -> None:
     for _ in range(5):
         assert (await site.browser().post("/sign-in", {"name": "ada", "password": "wrong"})).status == 403
 
-    assert (await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})).status == 429
+    refused = await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})
+    assert refused.status == 429
+    assert 1 <= int(refused.headers["retry-after"]) <= 2
     site.seconds += 2
     assert (await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})).status == 303
 
