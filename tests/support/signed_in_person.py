@@ -17,9 +17,9 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class SignedInPerson:
-    def __init__(self, app: RecordsApp, people: MemoryPeople, name: str, role: Role) -> None:
+    def __init__(self, app: RecordsApp, people: MemoryPeople, name: str, role: Role, shown: str = "") -> None:
         self.app = app
-        person = Person(name, role, Instant(0))
+        person = Person(name, role, Instant(0), shown=shown)
         people.add(person)
         text, session = new_session(name.encode().ljust(32, b"."), person, app.clocks.read().wall)
         people.open_session(session, person)

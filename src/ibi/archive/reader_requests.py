@@ -110,8 +110,8 @@ def read_asked(name: str, mail: str, text: str, *, language: str = "") -> Asked:
             wrong.append(error)
             return ""
 
-    lines = read(lambda said: read_lines(said, "text"), text)
-    asked = Asked(read(_read_name, name), read(_read_mail, mail), lines, language)
+    called, address = read(_read_name, name), read(_read_mail, mail)
+    asked = Asked(called, address, read(lambda said: read_lines(said, "text"), text), language)
     if wrong:
         first, *others = wrong
         first.others = tuple(others)

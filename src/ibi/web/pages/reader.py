@@ -182,6 +182,11 @@ class Sessions:
         text = only_cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
 
+    def full_name(self, account: str | None, name: str) -> str:
+        """What pages call who has that account: the display name of a person, or else `name`. Blocks."""
+        person = self._sign_in.people.find(name) if account == person_account(name) else None
+        return name if person is None else person.full_name
+
     async def look_up(self, scope: Scope) -> None:
         """Look up the session of a request before a page asks for it, unless `is_prompt`: a page would make the event
         loop wait. Requests to `_WITHOUT_PAGES` have none then, but for those of our scripts."""

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import Role
 from ibi.model.file import File
-from ibi.model.review import LONGEST_COMMENT, ReviewAct, ReviewState
+from ibi.model.review import LONGEST_COMMENT, Review, ReviewAct, ReviewState
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.reviews import Reviews, ReviewView, judged_by
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
@@ -33,7 +34,16 @@ from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.field_choices import RELATION_WORDS
 from ibi.web.pages.file_pages import file_tree
-from ibi.web.pages.reader import PRIVATE, ForeignForm, Visitor, find_visitor, message, page_language, see_other
+from ibi.web.pages.reader import (
+    PRIVATE,
+    ForeignForm,
+    Sessions,
+    Visitor,
+    find_visitor,
+    message,
+    page_language,
+    see_other,
+)
 from ibi.web.pages.reader import translations as translations_into
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import ELEMENTS, KINDS
@@ -117,7 +127,7 @@ class ReviewDesk:
         named = query.get("state", ReviewState.SUBMITTED)
         state = ReviewState(named) if named in set(ReviewState) else ReviewState.SUBMITTED
         number = whole_number(query.get("after", "0"), 12) or 0
-        found = await asyncio.to_thread(self._reviews.waiting, visitor.depositor, number, SHOWN + 1, state)
+        found = await asyncio.to_thread(self._waiting, visitor, number, state)
         return render(
             request.scope,
             "review_queue.html",
@@ -130,6 +140,15 @@ class ReviewDesk:
             is_on=self._drafts.is_reviewed,
             instant=Instant,
         )
+
+    def _waiting(self, visitor: Visitor, after: int, state: ReviewState) -> tuple[Review, ...]:
+        found = self._reviews.waiting(visitor.depositor, after, SHOWN + 1, state)
+        return tuple(_with_full_name(each, visitor.sessions) for each in found)
+
+    def _look(self, visitor: Visitor, draft: str) -> ReviewView:
+        found, sessions = self._reviews.look(visitor.depositor, draft), visitor.sessions
+        entries = (replace(each, name=sessions.full_name(each.account, each.name)) for each in found.entries)
+        return replace(found, review=_with_full_name(found.review, sessions), entries=tuple(entries))
 
     # --- one draft ---
 
@@ -198,7 +217,7 @@ class ReviewDesk:
         error: IbiError | None = None,
         fields: dict[str, str] | None = None,
     ) -> Response:
-        found = await asyncio.to_thread(self._reviews.look, visitor.depositor, request.path_params["draft"])
+        found = await asyncio.to_thread(self._look, visitor, request.path_params["draft"])
         gettext = translations_into(page_language(request.scope)).gettext
         files = () if found.view is None else found.view.files
         record = None if found.view is None else found.view.record
@@ -252,6 +271,10 @@ class ReviewDesk:
             else safe(file.media_type, path, pages=self._site.origin)
         )
         return FileResponse(uploaded.place, headers={**headers, **PRIVATE})
+
+
+def _with_full_name(review: Review, sessions: Sessions) -> Review:
+    return replace(review, depositor=sessions.full_name(review.owner, review.depositor))
 
 
 def _is_viewed(file: File) -> bool:

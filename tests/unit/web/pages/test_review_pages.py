@@ -77,7 +77,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             app,
             SignedInPerson(app, people, "ada", Role.LIBRARIAN),
             SignedInPerson(app, people, "dan", Role.DEPOSITOR),
-            SignedInPerson(app, people, "eve", Role.DEPOSITOR),
+            SignedInPerson(app, people, "eve", Role.DEPOSITOR, shown="Evelina Souza"),
         )
 
 
@@ -139,6 +139,17 @@ async def test_a_draft_that_came_back_says_so_once(world: World) -> None:
         found = await page(world.dan, place)
         assert found.text.count("A librarian returned this draft") == 1
         assert found.links.count(f"/account/drafts/{draft}/review") == 1
+
+
+async def test_people_are_called_by_their_display_names(world: World) -> None:
+    draft = await world.submit(name="eve")
+    await world.eve.post(f"/account/drafts/{draft}/review", {"act": "comment", "text": "É a versão final."})
+    for person, place in ((world.ada, "/review"), (world.ada, f"/review/{draft}")):
+        found = await page(person, place)
+        assert "by Evelina Souza" in found.text
+        assert "eve" not in [each.text for each in found.all("bdi")]
+    own = await page(world.eve, f"/account/drafts/{draft}/review")
+    assert [each.text for each in own.all("strong")].count("eve") == 0
 
 
 async def test_a_librarian_reads_comments_sends_back_and_publishes(world: World) -> None:
