@@ -388,3 +388,59 @@ def _netcdf(header: _Header, version: int) -> NetcdfSummary:
     return NetcdfSummary(
         said, tuple(dimensions[:_MOST_LISTED]), attributes[:_MOST_LISTED], tuple(variables[:_MOST_LISTED])
     )
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+MOST_PICTURE_HEADER: Final = 1 << 20
+"""Bytes in which the size of a picture is looked for: a JPEG file may have much before it."""
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_JPEG_FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+
+
+def read_points(begun: bytes) -> tuple[int, int] | None:
+    """Width and height of a picture, as the beginning of a PNG, JPEG, GIF or WebP file says them."""
+    try:
+        if begun.startswith(_PNG):
+            width, height = unpack_from(">LL", begun, 16)
+        elif begun[:6] in {b"GIF87a", b"GIF89a"}:
+            width, height = unpack_from("<HH", begun, 6)
+        elif begun[:4] == b"RIFF" and begun[8:12] == b"WEBP":
+            width, height = _webp_points(begun)
+        elif begun.startswith(b"\xff\xd8"):
+            width, height = _jpeg_points(begun)
+        else:
+            return None
+    except (error, ValueError):
+        return None
+    return width, height
+
+
+def _webp_points(begun: bytes) -> tuple[int, int]:
+    """RFC 9649: a simple file, lossy or lossless, or an extended one with a canvas."""
+    kind = begun[12:16]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(begun[24:27], "little"), 1 + int.from_bytes(begun[27:30], "little")
+    if kind == b"VP8L":
+        (bits,) = unpack_from("<L", begun, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if kind != b"VP8 ":
+        raise ValueError(kind)
+    width, height = unpack_from("<HH", begun, 26)
+    return width & 0x3FFF, height & 0x3FFF
+
+
+def _jpeg_points(begun: bytes) -> tuple[int, int]:
+    """ITU-T T.81, B.2: segments up to that of the frame."""
+    at = 2
+    while True:
+        mark, kind, length = unpack_from(">BBH", begun, at)
+        if mark != 0xFF:
+            raise ValueError(mark)
+        if kind == 0xFF:  # a fill byte
+            at += 1
+        elif kind in _JPEG_FRAMES:
+            height, width = unpack_from(">HH", begun, at + 5)
+            return width, height
+        else:
+            at += 2 + max(length, 2)

@@ -19,7 +19,16 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from ibi.archive.file_summaries import HDF5, MOST_HEADER, read_fits, read_netcdf, read_table, read_zip
+from ibi.archive.file_summaries import (
+    HDF5,
+    MOST_HEADER,
+    MOST_PICTURE_HEADER,
+    read_fits,
+    read_netcdf,
+    read_points,
+    read_table,
+    read_zip,
+)
 from ibi.model.content import BLOCK
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Item
@@ -37,6 +46,8 @@ MOST_TEXT: Final = 1024
 MOST_ALONE: Final = 64 * 1024
 """The same on a page of its own, and of what is shown as a table or as Markdown."""
 MOST_IMAGE: Final = 8_000_000
+MOST_POINTS: Final = 100_000_000
+"""Of a picture, all of which a browser unpacks: four bytes each."""
 _MOST_SVG: Final = 1_000_000
 """A drawing takes much longer to draw than it takes to send."""
 _MOST_BLOCKS: Final = 8
@@ -44,6 +55,8 @@ _MOST_BLOCKS: Final = 8
 
 _SVG: Final = "image/svg+xml"
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", _SVG})
+_DRAWN: Final = frozenset({"image/avif", _SVG})
+"""Those of which a browser is not asked to unpack what their first bytes say."""
 _TEXTS: Final = frozenset(
     {"text/plain", "application/json", "application/x-bibtex", "text/x-bibtex", "application/x-research-info-systems"}
 )
@@ -72,7 +85,8 @@ _CHARSET: Final = re.compile(r"charset=\"?(iso-8859-\d{1,2}|windows-125\d)\b", r
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How a file is previewed: `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf or hdf5.
+    """How a file is previewed: `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf, hdf5,
+    or empty.
 
     A text comes with its first letters, `found` is what was read of the others: None of Markdown that is too long as a
     page.
@@ -95,8 +109,12 @@ def first_look(site: ArchiveSite, item: Item) -> Preview | None:
 def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALONE) -> Preview | None:
     """The preview of a file of the item. Blocks."""
     essence = _essence(file)
-    if essence in _IMAGES:
-        return Preview("image", file) if file.size <= (_MOST_SVG if essence == _SVG else MOST_IMAGE) else None
+    if not file.size and may_be_looked_at(file):
+        return Preview("empty", file)
+    if essence in _IMAGES and file.size > (_MOST_SVG if essence == _SVG else MOST_IMAGE):
+        return None
+    if essence in _DRAWN:
+        return Preview("image", file)
     if file.media_type.lower() == PDF:  # without parameters: it is framed without a sandbox
         return Preview("pdf", file)
     if essence.startswith(("audio/", "video/")):
@@ -123,6 +141,19 @@ def _essence(file: File) -> str:
     if essence in {DEFAULT_MEDIA_TYPE, "text/plain"}:
         return _BY_EXTENSION.get(file.path.rpartition(".")[2].lower(), essence)
     return essence
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def _look_at_picture(file: File, opened: VerifiedFile, _: int, __: str) -> Preview | None:
+    """None of one that is small as a file and very large as a picture, or says nothing of its size for too long. One
+    of which no part can be checked yet is shown."""
+    begun = opened.read_beginning(min(MOST_PICTURE_HEADER, opened.size)) or b""
+    points = read_points(begun)
+    if points is None:
+        return Preview("image", file) if len(begun) < MOST_PICTURE_HEADER else None
+    return Preview("image", file) if points[0] * points[1] <= MOST_POINTS else None
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
@@ -277,6 +308,7 @@ def _look_at_netcdf(file: File, opened: VerifiedFile, most: int, url: str) -> Pr
 
 
 _READERS: Final[dict[str, _Reader]] = {
+    **dict.fromkeys(_IMAGES - _DRAWN, _look_at_picture),
     **dict.fromkeys(_TEXTS, _look_at_text),
     **dict.fromkeys(_TABLES, _look_at_table),
     **dict.fromkeys(_MARKDOWN, _look_at_markdown),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 from io import BytesIO
-from typing import Any
+from struct import pack
+from typing import Any, cast
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ibi.archive.file_summaries import read_points
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility, network
+from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.web.pages.file_pages import file_tree
-from ibi.web.pages.preview import markdown
+from ibi.web.pages.preview import _look_at_picture, markdown
 from tests.support.archive_app import BASE, REP, archive_app, deleted, kept
 from tests.support.page_reader import Page, read_page
 
@@ -35,6 +40,66 @@ async def test_svg_scripts_never_run_it_is_a_picture_from_a_sandbox() -> None:
     app = archive_app(kept(REP, files={"a.svg": ("image/svg+xml", drawing)}))
     sent = await app.get(picture.attrib["src"].removeprefix(BASE))
     assert sent.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+
+
+def test_a_picture_that_says_nothing_of_its_size_for_long_is_not_offered_as_one() -> None:
+    class Opened:
+        size = 2 << 20
+
+        def read_beginning(self, length: int) -> bytes:
+            return (b"\xff\xd8" + (b"\xff\xe1\xff\xff" + bytes(0xFFFD)) * 32)[:length]
+
+    file: Any = None
+    assert _look_at_picture(file, cast("VerifiedFile", Opened()), 0, "") is None
+
+
+def png(width: int, height: int, padding: int = 0) -> bytes:
+    return b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + pack(">LL", width, height) + b"\x01\0\0\0\0" + bytes(padding)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_shown"),
+    [
+        ("png", png(10_000, 10_000), True),
+        ("png", png(60_000, 60_000), False),
+        ("png", png(60_000, 60_000, 438_000), False),
+        ("png", b"no picture", True),
+        ("gif", b"GIF89a" + pack("<HH", 65_535, 65_535), False),
+        ("gif", b"GIF89a" + pack("<HH", 10, 10), True),
+        ("jpeg", b"\xff\xd8\xff\xe0\0\x10" + bytes(14) + b"\xff\xc2\0\x11\x08" + pack(">HH", 65_000, 65_000), False),
+        ("jpeg", b"\xff\xd8\xff\xff\xc0\0\x11\x08" + pack(">HH", 600, 800), True),
+        ("webp", b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0" + b"\xff\xff\0" * 2, False),
+        ("webp", b"RIFF\0\0\0\0WEBPVP8L\x0a\0\0\0\x2f\xff\xff\xff\x0f", False),
+        ("webp", b"RIFF\0\0\0\0WEBPVP8 \x0a\0\0\0\0\0\0\x9d\x01\x2a\x10\0\x10\0", True),
+    ],
+)
+async def test_a_picture_of_very_many_points_is_not_offered_as_one(name: str, content: bytes, is_shown: bool) -> None:
+    page = await looked_at(f"a.{name}", f"image/{name}", content)
+    assert any("/col/" in each.attrib["src"] for each in page.all("img")) is is_shown
+    assert ("There is no preview" in page.text) is not is_shown
+
+
+@given(
+    st.sampled_from([b"\x89PNG\r\n\x1a\n", b"GIF89a", b"RIFF", b"RIFF\0\0\0\0WEBP", b"\xff\xd8"]),
+    st.binary(max_size=60),
+)
+def test_any_bytes_are_no_picture_or_one_of_some_size(beginning: bytes, rest: bytes) -> None:
+    found = read_points(beginning + rest)
+    assert found is None or min(found) >= 0
+
+
+@pytest.mark.parametrize(
+    ("path", "media"),
+    [
+        ("a.txt", "text/plain"),
+        ("a.csv", "text/csv"),
+        ("a.md", "text/markdown"),
+        ("a.png", "image/png"),
+        ("a.zip", BYTES),
+    ],
+)
+async def test_an_empty_file_is_said_to_be_empty(path: str, media: str) -> None:
+    assert "This file is empty." in (await looked_at(path, media, b"")).text
 
 
 async def test_html_scripts_never_run_there_is_no_preview() -> None:
@@ -130,7 +195,7 @@ async def test_decompression_bombs_are_named_as_such() -> None:
         ("a.nc", b"CDF\x01 and nothing", "There is no preview"),
         ("a.fits", b"SIMPLE  = no", "There is no preview"),
         ("a.zip", b"PK no", "There is no preview"),
-        ("a.zip", b"", "There is no preview"),
+        ("a.zip", b"", "This file is empty."),
     ],
 )
 async def test_data_files_say_what_they_are(path: str, content: bytes, words: str) -> None:
