@@ -283,7 +283,7 @@ def _checked_target(files: Sequence[File], target: str | None, target_url: str |
         return None
     file = _find_file(files, target)
     if file is None:
-        raise InvalidItem(target, 0, "the target is not among the files", field="target")
+        raise InvalidItem(target, 0, "the main file is not among the files", field="target")
     return file.path
 
 

@@ -34,7 +34,7 @@ MOST_LINES: Final = 20_000
 MOST_NETWORKS: Final = 1000
 
 REASONS: Final = (
-    message("the target is not among the files"),
+    message("the main file is not among the files"),
     message("a name does not begin with a slash"),
     message("folders are told apart by a slash, not by a backslash"),
     message("it holds a character that is not seen"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -41,7 +42,15 @@ from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_num
 from ibi.web.pages.deposit_body import FormReader, SentForm
 from ibi.web.pages.deposit_form import Typed, fill_fields
 from ibi.web.pages.deposit_list import OwnItemsPage
-from ibi.web.pages.deposit_state import FormState, SignedInAnew, SignedOut, read_form_into, read_marks, write_marks
+from ibi.web.pages.deposit_state import (
+    FormState,
+    SignedInAnew,
+    SignedOut,
+    check_record,
+    read_form_into,
+    read_marks,
+    write_marks,
+)
 from ibi.web.pages.field_choices import language_choices, licence_choices, terms_in_words, type_choices
 from ibi.web.pages.reader import (
     PRIVATE,
@@ -143,12 +152,16 @@ class DepositPages:
             return await self._discard(visitor, draft)
         marks = read_marks(sent.fields.get("marks", ""))
         state = FormState(view, sent.fields, refused=sent.refused, more_refused=sent.more_refused, marks=marks or None)
+        if sent.draft is None and not check_record(sent.fields, state):
+            return self._answer(request, visitor, state)  # no draft is begun, and no label taken, for nothing
         try:
             await self._save(visitor, sent, state)
             if sent.fields.get("act") == "publish" and not state.errors and not state.refused:
                 return await self._publish(request, visitor, state)
         except (UnknownDraft, DraftPublished):
             raise
+        except _OvertakenError:
+            state.note(DraftBusy(draft=str(sent.draft)))
         except IbiError as error:
             state.note(error)
         return self._answer(request, visitor, state)
@@ -208,6 +221,8 @@ class DepositPages:
             if sent.fields.get("remove"):
                 drafts.uploads.remove(who, draft, sent.fields["remove"])
             self._describe(who, draft, sent.fields, state)
+            if sent.fields.get("remove"):
+                self._release_target(who, draft, sent.fields["remove"], state)
             return drafts.reserve_labels(who, draft, labels)
 
         state.view = await asyncio.to_thread(save)
@@ -226,6 +241,19 @@ class DepositPages:
             state.settle(description)
             return
         raise DraftBusy(draft=draft)
+
+    def _release_target(self, who: Depositor, draft: str, removed: str, state: FormState) -> None:
+        """Have a file that was removed not be the main file any more: the only one left is, if there is one."""
+        view = self._drafts.find(who, draft)
+        before, left = view.record.description, [file.path for file in view.files]
+        if before.target != removed or removed in left:
+            return
+        target = left[0] if len(left) == 1 else None
+        description = replace(before, target=target)
+        self._drafts.describe(who, draft, description, partial(_check_same, before))
+        state.typed.pop("target", None)
+        state.newer["target"] = target or ""
+        state.settle(description)
 
     async def _publish(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         assert state.view is not None  # it was saved
@@ -261,7 +289,7 @@ class DepositPages:
     def _answer(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         if _wants_json(request):
             return _json(self._document(request, state))
-        if state.status == HTTPStatus.OK and state.view is not None:
+        if state.status == HTTPStatus.OK and state.view is not None and not state.lacks_parts:
             return see_other(f"{DEPOSIT}/{state.view.record.id}?saved=1")
         return self._show(request, visitor, state)
 
@@ -280,6 +308,8 @@ class DepositPages:
             "errors": {name: error.message(gettext) for name, error in state.errors.items()},
             "refused": [[name, error.message(gettext)] for name, error in state.refused],
             "problem": None if state.problem is None else state.problem.message(gettext),
+            "left_out": state.left_out,
+            "other_records": state.other_records,
             "citations": [
                 {"style": each.style, "runs": [[run.text, run.italic] for run in each.runs]}
                 for each in self._citations(state.view)
@@ -316,7 +346,9 @@ class DepositPages:
             refused=[(name, error.message(gettext)) for name, error in state.refused],
             more_refused=state.more_refused,
             problem=None if state.problem is None else state.problem.message(gettext),
-            is_saved="saved" in request.query_params,
+            is_saved="saved" in request.query_params or state.lacks_parts,
+            left_out=state.left_out,
+            other_records=state.other_records,
             files=files[(number - 1) * FILES_SHOWN : number * FILES_SHOWN],
             all_files=files,
             unfinished=state.unfinished,
@@ -327,7 +359,7 @@ class DepositPages:
             licences=licence_choices(language),
             languages=language_choices(language),
             terms=_terms(description, language),
-            record=state.typed.get("record", "") if "record" in state.errors or state.problem else "",
+            record=_kept_record(state),
         )
 
     def _may_publish(self, visitor: Visitor | None, view: DraftView | None) -> bool:
@@ -356,6 +388,12 @@ class DepositPages:
         if labels.rep is None:
             raise PathNotFound()
         return f"/col/{labels.rep.spelling}/metadata"
+
+
+def _kept_record(state: FormState) -> str:
+    """What was pasted, while not all of it is taken."""
+    is_kept = "record" in state.errors or state.problem is not None or state.lacks_parts
+    return state.typed.get("record", "") if is_kept else ""
 
 
 class _OvertakenError(Exception):

@@ -72,6 +72,15 @@ class FormState:
     """What another form has saved meanwhile in fields that this one did not change."""
     has_dropped: bool = False
     """Whether files were sent and not taken, since the session had ended."""
+    left_out: tuple[str, ...] = ()
+    """Members of a pasted record that are not in the description."""
+    other_records: int = 0
+    """Pasted records beyond the first, of which nothing is taken."""
+
+    @property
+    def lacks_parts(self) -> bool:
+        """Whether not all of what was pasted is in the description."""
+        return bool(self.left_out or self.other_records)
 
     @property
     def status(self) -> int:
@@ -165,9 +174,22 @@ def read_form_into(before: Description, sent: Typed, state: FormState, now: Inst
 
 
 def _take_record(description: Description, text: str, state: FormState) -> Description:
-    """The description with what the first record in a text says; what is wrong with the text is noted."""
+    """The description with what the first record in a text says; what is wrong with the text, or was left out of it, is
+    noted."""
     try:
-        return fill_from(description, read_records(text)[0])
+        first, *others = read_records(text)
     except IbiError as error:
         state.errors["record"] = error
         return description
+    state.left_out, state.other_records = first.passed_over, len(others)
+    return fill_from(description, first)
+
+
+def check_record(sent: Typed, state: FormState) -> bool:
+    """Whether a form can be taken as far as its record is concerned; one that cannot be read is noted."""
+    if sent.get("act") == "import":
+        try:
+            read_records(sent.get("record", ""))
+        except IbiError as error:
+            state.errors["record"] = error
+    return "record" not in state.errors

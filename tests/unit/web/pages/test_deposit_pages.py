@@ -16,7 +16,7 @@ from tests.support.asgi_client import ask
 from tests.support.depositing_person import DepositingPerson
 from tests.support.form_bodies import FORM, file_part, form, part
 from tests.support.memory.people import MemoryPeople
-from tests.support.page_reader import Page, read_page
+from tests.support.page_reader import Page, read_page, words
 from tests.support.records_app import RecordsApp, records_app
 
 JSON = {"accept": "application/json"}
@@ -252,6 +252,104 @@ async def test_a_record_fills_what_is_empty_and_what_was_typed_stays(lia: Deposi
     assert answer.status == 400
     assert "it is a DOI alone" in (page.one("p", id="record-error").find("bdi").text or "")  # type: ignore[union-attr]
     assert value_of(page, "record").strip() == "10.1000/182"
+
+
+CSL = (
+    '{"type": "article", "title": "Uma", "foo": 1,'
+    ' "author": [{"family": "Silva", "given": "Ana", "ORCID": "0000-0002-1825-0098"}]}'
+)
+TWO = "@article{a, title={Uma}}\n@article{b, title={Outra}}"
+
+
+@pytest.mark.parametrize(
+    ("language", "left_out", "others"),
+    [
+        ("en", "Left out of the imported record", "Only the first record was imported. 1 other record"),
+        ("pt-BR", "Ficou de fora do registro importado", "Só o primeiro registro foi importado. 1 outro registro"),
+        ("es", "No se incluyó del registro importado", "Solo se importó el primer registro. 1 registro más"),
+    ],
+)
+async def test_what_is_left_out_of_a_record_is_named(
+    lia: DepositingPerson, language: str, left_out: str, others: str
+) -> None:
+    said = {"accept-language": language}
+    answer = await lia.send("/deposit", {"record": CSL, "act": "import"}, headers=said)
+    page = read_page(answer.body)
+    assert answer.status == 200
+    assert left_out in page.text
+    assert [words(each) for each in page.all("code")] == ["author ORCID", "foo"]
+    assert value_of(page, "title") == "Uma"
+    assert value_of(page, "record").strip() == CSL
+    place = page.one("form", enctype="multipart/form-data").attrib["action"]
+    assert place.startswith("/deposit/draft-")
+    answer = await lia.send("/deposit", {"record": TWO, "act": "import"}, headers=said)
+    page = read_page(answer.body)
+    assert (answer.status, value_of(page, "title")) == (200, "Uma")
+    assert others in page.text
+    assert left_out not in page.text
+
+
+async def test_a_record_of_which_all_is_taken_is_not_kept_in_the_form(lia: DepositingPerson) -> None:
+    place = await lia.begin(record="@article{a, title={Uma}}", act="import")
+    page = read_page((await lia.get(place)).body)
+    assert (value_of(page, "title"), value_of(page, "record").strip()) == ("Uma", "")
+    answer = await lia.send(place, {"record": CSL, "act": "import"}, headers=JSON)
+    assert (answer.json()["left_out"], answer.json()["other_records"]) == (["author ORCID", "foo"], 0)
+
+
+async def test_a_record_that_cannot_be_read_begins_no_draft(lia: DepositingPerson) -> None:
+    answer = await lia.send("/deposit", {"title": "Typed", "record": "no record at all", "act": "import"})
+    page = read_page(answer.body)
+    assert answer.status == 400
+    assert "Nothing was saved" in page.text
+    assert (value_of(page, "record").strip(), value_of(page, "title")) == ("no record at all", "Typed")
+    assert page.one("p", id="record-error") is not None
+    assert page.one("form", enctype="multipart/form-data").attrib["action"] == "/deposit"
+    assert lia.app.drafts.total().drafts == 0
+
+
+# --- the main file ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_main_file_that_is_removed_is_not_the_main_file_any_more(lia: DepositingPerson) -> None:
+    place = await lia.begin([("zero.txt", b"0"), ("v2.txt", b"2")], title="Uma", target="zero.txt")
+    page = read_page((await lia.get(place)).body)
+    sent = {**fields_of(page), "target": "zero.txt", "remove": "zero.txt"}
+    assert (await lia.send(place, sent)).status == 303
+    page = read_page((await lia.get(place)).body)
+    assert value_of(page, "target") == "v2.txt"  # the only one that is left
+    answer = await lia.send(place, {**fields_of(page), "target": "v2.txt", "act": "publish"})
+    assert (answer.status, answer.headers["location"][:5]) == (303, "/col/")
+
+
+async def test_no_file_takes_the_place_of_a_main_file_if_there_are_several(lia: DepositingPerson) -> None:
+    place = await lia.begin([("a.txt", b"0"), ("b.txt", b"2"), ("c.txt", b"3")], title="Uma", target="a.txt")
+    page = read_page((await lia.get(place)).body)
+    answer = await lia.send(place, {**fields_of(page), "target": "a.txt", "remove": "a.txt"}, headers=JSON)
+    assert answer.json()["newer"] == {"target": ""}
+    page = read_page((await lia.get(place)).body)
+    assert value_of(page, "target") == ""
+    # One that is chosen with the same form stays chosen, and one that is removed and was not it changes nothing.
+    assert (await lia.send(place, {**fields_of(page), "target": "b.txt", "remove": "c.txt"})).status == 303
+    page = read_page((await lia.get(place)).body)
+    assert value_of(page, "target") == "b.txt"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "the main file is not among the files"),
+        ("pt-BR", "o arquivo principal não está entre os arquivos"),
+        ("es", "el archivo principal no está entre los archivos"),
+    ],
+)
+async def test_a_main_file_that_is_not_there_is_told_in_the_words_of_the_form(
+    lia: DepositingPerson, language: str, said: str
+) -> None:
+    place = await lia.begin([("a.txt", b"0")], title="Uma", target="b.txt")
+    answer = await lia.send(place, {"act": "publish"}, headers={"accept-language": language})
+    assert answer.status == 400
+    assert said in words(read_page(answer.body).one("p", id="target-error"))
 
 
 # --- two windows ------------------------------------------------------------------------------------------------------
