@@ -166,6 +166,20 @@ def test_a_file_takes_the_place_of_one_that_some_systems_take_for_the_same(draft
     assert drafts.totals(draft) == (1, 10)
 
 
+def test_a_file_is_found_below_its_folders_while_it_is_there(opened: Callable[[], DraftStore]) -> None:
+    drafts = opened()
+    draft = begun(drafts)
+    assert drafts.find_below(draft, "a") is None
+    send(drafts, draft, "a/b/c.txt", b"content")
+    for each in (drafts, opened()):
+        assert [each.find_below(draft, name) for name in ("a", "A", "a/b", "a/B")] == ["a/b/c.txt"] * 4
+        assert [each.find_below(draft, name) for name in ("b", "a/b/c.txt", "a/", "")] == [None] * 4
+        assert list(each.uploads(draft)) == ["a/b/c.txt"]
+    with drafts.alone_on(draft):
+        assert drafts.drop(draft, "a/b/c.txt")
+    assert [each.find_below(draft, "a") for each in (drafts, opened())] == [None, None]
+
+
 def test_what_was_abandoned_was_never_there(drafts: DraftStore) -> None:
     draft = begun(drafts)
     for finished in (False, True):

@@ -221,11 +221,20 @@ def same_name(path: str, files: Iterable[File]) -> File | None:
 
 
 def check_upload(path: str, same: File | None) -> None:
-    """Refuse a name that cannot be kept, or that is `same` to some system and not to others. The rest is seen when the
-    draft is published, for the files may come in any order."""
+    """Refuse a name that cannot be kept, or that is `same` to some system and not to others. Spellings of folders are
+    compared when the draft is published, for the files may come in any order."""
     check_file_name(path)
     if same is not None and same.path != path:
         raise InvalidFileName(path, 0, "{other} is the same name to many systems", other=same.path)
+
+
+def check_folders(path: str, file_there: str | None, file_below: str | None) -> None:
+    """Refuse a name that is a file here and a folder there: `file_there` has the name of one of its folders, or
+    `file_below` is in a folder of its name."""
+    if file_there is not None:
+        raise InvalidFileName(path, 0, "{other} is a file, and no folder can have its name", other=file_there)
+    if file_below is not None:
+        raise InvalidFileName(path, 0, "{other} has a folder of this name", other=file_below)
 
 
 def together(kept: Iterable[File], uploaded: Iterable[File]) -> tuple[File, ...]:

@@ -255,7 +255,7 @@ def check_file_names(paths: Iterable[str]) -> None:
         if key in files:
             raise InvalidFileName(path, 0, "{other} is the same name to many systems", other=files[key])
         files[key] = path
-        for folder in _folders(key):
+        for folder in folders_of(key):
             folders.setdefault(folder, path)
         _check_folder_spelling(path, folders)
     for key, path in files.items():
@@ -263,7 +263,8 @@ def check_file_names(paths: Iterable[str]) -> None:
             raise InvalidFileName(path, 0, "{other} has a folder of this name", other=folders[key])
 
 
-def _folders(key: str) -> Iterator[str]:
+def folders_of(key: str) -> Iterator[str]:
+    """The folders of a path, or of its collision key, from the outermost on."""
     parts = key.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)))
 

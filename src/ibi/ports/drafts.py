@@ -127,6 +127,10 @@ class DraftStore(Protocol):
     def find_upload(self, draft: str, path: str) -> Uploaded | None:
         """The file that was sent under this name, or under one that some systems take for the same."""
 
+    def find_below(self, draft: str, folder: str) -> str | None:
+        """The path of a file that was sent and is in a folder of this name, or of one that some systems take for the
+        same. Quick if there is none."""
+
     def totals(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
 

@@ -16,7 +16,9 @@ from typing import Final
 from ibi.errors import InvalidInput
 from ibi.lru_cache import SharedLruCache
 from ibi.model.content import BlockHasher
-from ibi.model.draft_record import DRAFT_ID
+from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft
+from ibi.model.errors import InvalidDocument
+from ibi.model.file import collision_key, folders_of
 from ibi.model.item_json import read_file
 from ibi.model.json_fields import decode_document, require_type, string
 from ibi.ports.drafts import PartialUpload, Uploaded
@@ -238,6 +240,34 @@ def read_upload(record: Path, folder: Path) -> Uploaded | None:
     except OSError as error:
         raise_if_exhausted(error)
         raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
+
+
+def read_record(path: Path) -> DraftRecord | None:
+    """The record of a draft; None if there is none."""
+    try:
+        body = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise_if_exhausted(error)
+        raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
+    try:
+        return decode_draft(body)
+    except InvalidDocument as error:
+        raise DraftDamaged(path=path, reason=str(error)) from error
+
+
+def folder_mark(files: Path, folder: str) -> Path:
+    """The file whose presence says that a file in a folder of this name was recorded in `files`."""
+    return files / f".in-{sha256(collision_key(folder).encode()).hexdigest()}"
+
+
+def mark_folders(files: Path, path: str) -> None:
+    """Mark the folders of a file that is recorded in `files`. A mark stays when the file goes; one that is lost costs
+    no more than a refusal that comes later."""
+    for folder in folders_of(path):
+        with suppress(FileExistsError):
+            os.close(os.open(folder_mark(files, folder), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def read_partial(path: Path) -> PartialUpload | None:

@@ -32,21 +32,23 @@ from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft, UnknownU
 from ibi.errors import IbiError
 from ibi.lru_cache import SharedLruCache
 from ibi.model.content import BlockHasher
-from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
-from ibi.model.errors import InvalidDocument
+from ibi.model.draft_record import DRAFT_ID, DraftRecord, encode_draft
 from ibi.model.file import File, collision_key
 from ibi.model.item_json import file_document
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import IncomingFile, PartialUpload, Uploaded
-from ibi.ports.errors import DraftDamaged, StorageError
+from ibi.ports.errors import StorageError
 from ibi.storage.draft_bytes import (
     DraftChanges,
     DraftSizes,
     Incoming,
     RecordStamp,
     Resumed,
+    folder_mark,
     last_change,
+    mark_folders,
     read_partial,
+    read_record,
     read_upload,
     record_stamp,
     room_refusals,
@@ -103,7 +105,7 @@ class DraftFiles:
         if DRAFT_ID.fullmatch(draft) is None:
             return None
         # First what was published: a crash may have left its folder as well.
-        return _read_record(self._published(draft)) or _read_record(self._place(draft) / _RECORD)
+        return read_record(self._published(draft)) or read_record(self._place(draft) / _RECORD)
 
     def write(self, record: DraftRecord) -> None:
         path = self._place(record.id) / _RECORD
@@ -225,6 +227,13 @@ class DraftFiles:
         """The file that was sent under this name, or under one that some systems take for the same."""
         return self._read_upload(draft, self._record_of(draft, path))
 
+    def find_below(self, draft: str, folder: str) -> str | None:
+        """The path of a file that was sent and is in a folder of this name. What is there is read if one was ever."""
+        if not folder_mark(self._place(draft) / _FILES, folder).exists():
+            return None
+        beginning = f"{collision_key(folder)}/"
+        return next((path for path in self.uploads(draft) if collision_key(path).startswith(beginning)), None)
+
     def totals(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
         self._sizes.learn(draft, lambda: self._recorded_sizes(draft))
@@ -253,6 +262,7 @@ class DraftFiles:
         path = self._record_of(draft, file.path)
         with room_refusals(path):
             kept = {"bytes": incoming.name, "seal": incoming.seal()}
+            mark_folders(path.parent, file.path)
             write_durably(path, json.dumps({**file_document(file), **kept}).encode("ascii"))
         incoming.close()
         self._sizes.add(draft, incoming.name, file.size)
@@ -420,20 +430,6 @@ class DraftFiles:
 
     def _read_upload(self, draft: str, record: Path) -> Uploaded | None:
         return read_upload(record, self._place(draft) / _BYTES)
-
-
-def _read_record(path: Path) -> DraftRecord | None:
-    try:
-        body = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise_if_exhausted(error)
-        raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
-    try:
-        return decode_draft(body)
-    except InvalidDocument as error:
-        raise DraftDamaged(path=path, reason=str(error)) from error
 
 
 def _lock(descriptor: int, draft: str) -> None:

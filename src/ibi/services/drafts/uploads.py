@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ibi.archive.drafts import UnknownUpload, UploadOffset, UploadTooLong, check_upload, same_name
+from ibi.archive.drafts import UnknownUpload, UploadOffset, UploadTooLong, check_folders, check_upload, same_name
 from ibi.model.draft_record import DraftRecord
-from ibi.model.file import File, check_file_name
+from ibi.model.file import File, check_file_name, collision_key, folders_of
 from ibi.ports.drafts import DraftStore, IncomingFile, PartialUpload
 from ibi.ports.errors import StorageError
 from ibi.services.drafts.ledger import Depositor, DraftLedger, Share
@@ -144,7 +144,7 @@ class DraftUploads:
         if asked for."""
         check_file_name(path)
         record = self.views.open_record(who, draft)
-        check(self._file(record, path))
+        check(self._file_or_new(record, path))
         number, others = self._count_uploaded(draft, path)
         self.views.rules.check_room(path, number + len(record.kept), others, announced)
         share = self.ledger.promise(record.owner, draft, path, announced)
@@ -179,7 +179,7 @@ class DraftUploads:
         """Announce a file that comes in several requests, if one of this name and length is allowed now."""
         check_file_name(path)
         record = self.views.open_record(who, draft)
-        self._file(record, path)
+        self._file_or_new(record, path)
         number, others = self._count_uploaded(draft, path)
         self.views.rules.check_room(path, number + len(record.kept), others, length)
         self.ledger.promise(record.owner, draft, path, length).release()
@@ -264,7 +264,7 @@ class DraftUploads:
         """Store the uploaded file once all bytes are there; return whether its name is new."""
         draft = share.draft
         with self.files.alone_on(draft):
-            before = self._file(self.views.open_record(who, draft), file.path)
+            before = self._file_or_new(self.views.open_record(who, draft), file.path)
             check(before)
             self.check_room(file.path, self.others(draft, file.path), 0)
             self.files.keep(draft, incoming, file)
@@ -274,12 +274,36 @@ class DraftUploads:
     def _file(self, record: DraftRecord, path: str) -> File | None:
         """The file of this name; `InvalidFileName` if one has a name that some system takes for the same.
 
-        Only the name is checked, whatever the number of files: the rest is checked at publication.
+        Only the name is checked, whatever the number of files: spellings of folders are checked at publication.
         """
         uploaded = self.files.find_upload(record.id, path)
         found = same_name(path, record.kept) if uploaded is None else uploaded.file
         check_upload(path, found)
         return found
+
+    def _file_or_new(self, record: DraftRecord, path: str) -> File | None:
+        """The same for a file that is sent; `InvalidFileName` also if it would be a file where others have a folder, or
+        the other way round."""
+        found = self._file(record, path)
+        if found is None:
+            check_folders(path, self._file_among(record, path), self._file_below(record, path))
+        return found
+
+    def _file_among(self, record: DraftRecord, path: str) -> str | None:
+        """A file that has the name of one of the folders of `path`."""
+        kept = {collision_key(file.path): file.path for file in record.kept} if "/" in path else {}
+        for folder in folders_of(path):
+            sent = self.files.find_upload(record.id, folder)
+            there = kept.get(collision_key(folder)) if sent is None else sent.file.path
+            if there is not None:
+                return there
+        return None
+
+    def _file_below(self, record: DraftRecord, path: str) -> str | None:
+        """A file in a folder of that name."""
+        beginning = f"{collision_key(path)}/"
+        kept = (file.path for file in record.kept if collision_key(file.path).startswith(beginning))
+        return next(kept, None) or self.files.find_below(record.id, path)
 
     def _count_uploaded(self, draft: str, path: str) -> tuple[int, int]:
         """Number and bytes of the uploaded files, without the one at `path`, which the upload replaces."""

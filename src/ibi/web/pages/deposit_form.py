@@ -47,6 +47,7 @@ REASONS: Final = (
     message("{part} is a device on Windows"),
     message("{other} is the same name to many systems"),
     message("{other} has a folder of this name"),
+    message("{other} is a file, and no folder can have its name"),
     message("{other} spells the same folder in another way"),
     message("it is the day on which readers get the files, as in 2027-01-31"),
     message("there are more than {most} lines"),

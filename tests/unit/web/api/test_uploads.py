@@ -19,7 +19,7 @@ from ibi.web.api.uploads import UploadPages
 from ibi.web.http.body import PIECE, body_pieces
 from ibi.web.http.request_errors import UploadTooSlow
 from tests.support.asgi_client import ask
-from tests.support.records_app import SAID, RecordsApp, records_app
+from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
 from tests.support.virtual_time import in_virtual_time, now
 
 HOSTILE = [
@@ -97,7 +97,9 @@ async def test_one_name_to_many_systems_is_one_name(tmp_path: Path) -> None:
         draft = await app.begin()
         await app.send(draft, "a.txt")
         assert (await app.send(draft, "A.TXT")).status == 400
-        assert (await app.send(draft, "a.txt/b")).status == 201
+        assert (await app.send(draft, "a.txt/b")).status == 400
+        for path in ("Data/a.txt", "data/b.txt"):  # folders are compared when all files are there
+            assert (await app.send(draft, path)).status == 201
         refused = await app.ask("POST", f"{draft}/publish")
         assert (refused.status, refused.json()["type"]) == (400, "urn:ibi:problem:invalid-file-name")
 
@@ -399,3 +401,32 @@ async def test_one_that_stalls_is_answered_408_and_the_draft_has_what_it_had(
         assert len(left(tmp_path)) == 1
         told = (await app.ask("GET", "/metrics")).body.decode()
         assert 'ibi_uploads_refused_total{code="upload-too-slow"} 1.0' in told
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("dir", "dir/x.txt", "dir is a file, and no folder can have its name"),
+        ("dir/x.txt", "dir", "dir/x.txt has a folder of this name"),
+        ("a/Dir", "a/dir/x/y.txt", "a/Dir is a file, and no folder can have its name"),
+        ("a/dir/x/y.txt", "A/DIR", "a/dir/x/y.txt has a folder of this name"),
+    ],
+)
+async def test_a_name_is_not_a_file_here_and_a_folder_there(tmp_path: Path, first: str, second: str, said: str) -> None:
+    async with records_app(tmp_path) as app:
+        draft = await app.begin()
+        assert (await app.send(draft, first)).status == 201
+        for _ in range(2):
+            answer = await app.send(draft, second)
+            assert answer.status == 400
+            assert said in answer.json()["detail"]
+        assert (await app.send(draft, first, b"again")).status in {200, 204}
+        # The file of a published item counts as well; what is removed does not.
+        rep = (await app.publish(draft))["rep"]
+        draft = f"{RECORDS}/{(await app.ask('POST', f'{RECORDS}/{rep}/draft')).json()['id']}"
+        assert (await app.send(draft, second)).status == 400
+        assert (await app.ask("DELETE", f"{draft}/files/{first}")).status == 204
+        assert (await app.send(draft, second)).status == 201
+        assert (await app.send(draft, first)).status == 400
+        assert (await app.ask("DELETE", f"{draft}/files/{second}")).status == 204
+        assert (await app.send(draft, first)).status == 201
