@@ -243,6 +243,7 @@ class ReviewDesk:
             relation_words=RELATION_WORDS,
             kinds=KINDS,
             is_waiting=found.review.state is ReviewState.SUBMITTED,
+            is_withdrawn=_is_withdrawn(found),
             item_url=None if found.review.label is None else f"/col/{found.review.label}/metadata",
             **review_facts(found),
         )
@@ -279,3 +280,9 @@ def _with_full_name(review: Review, sessions: Sessions) -> Review:
 
 def _is_viewed(file: File) -> bool:
     return _VIEWED.fullmatch(file.media_type.partition(";")[0].strip().lower()) is not None
+
+
+def _is_withdrawn(found: ReviewView) -> bool:
+    """Whether the draft is with its depositor because they took it back, and no librarian sent it."""
+    ends = (each.act for each in reversed(found.entries) if each.act in {ReviewAct.RETURNED, ReviewAct.WITHDRAWN})
+    return next(ends, None) is ReviewAct.WITHDRAWN

@@ -378,3 +378,36 @@ async def test_a_change_of_access_that_waits_does_not_undo_a_later_one(world: Wo
     assert answer.status == 409
     (item,) = (each for each in world.app.store.catalog.items() if str(each.rep) == rep)
     assert str(item.visibility.embargo) == "2100-01-31T00:00:00Z"
+
+
+async def test_the_page_of_a_review_says_who_may_change_the_draft_and_leads_to_its_form(world: World) -> None:
+    draft = await world.submit()
+    own, form = f"/account/drafts/{draft}/review", f"/deposit/{draft}"
+    waiting = await page(world.dan, own)
+    assert "you cannot change it meanwhile, though a librarian may correct it" in waiting.text
+    assert form not in waiting.links
+    judged = await page(world.ada, f"/review/{draft}")
+    assert "The depositor cannot change the draft while it waits; librarians can correct it." in judged.text
+    assert form in judged.links
+    locked = await page(world.dan, form)
+    assert not [each for each in locked.all("button", name="act") if each.attrib["value"] in {"publish", "discard"}]
+    assert "disabled" in locked.one("fieldset", class_="all").attrib
+    assert own in locked.links
+
+    assert (await world.dan.post(own, {"act": "withdraw"})).status == 303
+    assert (await world.dan.post(own, {"act": "comment", "text": "Um engano."})).status == 303
+    withdrawn = await page(world.dan, own)
+    assert "The draft was withdrawn from review." in withdrawn.text
+    assert "make the requested changes" not in withdrawn.text
+    assert form in withdrawn.links
+
+    who, reviews = Depositor("person:dan", "dan"), world.app.drafts.reviews
+    assert reviews is not None
+    reviews.submit(who, draft, lambda _: None, check=lambda _: None)
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    await world.ada.post(f"/review/{draft}", {"act": "return", "text": "O ano falta.", "seal": seal})
+    returned = await page(world.dan, own)
+    assert "make the requested changes" in returned.text
+    assert "withdrawn from review" not in returned.text
+    assert form in returned.links
+    assert (await page(world.dan, form)).all("button", name="act", value="publish")
