@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ibi.errors import InvalidInput
-from ibi.label import Ibip, Label, RepositoryName, match_label
+from ibi.label import Label, match_label
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Translations, name_one_item
 from ibi.model.item_json import read_forms
 from ibi.model.json_fields import decode_document
-from ibi.model.minting import SANDBOX_HOST, SANDBOX_IP
 from ibi.model.notification import ClaimRelation
 from ibi.origin import authority_of
 from ibi.persistent_url import PersistentUrl
@@ -119,7 +118,6 @@ def label_in(url: str) -> Label | None:
 
 
 def is_of_sandbox(label: Label) -> bool:
-    """Whether a sandbox has made the label: others may have the same one."""
-    if isinstance(label, RepositoryName):
-        return label.host.lower() == SANDBOX_HOST
-    return isinstance(label, Ibip) and label.ip == SANDBOX_IP
+    """Whether only a sandbox can have made the label, since it means no place on the whole Internet (E11, E87): others
+    may have the same one."""
+    return label.is_dated and not label.is_global

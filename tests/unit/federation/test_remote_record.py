@@ -84,7 +84,8 @@ def test_labels_are_found_in_links_and_in_addresses_of_pages(url: str, label: st
     assert label_in(url) == (None if label is None else parse(label))
 
 
-def test_labels_of_a_sandbox_are_known_by_their_host() -> None:
+def test_labels_of_a_sandbox_are_those_that_are_not_global() -> None:
+    assert is_of_sandbox(parse("example.org/b/2026/11.16.10.00"))
     assert is_of_sandbox(parse("localhost/ibi.8765/2026/11.16.10.00"))
     assert is_of_sandbox(parse("LK47B6W47U8/4GQB33M"))
     assert not is_of_sandbox(parse(NAME))

@@ -30,6 +30,8 @@ from ibi.services.notifications.context import ClaimContext, forms_words
 from ibi.vocabulary import State
 
 _PAGE: Final = 200
+_FROM_SANDBOX: Final = "this Archive is a sandbox, and tells none that keeps items for others"
+_TO_SANDBOX: Final = "its label is one of a sandbox, which names another item on every machine"
 _RELATIONS: Final = {
     Link.EDITION_OF: ClaimRelation.EDITION_OF,
     Link.TRANSLATION_OF: ClaimRelation.TRANSLATION_OF,
@@ -108,18 +110,24 @@ class ClaimReconciler:
         found = []
         for link, forms in claims_of(item):
             held = find_forms(self._context.catalog, forms)
-            is_elsewhere = held is None or held.state is State.COPY
-            # Names of a sandbox are for trying out, among sandboxes.
-            if is_elsewhere and is_of_sandbox(forms.labels[0]) == self._context.is_sandbox:
+            if held is None or held.state is State.COPY:
                 found.append((_RELATIONS[link], forms))
         return found
 
     def _make(self, item: Item, relation: ClaimRelation, forms: LabelForms) -> None:
         now, identifier = self._context.now(), self._context.new_id()
-        claim = self._store.sent.add(
-            SentClaim(id=identifier, claimant=str(item.rep), relation=relation, item=forms_words(forms), made=now)
-        )
-        self._context.queue(OutgoingKind.OFFER, claim.number, identifier)
+        claim = SentClaim(id=identifier, claimant=str(item.rep), relation=relation, item=forms_words(forms), made=now)
+        reason = self._why_unsent(forms)
+        if reason is None:
+            self._context.queue(OutgoingKind.OFFER, self._store.sent.add(claim).number, identifier)
+        else:
+            self._store.sent.add(replace(claim, delivery=DeliveryState.REFUSED, reason=reason))
+
+    def _why_unsent(self, forms: LabelForms) -> str | None:
+        """Why a claim is not sent; None if it is. Names of a sandbox are for trying out, among sandboxes."""
+        if is_of_sandbox(forms.labels[0]) == self._context.is_sandbox:
+            return None
+        return _FROM_SANDBOX if self._context.is_sandbox else _TO_SANDBOX
 
     def _withdraw(self, claim: SentClaim) -> None:
         now = self._context.now()
@@ -131,7 +139,7 @@ class ClaimReconciler:
         offer = self._store.outgoing.find_id(claim.id)
         if offer is not None and offer.state is DeliveryState.QUEUED and not offer.attempts:
             self._store.outgoing.remove(offer.number)  # no other Archive has heard of it
-        else:
+        elif claim.reason not in (_FROM_SANDBOX, _TO_SANDBOX):
             self._context.queue(OutgoingKind.UNDO, claim.number)
 
     # --- claims on items here ---

@@ -332,6 +332,33 @@ async def test_items_that_are_here_too_as_copies_are_claimed_where_their_origina
     assert b.received()[0].item == str(item.rep)
 
 
+async def test_sandboxes_with_names_of_examples_exchange_claims(tmp_path: Path) -> None:
+    """E87: a label of a sandbox is known by its meaning no place on the Internet, whatever its host is."""
+    with claim_world(tmp_path) as world:
+        for name in ("a", "b"):
+            world.archive(name, host=f"example.org/{name}", sandbox=True)
+        await claimed(world, translation_of=True, language="pt")
+        a, b = both(world)
+        assert a.sent()[0].delivery is DeliveryState.DELIVERED
+        assert b.states() == (["pending"], [])
+
+
+@pytest.mark.parametrize("is_sandbox", [False, True])
+async def test_claims_between_a_sandbox_and_others_are_not_sent_and_say_why(tmp_path: Path, is_sandbox: bool) -> None:
+    with claim_world(tmp_path) as world:
+        a = world.archive("a", host="example.org/a" if is_sandbox else "a.br/arq", sandbox=is_sandbox)
+        b = world.archive("b", host="b.br/arq" if is_sandbox else "example.org/b", sandbox=not is_sandbox)
+        _, claimant = await claimed(world, edition_of=True)
+        (sent,) = a.sent()
+        assert (sent.delivery, sent.state) == (DeliveryState.REFUSED, PENDING)
+        assert "sandbox" in (sent.reason or "")
+        a.deposits().delete(claimant.rep, WHO, "wrong")
+        await world.run()
+        assert a.states() == ([], ["withdrawn"])
+        assert world.posted == []
+        assert b.received() == []
+
+
 async def test_an_item_without_relations_is_not_read_again_after_its_deposit(
     world: ClaimWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
