@@ -147,7 +147,7 @@ def answers_that_count(question: Question, *, follow_unproven: bool = False) -> 
     """
     word, heard = question.word, tuple(question.heard)
     if word is Word.NO_HOME:
-        return () if claims_differ(question) and not follow_unproven else heard
+        return _claims_without_home(question, follow_unproven=follow_unproven)
     if word is Word.GIVEN:
         return tuple(each for each in heard if each.archive in question.deciders and each.state is not State.COPY)
     if word is Word.NOT_HERE:
@@ -157,12 +157,33 @@ def answers_that_count(question: Question, *, follow_unproven: bool = False) -> 
     return tuple(each for each in heard if _is_trusted(question, each))
 
 
+def _claims_without_home(question: Question, *, follow_unproven: bool) -> tuple[ReceivedAnswer, ...]:
+    """All answers; of a label of before 2008 none if its claims differ, else those about the item that is claimed
+    (E72)."""
+    heard = tuple(question.heard)
+    if follow_unproven or question.label.is_dated or len(heard) < 2:
+        return heard
+    if claims_differ(question):
+        return ()
+    meant = _items_claimed(question)
+    return tuple(each for each in heard if any(name_one_item(each.answer.ibi, item) for item in meant[:1])) or heard
+
+
 def claims_differ(question: Question) -> bool:
     """Whether a label of before 2008, which has no home, is claimed for different items (E72)."""
     if question.label.is_dated or len(question.heard) < 2:
         return False
-    named = [each.answer.ibi for each in question.heard if _lead_of(question, each) is not None]
-    return not all(name_one_item(each, named[0]) for each in named[1:])
+    items = _items_claimed(question)
+    return not all(name_one_item(each, items[0]) for each in items[1:])
+
+
+def _items_claimed(question: Question) -> list[LabelForms]:
+    """The items for which a label without a home is claimed. A Copy is no claim against an Original, which outranks it
+    (R §7.2), and an answer of no use is none unless all are."""
+    originals = [each for each in question.heard if _claims_original(question, each)]
+    claims = originals or question.heard
+    useful = [each for each in claims if _lead_of(question, each) is not None]
+    return [each.answer.ibi for each in useful or originals]
 
 
 def _is_trusted(question: Question, heard: ReceivedAnswer) -> bool:

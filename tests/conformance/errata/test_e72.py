@@ -168,6 +168,42 @@ def test_claims_for_different_items_are_shown() -> None:
     assert {(claim.archive, str(claim.item)) for claim in outcome.claims} == {(ONE, REP), (TWO, other)}
 
 
+@pytest.mark.parametrize("link", [LISE, f"{LISE}:", f"{LISE}?ibiurl.requireditemstatus=Original"])
+def test_a_copy_of_another_item_is_no_claim_against_an_original(link: str) -> None:
+    other = "sid.inpe.br/mtc-m18/2004/03.02.15.20"
+
+    def says(of: object, rep: str, state: str) -> bytes:
+        pairs = {"url": f"http://{of}/{rep}", "contenttype": "Data", "state": state}
+        return body(of, f"rep {rep}", **pairs, **{f"{name}.metadata": value for name, value in pairs.items()})  # type: ignore[arg-type]
+
+    copies = {each: lambda _, each=each: says(each, other, "Copy") for each in (TWO, THREE)}
+    outcome = resolve(link, {ONE: lambda _: says(ONE, REP, "Original"), **copies})
+    assert isinstance(outcome, Redirect)
+    assert outcome.archive == ONE
+
+
+def test_copies_of_different_items_are_shown_where_there_is_no_original() -> None:
+    other = "sid.inpe.br/mtc-m18/2004/03.02.15.20"
+    outcome = resolve(LISE, {ONE: lambda _: found(ONE, state="Copy"), TWO: lambda _: found(TWO, other, "Copy")})
+    assert isinstance(outcome, UnprovenClaims)
+    assert outcome.why is Unsettled.DIFFERENT_ITEMS
+
+
+@pytest.mark.parametrize("has_copy", [False, True])
+def test_only_copies_of_the_original_are_followed_for_what_it_does_not_offer(has_copy: bool) -> None:
+    def says(of: object, rep: str) -> bytes:
+        pairs = {"url": f"http://{of}/m", "contenttype": "Metadata", "state": "Copy"}
+        return body(of, f"rep {rep}", **{f"{name}.metadata": value for name, value in pairs.items()})  # type: ignore[arg-type]
+
+    answers = {
+        ONE: lambda _: found(ONE),
+        TWO: lambda _: says(TWO, REP) if has_copy else b"",
+        THREE: lambda _: says(THREE, "sid.inpe.br/mtc-m18/2004/03.02.15.20"),
+    }
+    outcome = resolve(f"{LISE}:", answers)
+    assert (isinstance(outcome, Redirect) and outcome.archive == TWO) if has_copy else not isinstance(outcome, Redirect)
+
+
 def test_one_that_no_archive_knows_is_not_found() -> None:
     assert isinstance(resolve(LISE, {ONE: lambda _: b"", TWO: lambda _: b""}), NotFound)
 
