@@ -18,6 +18,8 @@ from ibi.errors import InvalidInput
 from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 
 DEFAULT_MEDIA_TYPE = "application/octet-stream"
+MOST_BYTES: Final = (1 << 63) - 1
+"""Of one file: what file systems and databases count."""
 UNKNOWN_SHA_512 = "0" * 128
 """Stands for the digest of a file that was not read yet."""
 
@@ -89,6 +91,8 @@ class File:
         checked_path(self.path)
         if self.size < 0:
             raise InvalidItem(self.path, 0, "a file has no less than no bytes", field="size")
+        if self.size > MOST_BYTES:
+            raise InvalidItem(self.path, 0, "no file has so many bytes", field="size")
         if not _SHA_512.fullmatch(self.sha512):
             raise InvalidItem(self.sha512, 0, "a digest has 128 hexadecimal digits in lower case", field="sha512")
         if not _KEPT_TYPE.fullmatch(self.media_type):

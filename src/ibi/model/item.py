@@ -51,6 +51,9 @@ _NO_METADATA = DescriptiveMetadata()
 LONGEST_OWNER: Final = 254
 """Characters of the name of an account."""
 
+MOST_VERSIONS: Final = (1 << 31) - 1
+"""Publications of one item: as many as versions of an object are counted."""
+
 
 def name_one_item(one: LabelForms, other: LabelForms) -> bool:
     """Whether two sets of forms have a label in common. Equal instants alone prove nothing: others mint then too."""
@@ -159,6 +162,8 @@ class Item:
             raise InvalidItem(str(self.updated), 0, "an item is not updated before it is there", field="updated")
         if self.version < 1:
             raise InvalidItem(str(self.labels), 0, "the first version is version 1", field="version")
+        if self.version > MOST_VERSIONS:
+            raise InvalidItem(str(self.labels), 0, "no item was published so many times", field="version")
 
     def _check_relations(self) -> None:
         for name in ("edition_of", "next_edition", "translation_of", "metadata_item", "describes"):

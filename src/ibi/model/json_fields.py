@@ -19,6 +19,9 @@ D = TypeVar("D")
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
+MOST_INTEGER: Final = (1 << 63) - 1
+"""What SQLite and the programs of others keep exactly."""
+
 
 def decode_document(body: bytes) -> object:
     try:
@@ -114,7 +117,11 @@ def require_type(kind: type[T], value: object, path: str) -> T:
 
 
 def integer(value: object, path: str) -> int:
-    return require_type(int, value, path)
+    """A number that databases and other programs can hold."""
+    found = require_type(int, value, path)
+    if abs(found) > MOST_INTEGER:
+        raise InvalidDocument(path, 0, "the number is too large")
+    return found
 
 
 def string(value: object, path: str) -> str:

@@ -106,6 +106,8 @@ _UNWRITABLE: Final = re.compile(
     + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
     + "]"
 )
+_MOST_SHOWN: Final = 10**18
+"""Numbers beyond it are said to be greater: not all of them can be formatted."""
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -300,7 +302,7 @@ def _environment(language: str) -> Environment:
         "date": lambda instant: _date(instant, language),
         "moment": lambda instant: _moment(instant, language),
         "month": lambda instant: format_date(_datetime(instant), "MMMM y", locale=locale_of(language)),
-        "number": lambda number: format_decimal(number, locale=locale_of(language)),
+        "number": lambda number: _number(number, language),
         "size": lambda size: _size(size, language),
         "language_name": lambda tag: language_name(str(tag), language),
         "kind_name": lambda text: None if (known := find_coar_type(text)) is None else known.label(language),
@@ -333,9 +335,17 @@ def _datetime(instant: Instant) -> Any:
     return datetime.fromtimestamp(instant.seconds, UTC)
 
 
+def _number(number: int, language: str) -> str:
+    """A number with the marks between thousands that the language has. What is beyond all counting, and may come from
+    another Archive, is not written out."""
+    bounded = max(-_MOST_SHOWN, min(number, _MOST_SHOWN))
+    sign = "" if bounded == number else "> " if number > 0 else "< "
+    return f"{sign}{format_decimal(bounded, locale=locale_of(language))}"
+
+
 def _size(size: int, language: str) -> str:
     """A file size in decimal units, with one digit after the point where it is significant."""
-    amount, unit = float(size), 0
+    amount, unit = float(min(size, _MOST_SHOWN)), 0
     while amount >= 999.5 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
     pattern = "#,##0.#" if unit and amount < 10 else "#,##0"
