@@ -20,13 +20,18 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.content import TakenFile
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item, name_one_item
+from ibi.model.metadata import MOST_VALUES
 from ibi.model.transfer import Transfer
+from ibi.model.visibility import MOST_NETWORKS
 from ibi.origin import InvalidOrigin, Origin
 from ibi.persistent_url import PersistentUrl
 from ibi.vocabulary import State
 
 MOST_FILES: Final = 100_000
 """Files of one Copy: ten times what may be sent to a server for one item, since commands deposit more."""
+MOST_DESCRIPTION: Final = 2 << 20
+"""Bytes of the record of one Copy without its files: twice what a deposit is described by, since a record writes out
+what a depositor may say in short, and has relations to other items."""
 
 
 class NotWanted(IbiError):
@@ -170,6 +175,26 @@ def check_file_count(label: Label, files: int) -> None:
     """Refuse an item that has too many files, before any of them is looked at."""
     if files > MOST_FILES:
         raise CopyHasTooManyFiles(label=str(label), files=files, most=MOST_FILES)
+
+
+def check_record_size(label: Label, size: int) -> None:
+    """Refuse a description that is too long, before it is read."""
+    if size > MOST_DESCRIPTION:
+        raise NotWanted(
+            label=str(label), reason=f"its description has {size} bytes, and {MOST_DESCRIPTION} are the most"
+        )
+
+
+def check_description(label: Label, original: Item) -> None:
+    """Refuse a description that could not be deposited here."""
+    if not original.metadata.title:
+        raise NotWanted(label=str(label), reason="it has no title")
+    for found, most, what in (
+        (original.metadata.count_values(), MOST_VALUES, "values"),
+        (len(original.visibility.networks), MOST_NETWORKS, "networks from which it is seen"),
+    ):
+        if found > most:
+            raise NotWanted(label=str(label), reason=f"its description has {found} {what}, and {most} are the most")
 
 
 def check_original(label: Label, record: ItemObjectRecord, source: str) -> None:

@@ -17,6 +17,7 @@ from ibi.errors import IbiError
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft
 from ibi.model.json_fields import decode_document
+from ibi.model.metadata import MOST_VALUES
 from ibi.model.metadata_json import METADATA_MEMBERS
 from ibi.safe_text import printable
 from ibi.web.api.record_requests import MOST_JSON, parse_description
@@ -75,6 +76,8 @@ def described_by_record(draft: Draft, path: Path) -> Draft:
         click.echo(f"ibi: left out of {printable(str(path))}: {named}", err=True)
     values = {name: value for name in METADATA_MEMBERS if (value := getattr(record.metadata, name))}
     metadata = replace(draft.metadata, **values)
+    if metadata.count_values() > MOST_VALUES:
+        raise _refusal(path, f"it describes an item by more than {MOST_VALUES} values.")
     return replace(draft, metadata=metadata, language=record.language or draft.language)
 
 

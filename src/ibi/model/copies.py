@@ -74,6 +74,11 @@ class ItemObjectRecord:
         files = without_files(self.item_json)[1]
         return 0 if files is None else len(files)
 
+    def description_size(self) -> int:
+        """Bytes of its record without the list of files."""
+        assert self.item_json is not None
+        return len(without_files(self.item_json)[0])
+
     def original(self) -> Item:
         """The item in `item_json`, as an Original. `InvalidDocument` if it is none, or another one than is said."""
         assert self.item_json is not None

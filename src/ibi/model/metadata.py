@@ -140,6 +140,8 @@ class Licence:
         return self.text
 
 
+MOST_VALUES: Final = 20_000
+"""Values of all elements together. The longest list of authors so far had some fifteen thousand."""
 MOST_RELATED: Final = 1000
 MOST_FUNDINGS: Final = 100
 MOST_PLACES: Final = 100
@@ -199,6 +201,10 @@ class DescriptiveMetadata:
         """The values of one of `DC_ELEMENTS`."""
         values: tuple[Text, ...] | tuple[Agent, ...] = getattr(self, element)
         return values
+
+    def count_values(self) -> int:
+        """How many values all members that may have several have together."""
+        return sum(len(getattr(self, name)) for name in (*DC_ELEMENTS, "related_identifiers", "funding", "places"))
 
     def with_kind(self) -> DescriptiveMetadata:
         """The same, with the kind of thing where it belongs: a term of DCMI among the types is the `resource_type`,

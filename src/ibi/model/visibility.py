@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from ibi.instant import Instant
 from ibi.messages.values import IpAddress
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 
 IpNetwork: TypeAlias = "IPv4Network | IPv6Network"
+
+MOST_NETWORKS: Final = 1000
+"""Networks from which an item can be seen: every request for it checks them all."""
 
 
 def network(text: str) -> IpNetwork:

@@ -12,10 +12,12 @@ from ibi.archive.copies import (
     CopyRules,
     NotWanted,
     WrongObject,
+    check_description,
     check_file_count,
     check_labels,
     check_local,
     check_original,
+    check_record_size,
     check_sandbox,
     check_taken,
 )
@@ -118,7 +120,7 @@ def owed_by_release(service: LabelForms, keys: Callable[[], tuple[PublicKey, ...
 
 def _digests(record: ItemObjectRecord) -> dict[str, str]:
     assert record.item_json is not None  # of what was deleted nothing is owed
-    check_file_count(record.labels.labels[0], record.count_files())
+    _check_bounds(record.labels.labels[0], record)
     files = {DOC + file.path: file.sha512 for file in record.original().files}
     return {ITEM: sha512(record.item_json).hexdigest(), **files}
 
@@ -231,8 +233,9 @@ def _read_original(label: Label, record: ItemObjectRecord, source: str) -> tuple
     """The item and its chain, which is one of this item and of that Archive. Whose the keys are is not known here:
     `ibi verify --provenance` tells what is not proven."""
     try:
-        check_file_count(label, record.count_files())
+        _check_bounds(label, record)
         original = record.original()
+        check_description(label, original)
         wrong = next((path for path in record.others if not is_other(path)), None)
         if wrong is not None:
             raise WrongObject(label=str(label), source=source, reason=f"{wrong!r} is a record of each Archive's own")
@@ -245,6 +248,12 @@ def _read_original(label: Label, record: ItemObjectRecord, source: str) -> tuple
             reason = f"by its provenance the Original went to {holder}, and is not at that Archive"
             raise WrongObject(label=str(label), source=source, reason=reason)
     return original, chain
+
+
+def _check_bounds(label: Label, record: ItemObjectRecord) -> None:
+    """Refuse a record that is too long, before it is read."""
+    check_file_count(label, record.count_files())
+    check_record_size(label, record.description_size())
 
 
 def _is_same(here: Item, source: str, record: ItemObjectRecord, files: Mapping[str, str]) -> bool:

@@ -29,7 +29,8 @@ from ibi.model.draft_record import Description, read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.item_json import alternate_document, forms_document
 from ibi.model.json_fields import decode_document
-from ibi.model.metadata import DC_ELEMENTS
+from ibi.model.metadata import DC_ELEMENTS, MOST_VALUES
+from ibi.model.visibility import MOST_NETWORKS
 from ibi.safe_text import printable
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.body import check_json, is_form, read_body
@@ -113,12 +114,6 @@ def _file_name(raw: bytes) -> str:
 
 MOST_JSON: Final = 1024 * 1024
 """Bytes of a description; an abstract has some thousands."""
-
-MOST_VALUES: Final = 20_000
-"""Values of all elements together. The longest list of authors so far had some fifteen thousand."""
-
-MOST_NETWORKS: Final = 1000
-"""Networks from which an item can be seen: every request for it checks them all."""
 
 _AGENTS: Final = frozenset({"contributor", "creator"})
 _RELATIONS: Final = ("edition_of", "translation_of", "describes")

@@ -87,6 +87,34 @@ def test_more_files_than_a_copy_may_have_are_refused(here: Taker) -> None:
     assert "100000" in refused(here, CopyHasTooManyFiles, object_said(one, item_json=text))
 
 
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"metadata": {"title": [{"value": "x"}], "subject": [{"value": "x"}] * 20_000}}, "20001 values"),
+        ({"metadata": {"title": [{"value": "x" * 100_000}] * 22}}, "bytes, and 2097152 are the most"),
+        ({"metadata": {"subject": [{"value": "x"}]}}, "no title"),
+        ({"visibility": {"networks": [f"10.0.{n // 250}.{n % 250}" for n in range(1001)]}}, "1001 networks"),
+        ({"version": 10**30}, "the number is too large"),
+        ({"version": 2**31}, "published so many times"),
+        ({"schema": 10**30}, "the number is too large"),
+    ],
+)
+def test_a_description_that_could_not_be_deposited_is_refused(
+    here: Taker, members: dict[str, Any], reason: str
+) -> None:
+    one, contents = original()
+    text = json.dumps({**json.loads(encode_item(one)), **members}).encode()
+    assert reason in refused(here, IbiError, object_said(one, item_json=text), contents)
+
+
+def test_a_size_beyond_all_disks_is_refused(here: Taker) -> None:
+    one, contents = original()
+    record = json.loads(encode_item(one))
+    for size in (2**63, 10**30):
+        record["files"][0]["size"] = size
+        refused(here, WrongObject, object_said(one, item_json=json.dumps(record).encode()), contents)
+
+
 def test_a_wrong_digest_is_refused(here: Taker) -> None:
     one, _ = original(files={"a.txt": b"right"})
     assert "digest" in refused(here, WrongObject, object_said(one), {"a.txt": b"wrong"})
