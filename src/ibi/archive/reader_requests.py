@@ -99,7 +99,7 @@ class Asked:
 
 
 def read_asked(name: str, mail: str, text: str, *, language: str = "") -> Asked:
-    """`InvalidRequest` names a field that is wrong, and the others in `others`. A name and an address are one line each:
+    """`InvalidRequest` names a field that is wrong, and others in `others`. A name and an address are one line each:
     nothing that is said becomes a header of a mail."""
     wrong: list[InvalidRequest] = []
 

@@ -445,7 +445,6 @@ class AuditCheck(NamedTuple):
     """The outcome of a verification of the whole log."""
 
     at: Instant
-    """When it ended."""
     lines: int
     problem: str | None
     """What is not as it was written; None if the log is whole."""

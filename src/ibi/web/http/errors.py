@@ -286,6 +286,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "provider-away": ErrorStatus(502),
     "provider-busy": ErrorStatus(503),
     "mail-busy": ErrorStatus(503),
+    "no-mail-server": ErrorStatus(409),
     "provider-refused": ErrorStatus(403),
     "unknown-identity": ErrorStatus(403),
     "identity-taken": ErrorStatus(409),

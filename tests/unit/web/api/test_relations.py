@@ -159,6 +159,8 @@ async def test_how_the_archive_stands(tmp_path: Path) -> None:
         told = (await app.ask("GET", "/api/archive", headers=app.bearer(Scope.READ, "r"))).json()
         assert told == {
             "begun": True,
+            "in_doubt": None,
+            "unheard": [],
             "rep": str(SERVICE.rep),
             "ibip": str(SERVICE.ibip),
             "public_url": BASE,

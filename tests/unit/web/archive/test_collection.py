@@ -13,6 +13,7 @@ from ibi.model.visibility import Visibility, network
 from ibi.web.archive.file_delivery import MOST_SENT
 from ibi.web.http.request import MOST_LOOKED_AT
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
+from tests.support.page_reader import read_page
 from tests.support.standards_archives import forms
 
 DOC = f"/col/{REP}/doc"
@@ -376,7 +377,7 @@ async def test_a_list_that_is_not_permitted_says_so() -> None:
     app = archive_app(kept(REP, visibility=Visibility(listing=False)))
     answer = await app.get(f"{DOC}/?list", BROWSER)
     assert answer.status == 403
-    assert b"a.txt" not in answer.body
+    assert "a.txt" not in read_page(answer.body).text
     assert "www-authenticate" not in answer.headers
     assert (await app.get(f"{DOC}/a.txt")).status == 200
 
@@ -453,7 +454,7 @@ async def test_downloads_are_counted_and_robots_apart() -> None:
     assert usage == Usage(downloads=1, robot_downloads=1)
 
 
-async def test_a_damaged_file_is_nobodys_fault_outside() -> None:
+async def test_a_damaged_file_is_no_fault_of_the_reader() -> None:
     item, _ = kept(REP)
     answer = await archive_app((replace(item), {})).get(f"{DOC}/a.txt", BROWSER)
     assert answer.status == 500
