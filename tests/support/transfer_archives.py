@@ -24,7 +24,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.transfer import SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
-from ibi.ports.transfers import PeerRefused, PeerSilent
+from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.judging import owed_by_release
@@ -82,6 +82,8 @@ class TransferNetwork:
     renew = read
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
+        if token == "unknown":
+            raise TokenRefused(peer=url, detail="no such token")
         reply = self._reach(url, lambda other: other.receiving.take_offer(offer, agreed=token == "agreed"))
         return reply_document(reply)
 

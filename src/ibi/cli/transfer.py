@@ -249,9 +249,9 @@ def _words(kept: OutgoingTransfer) -> str:
 
     if kept.stage is SenderStage.DONE:
         return "given: the Original is there"
-    if kept.stage is SenderStage.OFFERED and kept.remote is ReceiverStage.WAITING:
-        return "offered: a librarian there has to accept it"
     reason = f" ({kept.reason})" if kept.reason else ""
+    if kept.stage is SenderStage.OFFERED and kept.remote is ReceiverStage.WAITING:
+        return f"offered: a librarian there has to accept it{reason}"
     return f"{kept.stage.value}{reason}"
 
 

@@ -22,6 +22,12 @@ class PeerRefused(IbiError):
     code = "peer-refused"
 
 
+class TokenRefused(PeerRefused):
+    """{peer} does not take the token: {detail}"""
+
+    code = "peer-refused-token"
+
+
 class TransferLedger(Protocol):
     """The transfers of one Archive, in both directions. Calls block, from any thread and process.
 

@@ -12,7 +12,7 @@ from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
 from ibi.origin import Origin
 from ibi.ports.copies import SourceCut
-from ibi.ports.transfers import PeerRefused, PeerSilent
+from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused
 from ibi.transport.api_client import ApiClient
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
 from ibi.transport.item_source import HttpItemSources
@@ -20,6 +20,7 @@ from ibi.transport.item_source import HttpItemSources
 Told = TypeVar("Told")
 _TIMEOUT: Final = 15.0
 _MOST_PAGES: Final = 1_000
+_UNAUTHORIZED: Final = frozenset({401, 403})
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that say nothing about the request: it is asked again later."""
 
@@ -93,16 +94,20 @@ class HttpTransferPeers:
         return tuple(place for place in places if place is not None)
 
     def _ask(self, url: str, ask: Callable[[_Client], dict[str, Any]], token: str | None = None) -> dict[str, Any]:
-        return self._tell(url, lambda: ask(_Client(url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain)))
+        client = partial(_Client, url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain)
+        return self._tell(url, lambda: ask(client()), has_token=token is not None)
 
-    def _tell(self, url: str, ask: Callable[[], Told]) -> Told:
-        """What is answered. `PeerSilent` if it may be asked again, `PeerRefused` if not."""
+    def _tell(self, url: str, ask: Callable[[], Told], *, has_token: bool = False) -> Told:
+        """What is answered. `PeerSilent` if it may be asked again, `PeerRefused` if not; `TokenRefused` if it may
+        without the token."""
         try:
             return ask()
         except ServerRefused as error:
             if error.parameters.get("status") in _BUSY:
                 raise PeerSilent(peer=url, reason=str(error.parameters.get("detail"))) from error
-            raise PeerRefused(peer=url, detail=str(error.parameters.get("detail"))) from error
+            is_of_token = has_token and error.parameters.get("status") in _UNAUTHORIZED
+            kind = TokenRefused if is_of_token else PeerRefused
+            raise kind(peer=url, detail=str(error.parameters.get("detail"))) from error
         except (ServerUnreachable, UnexpectedAnswer, SourceCut) as error:
             raise PeerSilent(peer=url, reason=str(error.parameters.get("reason"))) from error
         except IbiError as error:

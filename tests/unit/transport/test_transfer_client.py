@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ibi.label import RepositoryName
-from ibi.ports.transfers import PeerRefused, PeerSilent
+from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused
 from ibi.transport import item_source
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.transfer_client import HttpTransferPeers
@@ -19,8 +19,14 @@ LABEL = RepositoryName.parse("lab.br/arq/2009/07.21.14.43")
 
 
 @contextmanager
-def served(body: bytes, told: list[str], *, drips: bool = False) -> Iterator[str]:
+def served(body: bytes, told: list[str], *, drips: bool = False, status: int = 403) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
         def do_GET(self) -> None:
             told.append(self.path)
             self.send_response(200)
@@ -93,3 +99,13 @@ def test_an_answer_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(item_source, "_FOR_CHAIN", 0.1)
     with served(b" " * 10_000, [], drips=True) as url, pytest.raises(PeerSilent, match="too slowly"):
         HttpTransferPeers(sources=HttpItemSources(frozenset(), is_sandbox=True)).chain(url, LABEL)
+
+
+@pytest.mark.parametrize(
+    ("status", "token", "kind"),
+    [(401, "x", TokenRefused), (403, "x", TokenRefused), (403, None, PeerRefused), (422, "x", PeerRefused)],
+)
+def test_an_offer_that_is_refused_for_its_token_is_told_apart(status: int, token: str | None, kind: type) -> None:
+    with served(b"", [], status=status) as url, pytest.raises(PeerRefused) as refused:
+        HttpTransferPeers(allow_plain=True).send_offer(url, "offer", token)
+    assert type(refused.value) is kind

@@ -35,7 +35,7 @@ from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
 from ibi.model.transfer import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 
 _MOST_TURNS = 8
@@ -195,6 +195,9 @@ class Sending:
             answer = self._peers.send_offer(kept.receiver, sign_offer(offer, self._chains.keys.signing_key()), token)
             self._step("offer answered")
             reply = read_reply(answer)
+        except TokenRefused as error:
+            kept, step = self._send(kept, offer, None)  # as one that a librarian has to accept
+            return (kept if kept.stage.is_final else replace(kept, reason=_told(error))), step
         except (PeerSilent, PeerRefused, InvalidInput) as error:
             return kept.delayed(self._now(), _told(error)), Rest()
         return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())

@@ -108,6 +108,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "transfer-refused": ErrorStatus(409),
     "peer-silent": ErrorStatus(502),
     "peer-refused": ErrorStatus(502),
+    "peer-refused-token": ErrorStatus(502),
     "too-many-offers": ErrorStatus(429),
     "release-not-believed": ErrorStatus(403),
     "original-not-given": ErrorStatus(403),

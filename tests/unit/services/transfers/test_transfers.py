@@ -200,6 +200,16 @@ def test_a_receiver_that_does_not_answer_is_left_alone_for_longer_each_time(
     assert b.url in second.reason
 
 
+def test_an_offer_with_a_token_that_is_not_taken_waits_at_once_and_says_why(
+    a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    kept = a.sending.begin(item, b.url, "unknown")
+    assert (kept.stage, kept.remote) == (SenderStage.OFFERED, ReceiverStage.WAITING)
+    assert "no such token" in kept.reason
+    (offered,) = b.ledger.list_incoming(ReceiverStage.WAITING)
+    assert offered.rep == item.rep
+
+
 def test_a_receiver_that_waits_for_the_release_complains_of_nothing(
     a: TransferArchive, b: TransferArchive, item: Item
 ) -> None:
