@@ -108,7 +108,7 @@ class RightsWorld:
 
     def item(self, owner: Owner, visibility: Visibility, act: str = "") -> Item:
         if act.startswith("restore"):
-            return self._republished(owner, visibility, PUBLIC if act == "restore withheld" else visibility)
+            return self.republished(owner, visibility, PUBLIC if act == "restore withheld" else visibility)
         if owner == "service":
             return self._service(visibility, has_files=act == "files")
         known = self._fresh.get((owner, visibility))
@@ -146,7 +146,7 @@ class RightsWorld:
         said = replace(draft(*given), visibility=visibility)
         return deposits.deposit(said, given, WHO, owner=self.owners[owner])
 
-    def _republished(self, owner: Owner, before: Visibility, now: Visibility) -> Item:
+    def republished(self, owner: Owner, before: Visibility, now: Visibility) -> Item:
         """An item of two versions or more: the one before the last has a file that the last has not."""
         deposits = Deposits(self.app.store, self._labels, self.app.clocks)
         item = self._service(before, has_files=True) if owner == "service" else self._deposit(owner, before)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ibi.cli.item_output import Links
 from ibi.cli.options import read_label
 from ibi.config import Settings
-from ibi.errors import InvalidInput
+from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
 from ibi.model.file import File
 from ibi.model.item import Item
@@ -70,10 +70,29 @@ def item_of(record: dict[str, Any], settings: Settings) -> Item:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no item: {error}")) from None
 
 
+class FilesWithheld(IbiError):
+    """The files of version {version} of {label} are not for all readers. Name a token that may read them (--token)."""
+
+    code = "files-withheld"
+
+
+def files_of(client: RecordsClient, label: Label, number: int | None, settings: Settings) -> list[File]:
+    """The files of an item on a server, or of an earlier version of it; `FilesWithheld` if they are not told to this
+    caller."""
+    if number is None:
+        return [file_of(each, settings) for each in client.manifest(label)]
+    record = client.version(label, number)
+    files, visibility = record.get("files"), record.get("visibility")
+    is_unlisted = files is None and isinstance(visibility, dict) and visibility.get("listing") is False
+    if is_unlisted or any(isinstance(each, dict) and "sha512" not in each for each in files or ()):
+        raise FilesWithheld(label=str(label), version=number)
+    return [file_of(each, settings) for each in files or ()]
+
+
 def file_of(each: dict[str, Any], settings: Settings) -> File:
     """Decode a file in a server's manifest, with the checks for one read from disk."""
     try:
-        return read_file({name: each[name] for name in _FILE}, "manifest")
+        return read_file({name: each[name] for name in _FILE if name in each}, "manifest")
     except (InvalidInput, KeyError, TypeError) as error:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no file: {error}")) from None
 

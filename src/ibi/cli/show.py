@@ -113,11 +113,10 @@ def _tell(folder: Path, file: File, *, is_new: bool, as_json: bool) -> None:
 
 @contextmanager
 def _remote(settings: Settings, label: Label, number: int | None) -> Iterator[Opened]:
-    from ibi.cli.remote_items import file_of, records_client
+    from ibi.cli.remote_items import files_of, records_client
 
     client = records_client(settings)
-    files = [file_of(each, settings) for each in client.manifest(label, number)]
-    yield files, lambda file, offset: client.file_from(label, file, number, offset)
+    yield files_of(client, label, number, settings), lambda file, offset: client.file_from(label, file, number, offset)
 
 
 @contextmanager

@@ -97,11 +97,9 @@ class RecordsClient(ApiClient):
             seen.add(following.query)
             place = f"/api/items?{following.query}"
 
-    def manifest(self, label: Label, number: int | None = None) -> list[dict[str, Any]]:
-        """The files of an item, with their digests; of an earlier version, if it is named."""
-        rest = "/manifest" if number is None else f"/versions/{number}"
-        answer = self._object("GET", f"{_place(label)}{rest}")
-        return self._list_in(answer, "files") if number is None or "files" in answer else []
+    def manifest(self, label: Label) -> list[dict[str, Any]]:
+        """The files of an item, with their digests."""
+        return self._list_in(self._object("GET", f"{_place(label)}/manifest"), "files")
 
     def file_from(self, label: Label, file: File, number: int | None, offset: int) -> Iterator[bytes]:
         """The bytes of a file from an offset on; those before are left out if the server sends all of them."""

@@ -13,8 +13,10 @@ from click.testing import CliRunner, Result
 
 from ibi.cli.app import app as command
 from ibi.errors import IbiError
+from ibi.label import parse
 from ibi.model.account import AuditIncomplete, Scope
 from ibi.model.item import Item
+from ibi.model.visibility import Visibility, network
 from tests.support.records_app import unstarted_records_app
 from tests.support.rights_cells import PUBLIC, RESTRICTED, UNCHANGING, Cell, RightsWorld, cells, earlier_version
 from tests.support.running_server import running
@@ -103,6 +105,24 @@ def test_the_command_says_whose_the_item_is(tmp_path: Path) -> None:
         shown = run(server.url, token, "show", str(item.rep))
         assert "owner" in shown.output
         assert "bia" in shown.output
+
+
+@pytest.mark.parametrize("visibility", [RESTRICTED, Visibility((network("10.0.0.0/8"),)), Visibility(listing=False)])
+def test_files_of_a_version_that_are_withheld_need_a_token(tmp_path: Path, visibility: Visibility) -> None:
+    with unstarted_records_app(tmp_path / "data") as app, running(app.app) as server:
+        rep = str(RightsWorld(app).republished("another's", visibility, PUBLIC).rep)
+        get = ("get", rep, str(tmp_path / "out"), "--version", "1")
+        refused = run(server.url, "", *get)
+        assert str(refused.exception).startswith(
+            f"The files of version 1 of {rep} are not for all readers. Name a token"
+        )
+        token = app.bearer(Scope.EDIT, "ana")["authorization"].removeprefix("Bearer ")
+        assert run(server.url, token, *get).exit_code == 0
+        assert (tmp_path / "out" / "a.txt").read_bytes() == b"content"
+        for given in ("", token):
+            shown = run(server.url, given, "show", rep, "--version", "1")
+            assert f"/{app.store.find(parse(rep)).labels.ibip}" in shown.output
+            assert "None" not in shown.output
 
 
 def test_no_cell_is_left_out() -> None:

@@ -235,7 +235,8 @@ class Restoring:
 
 
 def _contents(item: Item) -> set[tuple[str, str]]:
-    return {(file.path, file.sha512) for file in item.files}
+    """What readers of a restricted item do not get: its files, or the URL of a service."""
+    return {(file.path, file.sha512) for file in item.files} | ({("", item.target_url)} if item.target_url else set())
 
 
 def _draft(now: Item, earlier: Item) -> Draft:

@@ -76,7 +76,8 @@ class VersionPages:
                 {**file, "url": version_file_url(self._site.urls, item, found.number, file["path"])}
                 for file in record["files"]
             ]
-        body = {**record, "change": summary, "links": summary["links"]}
+        kept = {name: url for name, url in record["links"].items() if name in {"persistent", "metadata"}}
+        body = {**record, "change": summary, "links": {**kept, **summary["links"]}}
         return json_answer(body, HTTPStatus.OK, _HEADERS, "application/json")
 
     async def restore(self, request: Request) -> Response:

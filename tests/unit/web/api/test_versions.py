@@ -256,6 +256,17 @@ async def test_any_restriction_of_an_earlier_version_counts_and_files_that_the_i
             assert restored.status == expected, restored.json()
 
 
+async def test_the_address_of_a_service_that_was_restricted_is_not_restored_by_an_editor(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        said = {**SAID, "url": "http://secret.br/", "visibility": {"networks": ["10.0.0.0/8"]}}
+        rep = (await app.publish(await app.begin(said)))["rep"]
+        draft = (await app.ask("POST", f"{RECORDS}/{rep}/draft", {**SAID, "url": "http://open.br/"})).json()["id"]
+        await app.publish(f"{RECORDS}/{draft}")
+        for headers, status in ((app.bearer(Scope.EDIT, "bia"), 403), (app.bearer(), 201)):
+            place = f"{RECORDS}/{rep}/versions/1/restore"
+            assert (await app.ask("POST", place, headers=headers)).status == status
+
+
 async def test_a_file_of_a_draft_may_have_the_name_of_a_version(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         draft = await app.begin()
