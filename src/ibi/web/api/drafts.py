@@ -93,6 +93,7 @@ def publication_document(site: ArchiveSite, published: Published) -> dict[str, A
     return {
         "rep": rep,
         "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
+        **({"state": State.DELETED.value} if item.state is State.DELETED else {}),
         "persistent_url": site.persistent_url(item.labels),
         "url": item_url(site, item),
         "version": published.publication.version,
@@ -104,6 +105,9 @@ def publication_document(site: ArchiveSite, published: Published) -> dict[str, A
 
 def publication_warnings(site: ArchiveSite, item: Item) -> list[str]:
     """Sentences for who published the item, which is published all the same."""
+    if item.tombstone is not None:  # asked again with its key
+        when = str(item.tombstone.when)[:10]
+        return [f"{item.rep} was deleted on {when}. To deposit this anew, send another Idempotency-Key."]
     warning = None if item.target_url is None else site.warn_of_url(item.target_url)
     return [] if warning is None else [warning]
 

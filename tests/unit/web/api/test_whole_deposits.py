@@ -66,6 +66,19 @@ async def test_a_service_without_files_is_deposited_too(tmp_path: Path) -> None:
         assert answer.json()["url"] == "https://example.org/"
 
 
+async def test_a_key_of_an_item_that_was_deleted_tells_so(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        body = item_form({"a.txt": b"one"})
+        first = (await post(app, body, idempotency_key="k")).json()
+        assert "state" not in first
+        assert (await app.ask("DELETE", f"{RECORDS}/{first['rep']}?reason=x")).status == 200
+        again = await post(app, body, idempotency_key="k")
+        told = again.json()
+        assert (again.status, told["rep"], told["state"]) == (201, first["rep"], "Deleted")
+        assert told["url"].endswith("/metadata")
+        assert f"{first['rep']} was deleted on" in told["warnings"][0]
+
+
 @pytest.mark.parametrize("size", [10, LARGE])
 async def test_the_same_key_gives_the_same_item(tmp_path: Path, size: int) -> None:
     async with records_app(tmp_path) as app:
