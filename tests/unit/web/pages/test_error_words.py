@@ -49,7 +49,15 @@ FOR_PROGRAMS = {
     *("invalid-provenance", "invalid-key", "invalid-statement", "signature-missing", "signature-refused"),
     *("key-refused", "too-many-attempts", "hashing-busy", "register-missing", "register-refused", "unknown-stage"),
     *("too-many-offers", "inbox-full", "item-not-claimable", "notification-conflict", "sandbox-claim"),
-    *("too-many-notifications", "not-lost", "original-not-given", "source-away", "source-unusable", "feed-begun-again"),
+    *(
+        "peer-refused-token",
+        "too-many-notifications",
+        "not-lost",
+        "original-not-given",
+        "source-away",
+        "source-unusable",
+        "feed-begun-again",
+    ),
     # what became of single items of a job, which its page shows as it was noted
     *("copies-too-large", "copy-has-too-many-files", "copy-too-large", "not-the-original", "original-deleted"),
     *("sandbox-item", "wrong-object", "wrong-digest", "source-cut", "source-gone"),
