@@ -71,7 +71,7 @@ class InvalidInput(IbiError):
 
     def message(self, translate: Callable[[str], str] = _as_is) -> str:
         reason = translate(self.reason).format(**self.details)
-        return translate(self.template).format(quoted=_quoted(self.text), reason=reason)
+        return translate(self.template).format(quoted=_quote_text(self.text), reason=reason)
 
 
 def shown(number: int) -> str:
@@ -79,7 +79,7 @@ def shown(number: int) -> str:
     return str(number) if number.bit_length() <= 256 else "a huge number"
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return quote(text, _SHOWN)
 
 

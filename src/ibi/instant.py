@@ -164,7 +164,11 @@ class Instant:
         return Fraction(self.units(digits), _POWERS[digits])
 
     def __str__(self) -> str:
-        return f"{_written(self._seconds)}.{self._fraction}Z" if self._fraction else f"{_written(self._seconds)}Z"
+        return (
+            f"{_format_seconds(self._seconds)}.{self._fraction}Z"
+            if self._fraction
+            else f"{_format_seconds(self._seconds)}Z"
+        )
 
     def __repr__(self) -> str:
         return f"Instant({self._seconds}, {self._fraction!r})"
@@ -198,7 +202,7 @@ class Instant:
 
 
 @lru_cache(maxsize=1024)
-def _written(seconds: int) -> str:
+def _format_seconds(seconds: int) -> str:
     """The date up to the second: what is dated one after the other is often dated in one second."""
     days, rest = divmod(seconds, _DAY)
     year, month, day = civil(days)

@@ -160,7 +160,7 @@ def chosen_language(
     tags = {str(tag).lower(): tag for tag in offered if tag is not None}
     allowed = {name: tag for name, tag in tags.items() if name not in refused and name.split("-")[0] not in refused}
     wanted = [wish.range for wish in wishes if wish.weight > 0]
-    for name in (each for wish in wanted for each in _truncated(wish)):
+    for name in (each for wish in wanted for each in _truncate_range(wish)):
         if name in allowed:
             return allowed[name]
     for wish in wanted:
@@ -170,7 +170,7 @@ def chosen_language(
     return None if None in offered else own
 
 
-def _truncated(wish: str) -> Iterator[str]:
+def _truncate_range(wish: str) -> Iterator[str]:
     """RFC 4647 §3.4: `pt-br` then `pt`."""
     parts = wish.split("-")
     return ("-".join(parts[:length]) for length in range(len(parts), 0, -1))

@@ -102,14 +102,14 @@ def use_link(text: str, people: People, now: Instant, use: LinkUse = LinkUse.SIG
     # Read before the link is taken: if they get another password in between, the link is gone, and if they get it
     # later, the person as known here opens no session.
     person = people.find(link.person)
-    return _checked(person, people.take_link(link.digest), now)
+    return _check_person(person, people.take_link(link.digest), now)
 
 
 def _whose(link: SignInLink | None, people: People, now: Instant) -> Person:
-    return _checked(None if link is None else people.find(link.person), link, now)
+    return _check_person(None if link is None else people.find(link.person), link, now)
 
 
-def _checked(person: Person | None, link: SignInLink | None, now: Instant) -> Person:
+def _check_person(person: Person | None, link: SignInLink | None, now: Instant) -> Person:
     if link is None or link.expires <= now or person is None or person.disabled is not None:
         raise BadSignIn()
     return person

@@ -231,12 +231,12 @@ def write_token(resumption: Resumption) -> str:
     epoch, number, second, cursor = place
     bounds = ("" if each is None else str(each) for each in (since, until))
     fields = ("1", epoch, number, second, cursor, *bounds, "" if chosen is None else chosen.spec)
-    return _checked(",".join(map(str, fields)))
+    return _append_checksum(",".join(map(str, fields)))
 
 
 def read_token(text: str) -> Resumption:
     """What `write_token` wrote; `badResumptionToken` if it is anything else."""
-    match = _TOKEN.fullmatch(_unchecked(text))
+    match = _TOKEN.fullmatch(_strip_checksum(text))
     if match is None:
         raise bad_token()
     epoch, number, second, cursor, since, until, spec = match.groups()
@@ -249,25 +249,25 @@ def read_token(text: str) -> Resumption:
 
 def write_set_token(prefix: str) -> str:
     """A list of sets goes on after that of `prefix`."""
-    return _checked(f"sets,{escape_spec(prefix)}")
+    return _append_checksum(f"sets,{escape_spec(prefix)}")
 
 
 def read_set_token(text: str) -> str:
-    kind, _, rest = _unchecked(text).partition(",")
+    kind, _, rest = _strip_checksum(text).partition(",")
     prefix = unescape_spec(rest)
     if kind != "sets" or not prefix:
         raise bad_token()
     return prefix
 
 
-def _checked(text: str) -> str:
+def _append_checksum(text: str) -> str:
     """With a checksum: a token that was cut or mistyped is told from one that is whole."""
     return f"{text},{crc32(text.encode()):08x}"
 
 
-def _unchecked(text: str) -> str:
+def _strip_checksum(text: str) -> str:
     body, _, _ = text.rpartition(",")
-    if len(text) > LONGEST_TOKEN or not text.isascii() or text != _checked(body):
+    if len(text) > LONGEST_TOKEN or not text.isascii() or text != _append_checksum(body):
         raise bad_token()
     return body
 

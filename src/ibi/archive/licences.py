@@ -94,7 +94,7 @@ def _software(id_: str, name: str, page: str, *terms: LicenceTerm) -> KnownLicen
     return KnownLicence(id_, name, page if "://" in page else f"{_OSI}{page}", (_F, *terms), LicenceGroup.SOFTWARE)
 
 
-def _known() -> Iterator[KnownLicence]:
+def _list_known() -> Iterator[KnownLicence]:
     yield from _creative_commons("4.0")
     free = (_F, LicenceTerm.PUBLIC_DOMAIN)
     zero = f"{_CC}publicdomain/zero/1.0/"
@@ -138,7 +138,7 @@ def _known() -> Iterator[KnownLicence]:
     yield KnownLicence("GFDL-1.3-or-later", gfdl, f"{gnu}fdl-1.3.html", (_F, _BY, _SA), LicenceGroup.WORKS)
 
 
-KNOWN_LICENCES: Final[tuple[KnownLicence, ...]] = tuple(_known())
+KNOWN_LICENCES: Final[tuple[KnownLicence, ...]] = tuple(_list_known())
 COMMON_LICENCES: Final = tuple(
     each for each in KNOWN_LICENCES if not each.id.startswith("CC-") or each.id.endswith("-4.0")
 )

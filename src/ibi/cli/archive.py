@@ -68,7 +68,7 @@ def switch_off(*, as_json: bool, **flags: str | None) -> None:
         _say("off", _SERVER_TELLS, settings, as_json=as_json)
         return
     try:
-        after = _excluded(settings, service, files)
+        after = _exclude(settings, service, files)
     finally:
         files.release()
     if after is not None and after.reason is not None:
@@ -125,7 +125,7 @@ def _service(settings: Settings) -> LabelForms:
     return record.service
 
 
-def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:
+def _exclude(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:
     """Ask the resolver to exclude the Archive; None if no resolver is configured. The caller holds the lock."""
     import asyncio
 
@@ -341,11 +341,11 @@ def status(*, as_json: bool, **flags: str | None) -> None:
     if as_json:
         print_json(fields)
         return
-    lines = {name.replace("_", " "): _shown(value) for name, value in fields.items() if value not in (None, [])}
+    lines = {name.replace("_", " "): _format_value(value) for name, value in fields.items() if value not in (None, [])}
     print_lines("An Archive" if fields["begun"] else "No Archive yet: `ibi archive init` begins one", lines)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

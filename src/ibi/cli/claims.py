@@ -50,7 +50,7 @@ def claims(
         if label is not None:
             raise click.UsageError("say what becomes of the claim: --accept or --decline")
         state = "declined" if declined else "accepted" if accepted else "pending"
-        _print(_listed(settings, state), as_json=as_json)
+        _print(_list_claims(settings, state), as_json=as_json)
         return
     if label is None or claimant is None or declined or accepted:
         raise click.UsageError("name the item and its claimant: ibi claims LABEL CLAIMANT --accept")
@@ -70,7 +70,7 @@ def _claimant(text: str) -> Label | str:
         raise
 
 
-def _listed(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
+def _list_claims(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
     """Claims within the Archive, those that others make, and those that items here make on items elsewhere."""
     if settings.is_remote:
         yield from _listed_by_server(settings, state)

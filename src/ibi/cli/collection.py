@@ -40,7 +40,7 @@ def _words(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[Collections]:
+def _open_collections(settings: Settings) -> Iterator[Collections]:
     from ibi.services.items.collections import Collections
     from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
@@ -64,7 +64,7 @@ def collection() -> None:
 @_where
 def list_collections(*, as_json: bool, **flags: str | None) -> None:
     """List the collections, in the order of their titles."""
-    with _opened(local_settings(flags)) as collections:
+    with _open_collections(local_settings(flags)) as collections:
         for each in collections.list():
             if as_json:
                 print_json(_document(each))
@@ -78,7 +78,7 @@ def list_collections(*, as_json: bool, **flags: str | None) -> None:
 @_where
 def show(name: str, *, as_json: bool, **flags: str | None) -> None:
     """Show a collection, and the items that were chosen for it by hand."""
-    with _opened(local_settings(flags)) as collections:
+    with _open_collections(local_settings(flags)) as collections:
         found = collections.require(name)
         _print(found, [str(each) for each in collections.members(name)], as_json=as_json)
 
@@ -100,7 +100,7 @@ def create(name: str, *, as_json: bool, **values: str | None) -> None:
         search=_read_search(said["search"] or ""),
         curator=account_named(settings, said["curator"]),
     )
-    with _opened(settings) as collections:
+    with _open_collections(settings) as collections:
         _print(collections.create(COMMAND, name, draft), [], as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def change(name: str, *, as_json: bool, **values: str | None) -> None:
     from ibi.services.items.collections import CollectionDraft
 
     settings, said = _settings_and_words(values)
-    with _opened(settings) as collections:
+    with _open_collections(settings) as collections:
         now = collections.require(name)
         draft = CollectionDraft(
             title=now.title if said["title"] is None else said["title"],
@@ -134,7 +134,7 @@ def remove(name: str, **flags: str | None) -> None:
     """Remove a collection; its items stay as they are."""
     from ibi.model.account import COMMAND
 
-    with _opened(local_settings(flags)) as collections:
+    with _open_collections(local_settings(flags)) as collections:
         collections.remove(COMMAND, name)
 
 
@@ -146,7 +146,7 @@ def add(name: str, labels: tuple[str, ...], **flags: str | None) -> None:
     """Put items into a collection by hand."""
     from ibi.model.account import COMMAND
 
-    with _opened(local_settings(flags)) as collections:
+    with _open_collections(local_settings(flags)) as collections:
         click.echo(f"{collections.put(COMMAND, name, [read_label(each) for each in labels])} added")
 
 
@@ -158,7 +158,7 @@ def take(name: str, labels: tuple[str, ...], **flags: str | None) -> None:
     """Take items out of a collection."""
     from ibi.model.account import COMMAND
 
-    with _opened(local_settings(flags)) as collections:
+    with _open_collections(local_settings(flags)) as collections:
         click.echo(f"{collections.take_out(COMMAND, name, [read_label(each) for each in labels])} taken out")
 
 

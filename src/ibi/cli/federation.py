@@ -154,7 +154,7 @@ def _first_settings(name: str, port: int, sites: dict[str, _Site], story: _Story
         "site.name": _SITES[name],
     }
     if name == _HOME:  # which names the Archive that stands in for it
-        membership["archive.copies_at"] = story.labels[_joined(_COPIER)]
+        membership["archive.copies_at"] = story.labels[_report_joined(_COPIER)]
     return _free_port(0), membership
 
 
@@ -213,7 +213,7 @@ class _Story:
     def join(self, site: _Site) -> None:
         """Have the resolver include an Archive."""
         if site.name != _RESOLVER:
-            self._once(_joined(site.name), partial(self._register, site))
+            self._once(_report_joined(site.name), partial(self._register, site))
             self._wait_for_inclusion(site)
 
     def tell(self) -> None:
@@ -300,7 +300,7 @@ class _Story:
         return found
 
 
-def _joined(name: str) -> str:
+def _report_joined(name: str) -> str:
     return f"{name} joined"
 
 

@@ -111,7 +111,7 @@ def _description(item: Item) -> Iterator[tuple[str, str]]:
     if item.language is not None:
         yield "language", str(item.language)
     if item.metadata.creator:
-        yield "creator", "; ".join(map(_named, item.metadata.creator))
+        yield "creator", "; ".join(map(_format_agent, item.metadata.creator))
     for element in ("publisher", "date", "subject", "type"):
         values = item.metadata.values(element)
         if values:
@@ -124,7 +124,7 @@ def _description(item: Item) -> Iterator[tuple[str, str]]:
         yield "also named", " ".join(map(str, item.alternates))
 
 
-def _named(agent: Agent) -> str:
+def _format_agent(agent: Agent) -> str:
     """Return an agent in the form that `ibi deposit` accepts."""
     return agent.name if agent.orcid is None else f"{agent.name} <{agent.orcid}>"
 

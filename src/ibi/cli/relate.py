@@ -69,13 +69,13 @@ def relate(
 
     with opened_archive(settings) as archive:
         if undo:
-            item = _withdrawn(archive.relating, this, kind, other, language)
+            item = _withdraw_relation(archive.relating, this, kind, other, language)
         else:
-            item = _recorded(archive.relating, this, kind, other, language)
+            item = _record_relation(archive.relating, this, kind, other, language)
     print_item(item, links(item, settings), as_json=as_json)
 
 
-def _recorded(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
+def _record_relation(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
     from ibi.cli.archive_store import who
 
     if language is not None:
@@ -84,7 +84,7 @@ def _recorded(relating: Relating, this: Label, kind: str, other: Label, language
     return record(this, other, who())
 
 
-def _withdrawn(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
+def _withdraw_relation(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
     from ibi.cli.archive_store import who
 
     if kind in ("edition_of", "translation_of", "describes"):

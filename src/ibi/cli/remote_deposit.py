@@ -101,7 +101,7 @@ def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: st
     with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", keeps=True) as draft:
         _send_missing(client, draft, found, "depositing")
         published = client.publish(draft["id"], key=key)
-    title = "; ".join(_described(draft, settings).metadata.titles())
+    title = "; ".join(_read_draft_description(draft, settings).metadata.titles())
     if not _print_submitted(title, published, as_json=as_json):
         print_links(title, _links(published), as_json=as_json)
 
@@ -147,12 +147,12 @@ def remote_update(
 ) -> None:
     client = records_client(settings)
     with _draft(client, lambda: client.begin_update(label), f"ibi update {label}") as draft:
-        before = _described(draft, settings)
+        before = _read_draft_description(draft, settings)
         there = {str(file["path"]) for file in draft.get("files", ())}
         leaving = to_remove(changes.removed, there | found.sources.keys())
         after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - leaving
         _check_number(after if found.sources else ())
-        description = _with(_changed(before, changes, after), given)
+        description = _with(_apply_changes(before, changes, after), given)
         names = without_alternates(description.alternates, changes.alternates_removed)
         description = replace(description, alternates=names)
         for path in sorted(there - after):
@@ -174,7 +174,7 @@ def continue_update(
     with _draft(client, lambda: _find_draft_of(client, item, draft_id), f"ibi update {label}", keeps=True) as draft:
         _send_missing(client, draft, found, "updating")
         published = client.publish(draft["id"], message=message)
-    _print_updated(_described(draft, settings), published, as_json=as_json)
+    _print_updated(_read_draft_description(draft, settings), published, as_json=as_json)
 
 
 def _find_draft_of(client: RecordsClient, item: Item, draft_id: str) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _check_number(files: Sized) -> None:
         raise TooManyFiles(most=MOST_FILES)
 
 
-def _changed(before: Description, changes: Changes, files: set[str]) -> Description:
+def _apply_changes(before: Description, changes: Changes, files: set[str]) -> Description:
     """Apply the changes. A target that was removed is dropped, and so is a URL if there are files."""
     return replace(
         before,
@@ -234,7 +234,7 @@ def _with(description: Description, given: dict[str, Any]) -> Description:
     )
 
 
-def _described(draft: dict[str, Any], settings: Settings) -> Description:
+def _read_draft_description(draft: dict[str, Any], settings: Settings) -> Description:
     try:
         return read_description({name: draft[name] for name in _DESCRIBED if name in draft}, "draft")
     except InvalidInput as error:

@@ -65,7 +65,7 @@ def item_of(record: dict[str, Any], settings: Settings) -> Item:
             shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
         if "files" in shared:
             shared["files"] = [{name: file[name] for name in _FILE if name in file} for file in shared["files"]]
-        return decode_item(_encoded(shared), _encoded(local))
+        return decode_item(_encode_document(shared), _encode_document(local))
     except (InvalidInput, KeyError, TypeError) as error:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no item: {error}")) from None
 
@@ -97,7 +97,7 @@ def file_of(each: dict[str, Any], settings: Settings) -> File:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no file: {error}")) from None
 
 
-def _encoded(document: dict[str, Any]) -> bytes:
+def _encode_document(document: dict[str, Any]) -> bytes:
     return json.dumps({"schema": SCHEMA, **document}).encode("ascii")
 
 

@@ -46,7 +46,7 @@ def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
         yield _Remote(ResolverClient(settings.server or "", token))
         return
     with asyncio.Runner() as runner:
-        opened = _opened(settings)
+        opened = _open_resolver(settings)
         resolving = runner.run(opened.__aenter__())
         try:
             yield _Local(runner, resolving, f"{settings.own_url}/")
@@ -55,7 +55,7 @@ def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[ResolverService]:
+async def _open_resolver(settings: Settings) -> AsyncIterator[ResolverService]:
     from ibi.composition.resolver_site import open_resolver_service
 
     async with open_resolver_service(settings) as resolving:
@@ -105,7 +105,7 @@ class _Local:
         from ibi.web.resolver.alerts import alert_about
         from ibi.web.resolver.records import resolved_record
 
-        resolved = self._resolved(url)
+        resolved = self._resolve_fresh(url)
         if isinstance(resolved.outcome, Redirect) and not resolved.to_confirm:
             return resolved_record(url, resolved.outcome, resolved, self._base)
         alert = alert_about(resolved.outcome, url, translations("en"))
@@ -114,9 +114,9 @@ class _Local:
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
         from ibi.web.resolver.records import trace_record
 
-        return trace_record(url, self._resolved(url), self._base)
+        return trace_record(url, self._resolve_fresh(url), self._base)
 
-    def _resolved(self, url: PersistentUrl) -> Resolved:
+    def _resolve_fresh(self, url: PersistentUrl) -> Resolved:
         from ipaddress import IPv4Address
 
         # The client is the user of this machine.

@@ -34,7 +34,7 @@ def take_lost(labels: tuple[str, ...], *, service: str | None, dry_run: bool, **
     if bool(labels) == (service is not None):
         raise click.UsageError("name items, or give --of")
     refused = found = 0
-    with _opened(flags) as (archive, worker):
+    with _open_transfers(flags) as (archive, worker):
         for item in _wanted(archive, worker, labels, service):
             found += 1
             try:
@@ -67,7 +67,7 @@ def yield_(labels: tuple[str, ...], source_token: str | None, **flags: str | Non
     from ibi.composition.copies import asking_resolver, copying_here
     from ibi.storage.machine import MachineClocks
 
-    with _opened(flags) as (archive, worker):
+    with _open_transfers(flags) as (archive, worker):
         find = None if worker.resolver is None else asking_resolver(worker.resolver)
         copying = copying_here(archive.settings, archive.store, archive.record, MachineClocks(), find_source=find)
         token = token_given(archive.settings, source_token)
@@ -102,7 +102,7 @@ def _was_at(names: frozenset[Label], successors: tuple[Label, ...], prefixes: fr
 
 
 @contextmanager
-def _opened(flags: dict[str, str | None]) -> Iterator[tuple[Archive, TransferWorker]]:
+def _open_transfers(flags: dict[str, str | None]) -> Iterator[tuple[Archive, TransferWorker]]:
     from ibi.cli.archive_store import local_settings, opened_archive
     from ibi.cli.transfer import transfers_of
 

@@ -88,14 +88,14 @@ def transfer(
         archive = opened.enter_context(opened_archive(settings))
         transfers = transfers_of(archive, opened, allow_plain=allow_plain)
         named = [read_label(label) for label in labels]
-        items = _chosen(archive, named, prefix=prefix, words=words)
+        items = _choose_items(archive, named, prefix=prefix, words=words)
         giving = _Giving(transfers, place, token, copy_token, _Shown(as_json=as_json), is_strict=bool(named))
         failed = giving.rehearse(items) if dry_run else giving.run(items, wait)
     if failed:
         raise SystemExit(1)
 
 
-def _chosen(archive: Archive, labels: list[Label], *, prefix: str | None, words: str | None) -> Iterator[Item]:
+def _choose_items(archive: Archive, labels: list[Label], *, prefix: str | None, words: str | None) -> Iterator[Item]:
     from ibi.vocabulary import State
 
     store = archive.store
@@ -277,7 +277,7 @@ transfers.add_command(yield_)
 @setting_options("data", "config")
 def list_(*, incoming: bool, outgoing: bool, stage: str, as_json: bool, **flags: str | None) -> None:
     """List transfers, and how far they are."""
-    with _opened(flags) as (_, worker):
+    with _open_transfers(flags) as (_, worker):
         for direction, wanted in (("in", incoming or not outgoing), ("out", outgoing or not incoming)):
             if wanted:
                 for each in _walk(worker, direction, stage):
@@ -336,7 +336,7 @@ def _answer(
 
     if sum(map(bool, (labels, whole, source))) != 1:
         raise click.UsageError("name items, or give --all or --from")
-    with _opened(flags) as (_, worker):
+    with _open_transfers(flags) as (_, worker):
         names = list(labels) or [
             str(each["item"])
             for each in _walk(worker, "in", "waiting")
@@ -358,7 +358,7 @@ def withdraw(labels: tuple[str, ...], **flags: str | None) -> None:
     """Keep Originals after all that were offered and are not released yet."""
     from ibi.cli.options import read_label
 
-    with _opened(flags) as (_, worker):
+    with _open_transfers(flags) as (_, worker):
         for label in labels:
             kept = worker.sending.withdraw(read_label(label))
             click.echo(f"{kept.rep}  {kept.stage.value}")
@@ -368,7 +368,7 @@ def withdraw(labels: tuple[str, ...], **flags: str | None) -> None:
 @setting_options("data", "config")
 def trust(**flags: str | None) -> None:
     """Say that this data directory was not put back from a backup, or that nothing was given away since then."""
-    with _opened(flags) as (_, worker):
+    with _open_transfers(flags) as (_, worker):
         worker.tracking.trust()
     click.echo("Nothing is in doubt any more. A server that runs sees it within a second.")
 
@@ -404,7 +404,7 @@ def _mark(labels: tuple[str, ...], flags: dict[str, str | None], *, is_transfera
 
 
 @contextmanager
-def _opened(flags: dict[str, str | None]) -> Iterator[tuple[Archive, TransferWorker]]:
+def _open_transfers(flags: dict[str, str | None]) -> Iterator[tuple[Archive, TransferWorker]]:
     from ibi.cli.archive_store import local_settings, opened_archive
 
     with ExitStack() as opened:

@@ -111,7 +111,7 @@ def update(
             print_updated("; ".join(item.metadata.titles()), links(item, settings), item.version, [], as_json=as_json)
             return
         keeps = url is None and not replaces
-        sources = _without({**(_kept(item) if keeps else {}), **found.sources}, removed)
+        sources = _without({**(_keep_files(item) if keeps else {}), **found.sources}, removed)
         new = described(_draft(item, sources, target, url, public=public), given)
         new = replace(new, alternates=without_alternates(new.alternates, alternates_removed))
         updated = archive.deposits.update(item.rep, new, sources, who(), message, on_bytes=on_bytes)
@@ -120,7 +120,7 @@ def update(
     warn_of_url(settings, url)
 
 
-def _kept(item: Item) -> dict[str, Source]:
+def _keep_files(item: Item) -> dict[str, Source]:
     from ibi.model.content import Keep
 
     return {file.path: Keep(file.path) for file in item.files}

@@ -30,10 +30,10 @@ def admin_parts(settings: Settings) -> AdminParts:
 
 def shown_settings(settings: Settings) -> tuple[ShownSetting, ...]:
     """Every setting that a server uses, in the order of docs/settings.md."""
-    return tuple(_shown(one, settings) for one in SETTINGS if one.name not in _OF_COMMANDS)
+    return tuple(_show_setting(one, settings) for one in SETTINGS if one.name not in _OF_COMMANDS)
 
 
-def _shown(one: NamedSetting, settings: Settings) -> ShownSetting:
+def _show_setting(one: NamedSetting, settings: Settings) -> ShownSetting:
     value, source = _value_of(settings, one.name), settings.sources[one.name]
     is_secret = one.kind.secret or isinstance(value, Secret)
     # A default is shown as it is documented: `100 GB` rather than a number of bytes.

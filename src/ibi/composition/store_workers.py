@@ -100,7 +100,7 @@ class StoreWorkers:
         try:
             pipe.send(batch)
         except OSError as error:
-            raise self._ended(pipe) from error
+            raise self._explain_end(pipe) from error
 
     def _drain(self) -> None:
         """Wait for what an earlier caller has not taken."""
@@ -115,12 +115,12 @@ class StoreWorkers:
             try:
                 answer = pipe.recv()
             except (EOFError, OSError) as error:
-                raise self._ended(pipe) from error
+                raise self._explain_end(pipe) from error
             if isinstance(answer, str):
                 raise WorkerEnded(reason=answer)
             yield self._under_way[pipe].popleft() if isinstance(answer, list) else None, answer
 
-    def _ended(self, pipe: Connection) -> WorkerEnded:
+    def _explain_end(self, pipe: Connection) -> WorkerEnded:
         process = self._processes[self._pipes.index(pipe)]
         process.join(5)
         code = process.exitcode

@@ -183,7 +183,7 @@ class RegisterReader:
         self._last: tuple[str, tuple[RegisteredArchive, ...]] | None = None
 
     def read(self) -> KnownArchives | None:
-        found = self._registered_here() if self._elsewhere is None else self._kept(self._elsewhere)
+        found = self._registered_here() if self._elsewhere is None else self._read_kept(self._elsewhere)
         return KnownArchives(found, self._resolver_keys()) if found else None
 
     def renew(self) -> KnownArchives | None:
@@ -212,7 +212,7 @@ class RegisterReader:
                 for each in registry.all()
             )
 
-    def _kept(self, resolver: str) -> tuple[RegisteredArchive, ...]:
+    def _read_kept(self, resolver: str) -> tuple[RegisteredArchive, ...]:
         files = RegisterFiles(self._data)
         statement, last = files.read(), self._last
         if statement is None:

@@ -147,17 +147,17 @@ def _learn_items(server: CheckedServer, found: Sequence[str], given: Sequence[st
 
 
 def _learn_item(server: CheckedServer, label: str) -> Generator[Probe, ProbeResponse, KnownItem | None]:
-    plain = yield from _told(server, label)
+    plain = yield from _read_answer(server, label)
     if not plain.values:
         return None
     nothing = PairList({}, ())
     if server.level is CheckLevel.MINIMAL or "url" not in plain:
         return KnownItem(label, plain, nothing, nothing)
-    edition = yield from _told(server, label, "GetLastEdition")
-    return KnownItem(label, plain, edition, (yield from _told(server, label, "GetTranslation")))
+    edition = yield from _read_answer(server, label, "GetLastEdition")
+    return KnownItem(label, plain, edition, (yield from _read_answer(server, label, "GetTranslation")))
 
 
-def _told(server: CheckedServer, label: str, verbs: str = "") -> Generator[Probe, ProbeResponse, PairList]:
+def _read_answer(server: CheckedServer, label: str, verbs: str = "") -> Generator[Probe, ProbeResponse, PairList]:
     query = write_query(url_request(label, verbs))
     received = yield Probe(f"/{server.service}?{query}", may_fail=True)
     return read_pairs(received.body if received.failure is None and received.is_success else b"")

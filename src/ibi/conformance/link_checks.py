@@ -222,7 +222,7 @@ def links_lead_to_metadata(server: CheckedServer) -> Steps:
     require(_OAI_DC in received.body, f"{location} is not in the format oai_dc")
 
 
-def _translated(server: CheckedServer) -> KnownItem:
+def _find_translated(server: CheckedServer) -> KnownItem:
     def fits(item: KnownItem) -> bool:
         return len([name for name in item.translations.values if LANGUAGE_OF.fullmatch(name)]) > 1
 
@@ -233,7 +233,7 @@ def _translated(server: CheckedServer) -> KnownItem:
 def links_lead_to_translations(server: CheckedServer) -> Steps:
     """`+` leads to the translation that the browser prefers, `+(xx)` to that language whatever it prefers; if there is
     none, a notice says so."""
-    item = _translated(server)
+    item = _find_translated(server)
     urls = {
         found[1]: item.translations.word(name) or ""
         for name in item.translations.values

@@ -57,7 +57,7 @@ def _member(server: CheckedServer) -> tuple[MemberIdentity, ProbeArchive]:
     return server.member, ProbeArchive(server.member.service, server.member.address)
 
 
-def _included(server: CheckedServer) -> ProbeArchive:
+def _include_archive(server: CheckedServer) -> ProbeArchive:
     _, archive = _member(server)
     if not server.is_included:
         raise ClauseNotApplicable("the resolver did not include the checker")
@@ -122,7 +122,7 @@ def the_right_key_includes(server: CheckedServer) -> Steps:
 
 def _inclusion(server: CheckedServer) -> Generator[Probe, ProbeResponse, list[HeardRequest]]:
     """What the Archive heard while it was included."""
-    _included(server)
+    _include_archive(server)
     member, _ = _member(server)
     received = yield _message(_membership_query(member, "inclusionRequest"))
     return list(received.heard)
@@ -166,7 +166,7 @@ def _first_request(received: ProbeResponse, label: str) -> HeardRequest:
 @_change("R 7.2")
 def an_included_archive_is_asked(server: CheckedServer) -> Steps:
     """An Archive that is included is asked about its items, at the base URL of its service."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(archive.first)
     found = _requests(received)
     require(found, "no urlRequest came")
@@ -176,7 +176,7 @@ def an_included_archive_is_asked(server: CheckedServer) -> Steps:
 @_change("R 6.1")
 def the_resolver_asks_with_get(server: CheckedServer) -> Steps:
     """All that the resolver sends to an Archive is sent with GET."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(archive.first)
     for each in received.heard:
         require(each.method == "GET", f"{each.method} was sent")
@@ -185,7 +185,7 @@ def the_resolver_asks_with_get(server: CheckedServer) -> Steps:
 @_change("R Table 8.9")
 def a_url_request_has_its_pairs(server: CheckedServer) -> Steps:
     """A urlRequest has the user's address and the label, and no pair that the table does not have."""
-    archive = _included(server)
+    archive = _include_archive(server)
     request = _first_request((yield from _link(archive.first)), archive.first)
     names = [name for name, _ in request.pairs()]
     require("clientinformation.ipaddress" in names, f"clientinformation.ipaddress is missing: {request}")
@@ -196,7 +196,7 @@ def a_url_request_has_its_pairs(server: CheckedServer) -> Steps:
 @_change("R Table 8.10")
 def addresses_of_users_are_passed_on(server: CheckedServer) -> Steps:
     """The user's address is an IP, or several with `%20` between them."""
-    archive = _included(server)
+    archive = _include_archive(server)
     request = _first_request((yield from _link(archive.first)), archive.first)
     sent = request.value("clientinformation.ipaddress") or ""
     for each in sent.split("%20"):
@@ -214,7 +214,7 @@ def _is_ip(text: str) -> bool:
 @_change("R Table 8.7")
 def languages_are_not_passed_on(server: CheckedServer) -> Steps:
     """No Archive learns which languages a user prefers."""
-    archive = _included(server)
+    archive = _include_archive(server)
     for each in (yield from _link(f"{archive.second}+", language="pt-BR, pt;q=0.8")).heard:
         require("languagepreference" not in each.query.lower(), f"it is told: {each}")
         require("pt-br" not in unquote(each.query).lower(), f"it is told: {each}")
@@ -223,7 +223,7 @@ def languages_are_not_passed_on(server: CheckedServer) -> Steps:
 @_change("R Table 8.6")
 def demands_for_originals_are_not_passed_on(server: CheckedServer) -> Steps:
     """No Archive learns that the Original is demanded."""
-    archive = _included(server)
+    archive = _include_archive(server)
     link = f"{archive.second}?ibiurl.requireditemstatus=Original"
     for each in _requests((yield from _link(link))):
         require("requireditemstatus" not in each.query.lower(), f"it is told: {each}")
@@ -232,7 +232,7 @@ def demands_for_originals_are_not_passed_on(server: CheckedServer) -> Steps:
 @_change("R Table 6.1")
 def values_are_encoded(server: CheckedServer) -> Steps:
     """What is special in a value is sent percent-encoded: a path with a blank and an accent."""
-    archive = _included(server)
+    archive = _include_archive(server)
     request = _first_request((yield from _link(f"{archive.first}{encode_value(FILE)}")), archive.first)
     sent = request.value("parsedibiurl.filepath") or ""
     require(sent, f"there is no parsedibiurl.filepath: {request}")
@@ -243,13 +243,13 @@ def values_are_encoded(server: CheckedServer) -> Steps:
 @_change("R 10.1")
 def the_browser_is_sent_to_the_url(server: CheckedServer) -> Steps:
     """The browser is sent to the URL that the Archive gave."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(archive.first)
     require(received.location == archive.url(archive.first), f"it is sent to {received.location or received.status}")
 
 
 def _thanks(server: CheckedServer) -> Generator[Probe, ProbeResponse, HeardRequest]:
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(archive.first)
     found = _requests(received, "acknowledgment")
     if not found:
@@ -260,7 +260,7 @@ def _thanks(server: CheckedServer) -> Generator[Probe, ProbeResponse, HeardReque
 @_change("R 8.2")
 def the_archive_is_thanked(server: CheckedServer) -> Steps:
     """The Archive whose URL was taken gets one acknowledgment."""
-    archive = _included(server)
+    archive = _include_archive(server)
     count = len(_requests((yield from _link(archive.first)), "acknowledgment"))
     require(count == 1, f"{count} came")
 
@@ -268,7 +268,7 @@ def the_archive_is_thanked(server: CheckedServer) -> Steps:
 @_change("R Table 8.11")
 def an_acknowledgment_has_its_pairs(server: CheckedServer) -> Steps:
     """An acknowledgment has the pairs of the table, with what the Archive had answered."""
-    archive = _included(server)
+    archive = _include_archive(server)
     thanks = yield from _thanks(server)
     missing = _THANKED - {name for name, _ in thanks.pairs()}
     require(not missing, f"{', '.join(sorted(missing))} is missing: {thanks}")
@@ -281,7 +281,7 @@ def an_acknowledgment_has_its_pairs(server: CheckedServer) -> Steps:
 @_change("R Table 7.1")
 def keys_come_back(server: CheckedServer) -> Steps:
     """The `urlkey` of an acknowledgment is that of the answer."""
-    archive = _included(server)
+    archive = _include_archive(server)
     key = (yield from _thanks(server)).value("urlkey")
     require(key == archive.key(archive.first), f"it is {key!r}, not {archive.key(archive.first)!r}")
 
@@ -289,7 +289,7 @@ def keys_come_back(server: CheckedServer) -> Steps:
 @_change("R Example 8.9")
 def an_acknowledgment_tells_the_link(server: CheckedServer) -> Steps:
     """`url.persistent` is the link that was followed."""
-    archive = _included(server)
+    archive = _include_archive(server)
     sent = unquote((yield from _thanks(server)).value("url.persistent") or "")
     is_link = sent.startswith(("http://", "https://")) and sent.lower().endswith(f"/{archive.first}".lower())
     require(is_link, f"it is {sent!r}")
@@ -298,7 +298,7 @@ def an_acknowledgment_tells_the_link(server: CheckedServer) -> Steps:
 @_change_full("R Example 8.8")
 def modifiers_are_passed_on_as_verbs(server: CheckedServer) -> Steps:
     """Modifier and verbs of a link are passed on as one list of verbs, in their order."""
-    archive = _included(server)
+    archive = _include_archive(server)
     link = f"{archive.second}+?ibiurl.requireditemstatus=Original&ibiurl.verblist=GetMetadata"
     request = _first_request((yield from _link(link, Awaited.QUIET)), archive.second)
     verbs = unquote((request.value("parsedibiurl.verblist") or "").replace("+", " "))
@@ -309,7 +309,7 @@ def modifiers_are_passed_on_as_verbs(server: CheckedServer) -> Steps:
 def next_editions_are_followed(server: CheckedServer) -> Steps:
     """`!:(oai_dc)` of an item with a next edition: that edition is asked for with the same verbs, and its metadata are
     found."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(f"{archive.first}!:(oai_dc)")
     asked = [
         unquote(each.value("parsedibiurl.verblist") or "").replace("+", " ")
@@ -325,7 +325,7 @@ def next_editions_are_followed(server: CheckedServer) -> Steps:
 @_change_full("R Example 9.3")
 def whole_answers_are_taken(server: CheckedServer) -> Steps:
     """Of an answer that was not filtered the resolver takes what was asked for: `:` leads to the metadata."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(f"{archive.first}:")
     require(received.location == archive.url(archive.first, "metadata"), f"it leads to {received.location}")
 
@@ -333,7 +333,7 @@ def whole_answers_are_taken(server: CheckedServer) -> Steps:
 @_change_full("R Example 8.3")
 def translations_are_chosen(server: CheckedServer) -> Steps:
     """`+` leads to the translation that the browser prefers."""
-    archive = _included(server)
+    archive = _include_archive(server)
     for language, name in (("pt-BR, pt;q=0.8", "item.pt.txt"), ("en", "item.txt")):
         received = yield from _link(f"{archive.second}+", language=language)
         url = archive.url(archive.second, name)
@@ -343,7 +343,7 @@ def translations_are_chosen(server: CheckedServer) -> Steps:
 @_change("R Algorithm 2")
 def deleted_items_get_an_alert(server: CheckedServer) -> Steps:
     """A link to a deleted item gets an alert, and no Archive an acknowledgment."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(archive.deleted, Awaited.QUIET)
     require(not received.is_redirect and received.body, "it leads somewhere")
     require(not _requests(received, "acknowledgment"), "an acknowledgment came")
@@ -352,7 +352,7 @@ def deleted_items_get_an_alert(server: CheckedServer) -> Steps:
 @_change("R Example 7.3")
 def exclusion_is_confirmed(server: CheckedServer) -> Steps:
     """An exclusionRequest with the right key is answered with `status.archive excluded`."""
-    _included(server)
+    _include_archive(server)
     member, _ = _member(server)
     received = yield exclusion(member)
     require(received.is_success, f"the status is {received.status}")
@@ -362,6 +362,6 @@ def exclusion_is_confirmed(server: CheckedServer) -> Steps:
 @_change("R 7")
 def an_excluded_archive_is_not_asked(server: CheckedServer) -> Steps:
     """An Archive that is excluded is not asked any more."""
-    archive = _included(server)
+    archive = _include_archive(server)
     received = yield from _link(archive.second, Awaited.QUIET)
     require(not _requests(received), "a urlRequest came")

@@ -56,7 +56,16 @@ class DemoItem:
 
 
 def demo_items() -> tuple[DemoItem, ...]:
-    return (*_thesis(), _rainfall(), *_guides(), _images(), _notebook(), _embargoed(), _service(), _withdrawn())
+    return (
+        *_thesis(),
+        _rainfall(),
+        *_guides(),
+        _images(),
+        _notebook(),
+        _make_embargoed(),
+        _service(),
+        _make_withdrawn(),
+    )
 
 
 def _thesis() -> tuple[DemoItem, DemoItem]:
@@ -64,13 +73,13 @@ def _thesis() -> tuple[DemoItem, DemoItem]:
     abstract = "A thesis on the water that a rain forest lifts into the air, where the wind takes it, and who gets it."
     first = DemoItem(
         name="thesis, first edition",
-        metadata=_described(title, abstract, (_ANA,), "2019", ResourceType.TEXT, "hydrology", "forests"),
+        metadata=_describe(title, abstract, (_ANA,), "2019", ResourceType.TEXT, "hydrology", "forests"),
         files=lambda: {"thesis.pdf": _content("thesis-1.pdf")},
         target="thesis.pdf",
     )
     second = DemoItem(
         name="thesis, second edition",
-        metadata=_described(
+        metadata=_describe(
             f"{title} (2nd edition)", abstract, (_ANA,), "2023", ResourceType.TEXT, "hydrology", "forests"
         ),
         files=lambda: {
@@ -89,7 +98,7 @@ def _rainfall() -> DemoItem:
     )
     return DemoItem(
         name="rainfall",
-        metadata=_described(
+        metadata=_describe(
             "Monthly rainfall at three stations, 2023 to 2025",
             "Measurements for a demonstration: nine tables in three folders.",
             _TEAM,
@@ -143,7 +152,7 @@ def _images() -> DemoItem:
     names = [f"{month}.png" for month in ("january", "april", "july", "october")]
     return DemoItem(
         name="images",
-        metadata=_described(
+        metadata=_describe(
             "One valley in four seasons",
             "Four images of a valley that was never photographed.",
             (Agent("Suárez, Lucía"),),
@@ -160,7 +169,7 @@ def _images() -> DemoItem:
 def _notebook() -> DemoItem:
     return DemoItem(
         name="notebook",
-        metadata=_described(
+        metadata=_describe(
             "Field notebook of the third campaign",
             "Kept for those who were there: its file is given out in the institute's own network alone.",
             _TEAM[:2],
@@ -174,10 +183,10 @@ def _notebook() -> DemoItem:
     )
 
 
-def _embargoed() -> DemoItem:
+def _make_embargoed() -> DemoItem:
     return DemoItem(
         name="model output",
-        metadata=_described(
+        metadata=_describe(
             "Output of the vapour model, run 12",
             "Described for all readers today, given out from 2031 on.",
             _TEAM,
@@ -194,7 +203,7 @@ def _embargoed() -> DemoItem:
 def _service() -> DemoItem:
     return DemoItem(
         name="explainer",
-        metadata=_described(
+        metadata=_describe(
             "Identifier explainer",
             "A Web service with an identifier of its own: pairs after the persistent link are passed on to it.",
             (_INSTITUTE,),
@@ -207,10 +216,10 @@ def _service() -> DemoItem:
     )
 
 
-def _withdrawn() -> DemoItem:
+def _make_withdrawn() -> DemoItem:
     return DemoItem(
         name="withdrawn tables",
-        metadata=_described(
+        metadata=_describe(
             "Monthly rainfall at three stations, preliminary",
             "Withdrawn: one of the gauges had been read in inches.",
             _TEAM,
@@ -223,7 +232,7 @@ def _withdrawn() -> DemoItem:
     )
 
 
-def _described(
+def _describe(
     title: str, abstract: str, creators: tuple[Agent, ...], year: str, kind: ResourceType, *subjects: str
 ) -> DescriptiveMetadata:
     return DescriptiveMetadata(

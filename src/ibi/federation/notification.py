@@ -126,7 +126,7 @@ def read_notification(body: bytes) -> Notification:
         "summary": _text(document, "summary", LONGEST_SUMMARY),
     }
     if kind.is_reply:
-        return Notification(**common, in_reply_to=_replied(document))
+        return Notification(**common, in_reply_to=_read_reply_target(document))
     read = _relationship if kind in {NotificationKind.OFFER, NotificationKind.ANNOUNCE} else _announcement
     return Notification(**common, **read(document, kind))
 
@@ -204,7 +204,7 @@ def _context_urls(document: Mapping[str, Any], subject: str | None) -> tuple[str
     return () if subject in found else found
 
 
-def _replied(document: Mapping[str, Any]) -> str:
+def _read_reply_target(document: Mapping[str, Any]) -> str:
     """The notification that is answered: `inReplyTo`, which the object repeats."""
     named = _uri(document, "inReplyTo") if "inReplyTo" in document else None
     said = document.get("object")

@@ -216,7 +216,7 @@ def sign_release(
         "at": str(at),
         **({} if by is None else {"by": by.spelling}),
     }
-    return _extended(chain, sign_statement(RELEASE, claims, key))
+    return _extend_chain(chain, sign_statement(RELEASE, claims, key))
 
 
 def countersign(chain: Chain, key: SigningKey) -> Chain:
@@ -231,10 +231,10 @@ def countersign(chain: Chain, key: SigningKey) -> Chain:
         "by": release.to.spelling,
         "manifest": release.manifest,
     }
-    return _extended(chain, sign_statement(COUNTERSIGNATURE, claims, key))
+    return _extend_chain(chain, sign_statement(COUNTERSIGNATURE, claims, key))
 
 
-def _extended(chain: Chain, text: str) -> Chain:
+def _extend_chain(chain: Chain, text: str) -> Chain:
     return Chain((*chain.links, read_link(text, chain.next_number)))
 
 

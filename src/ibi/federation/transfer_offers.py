@@ -36,7 +36,7 @@ def receive_offer(
     """
     _check_offer(offer, signer, here)
     if offer.withdrawn and (kept is None or kept.giver_key != signer):
-        raise _refused(offer, "there is no such transfer here")
+        raise _make_refusal(offer, "there is no such transfer here")
     has_token, agreed = agreed, agreed or was_accepted(offer, signer, here)
     if kept is None or is_another(kept, offer, signer):
         if kept is not None and kept.giver_key != signer:
@@ -77,16 +77,16 @@ def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: H
     """What one Archive offers, no stranger replaces, but the home of the label does what only waits; and once it is
     accepted, it is the transfer of that one key."""
     if kept.stage is ReceiverStage.HELD:
-        raise _refused(offer, f"a transfer from {kept.source} is under way")
+        raise _make_refusal(offer, f"a transfer from {kept.source} is under way")
     if kept.stage is ReceiverStage.ACCEPTED or (kept.stage is ReceiverStage.WAITING and not goes_first):
-        raise _refused(offer, "another Archive offers it: decline that offer first")
+        raise _make_refusal(offer, "another Archive offers it: decline that offer first")
     links = here.chain.links
     if (
         len(links) > offer.number
         and links[offer.number].signer in here.keys
         and links[offer.number - 1].signer != signer
     ):
-        raise _refused(offer, "there is no such transfer here")
+        raise _make_refusal(offer, "there is no such transfer here")
 
 
 def is_another(kept: IncomingTransfer | None, offer: Offer, signer: PublicKey) -> bool:
@@ -110,11 +110,11 @@ def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
 
 def _check_offer(offer: Offer, signer: PublicKey, here: Here) -> None:
     if offer.giver in here.service.labels:
-        raise _refused(offer, "the sender calls itself by the name of this Archive")
+        raise _make_refusal(offer, "the sender calls itself by the name of this Archive")
     if here.is_original and not here.knows_release(offer.number, signer):
-        raise _refused(offer, "the Original is here")
+        raise _make_refusal(offer, "the Original is here")
     if here.state is State.DELETED:
-        raise _refused(offer, "it was deleted here, and an IBI that is gone never returns")
+        raise _make_refusal(offer, "it was deleted here, and an IBI that is gone never returns")
 
 
 def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
@@ -130,5 +130,5 @@ def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
     )
 
 
-def _refused(offer: Offer, reason: str) -> TransferRefused:
+def _make_refusal(offer: Offer, reason: str) -> TransferRefused:
     return TransferRefused(label=str(offer.labels.labels[0]), reason=reason)

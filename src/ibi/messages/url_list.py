@@ -248,7 +248,7 @@ class _AnswerReader:
             self._refuse_item()
         return UrlList(
             *archive,
-            entries=(self._named(entry), *related),
+            entries=(self._name_entry(entry), *related),
             next_edition=next_edition,
             url_key=self._word("urlkey", UrlKey),
             left_out=tuple(self._left_out),
@@ -260,7 +260,7 @@ class _AnswerReader:
             return ibi
         return self._refuse_item() if self._asked is None or "ibi" not in self._pairs else LabelForms.of(self._asked)
 
-    def _named(self, entry: UrlEntry | None) -> UrlEntry:
+    def _name_entry(self, entry: UrlEntry | None) -> UrlEntry:
         """The entry of the item itself, with the forms of the item."""
         if entry is None:
             return UrlEntry(Relation.ITSELF, self._item(None))

@@ -118,7 +118,7 @@ class Membership:
             case InclusionStatus(reason=code):
                 # What went wrong before it was included at all says nothing of how soon it can be reached.
                 again = self.failures if self.phase is Phase.INCLUDED else 0
-                return Membership(Phase.INCLUDED, known=True, failures=again + 1, reason=_unreached(code))
+                return Membership(Phase.INCLUDED, known=True, failures=again + 1, reason=_explain_unreached(code))
             case ExclusionStatus():
                 return Membership()
             case ErrorAnswer(text) if self.phase is Phase.EXCLUDING:
@@ -152,7 +152,7 @@ _UNREACHED: Final = {
 }
 
 
-def _unreached(code: str | None) -> str | None:
+def _explain_unreached(code: str | None) -> str | None:
     """Why the resolver did not reach this Archive, by the word it gave (E73)."""
     return None if code is None else f"the resolver could not reach it: {_UNREACHED.get(code, code)}"
 

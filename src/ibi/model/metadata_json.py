@@ -30,7 +30,7 @@ def metadata_document(metadata: DescriptiveMetadata) -> Document:
     others: Document = {
         "licence": _text(metadata.licence),
         "resource_type": _text(metadata.resource_type),
-        "related_identifiers": [_related(each) for each in metadata.related_identifiers],
+        "related_identifiers": [_encode_related(each) for each in metadata.related_identifiers],
         "funding": [_funding(each) for each in metadata.funding],
         "places": [_place(each) for each in metadata.places],
     }
@@ -53,7 +53,7 @@ def _value(value: Text | Agent) -> Document:
     return _present({"value": value.value, "language": language})
 
 
-def _related(each: RelatedIdentifier) -> Document:
+def _encode_related(each: RelatedIdentifier) -> Document:
     return {"relation": each.relation.value, "scheme": each.scheme, "value": each.value}
 
 

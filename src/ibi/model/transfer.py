@@ -223,7 +223,7 @@ def decode_outgoing(body: bytes) -> OutgoingTransfer:
         fields.required("stage", of_string(member(SenderStage))),
         fields.nullable("remote", of_string(member(ReceiverStage))),
         fields.nullable("to", read_label),
-        **_shared(fields),
+        **_read_shared(fields),
     )
 
 
@@ -240,11 +240,11 @@ def decode_incoming(body: bytes) -> IncomingTransfer:
         fields.required("begun", integer),
         network=fields.optional("network", string, ""),  # older records have none
         vouched=fields.optional("vouched", boolean, False),
-        **_shared(fields),
+        **_read_shared(fields),
     )
 
 
-def _shared(fields: Fields) -> dict[str, Any]:
+def _read_shared(fields: Fields) -> dict[str, Any]:
     return {
         "token": fields.nullable("token", string),
         "acceptance": fields.nullable("acceptance", string),

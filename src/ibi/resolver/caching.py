@@ -347,7 +347,7 @@ class HeardFacts:
         the answers may be kept: those that depend on the reader may not."""
         found = set()
         for hop in trace.hops:
-            found |= {label for report in hop.reports for label in _deleted(report)}
+            found |= {label for report in hop.reports for label in _find_deleted(report)}
             if hop.relation.begins_with_last_edition and self._is_new((hop.label, "!"), _next_edition(hop)):
                 found.add(hop.label)
         if isinstance(outcome, Redirect) and trace.hops:
@@ -364,7 +364,7 @@ class HeardFacts:
         return before is not None and before != (fact,)
 
 
-def _deleted(report: Report) -> tuple[Label, ...]:
+def _find_deleted(report: Report) -> tuple[Label, ...]:
     """From any source: what is kept is then asked for again, and nothing worse."""
     is_deletion = isinstance(report.said, Deletion) and report.verdict is not Verdict.DISBELIEVED
     return report.said.ibi.labels if is_deletion and report.said is not None else ()

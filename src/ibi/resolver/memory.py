@@ -135,17 +135,17 @@ class Memory:
         if not named:
             return _NO_ARCHIVES
         prefix = home_prefix(label)
-        return self._included(holder.service for holder in named if holder.has_copies_of(prefix))
+        return self._find_included(holder.service for holder in named if holder.has_copies_of(prefix))
 
     def _trusted_archives(self, homes: tuple[Home, ...], copy_holders: frozenset[ArchiveRef]) -> frozenset[ArchiveRef]:
         """Whom the administrator vouches for, or named in the place of a home; and whom a home named for its Copies."""
         trusted = self._vouched | copy_holders if copy_holders else self._vouched
         for home in homes:
             if home.successor is not None:
-                trusted |= self._included(home.successor.labels)
+                trusted |= self._find_included(home.successor.labels)
         return trusted
 
-    def _included(self, services: Iterable[Label]) -> frozenset[ArchiveRef]:
+    def _find_included(self, services: Iterable[Label]) -> frozenset[ArchiveRef]:
         return frozenset(archive for each in services if (archive := self._by_service.get(each)) is not None)
 
     def holder(self, label: Label) -> ArchiveRef | None:

@@ -164,11 +164,11 @@ def read_register(text: str) -> SignedRegister:
         found = msgspec.convert(statement.claims, _Register)
     except msgspec.ValidationError as error:
         raise InvalidStatement(text[:40], 0, "it is no register") from error
-    archives, changes = tuple(_listed(found.archives)), tuple(found.changes)
+    archives, changes = tuple(_read_entries(found.archives)), tuple(found.changes)
     return SignedRegister(text, statement.signer, found.resolver, found.issued, archives, changes)
 
 
-def _listed(entries: Iterable[object]) -> Iterator[ListedArchive]:
+def _read_entries(entries: Iterable[object]) -> Iterator[ListedArchive]:
     for entry in entries:
         try:
             yield _read_entry(msgspec.convert(entry, _Entry))

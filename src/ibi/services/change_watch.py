@@ -62,13 +62,13 @@ class ChangeWatch:
         """Look for changes, and tell them. Return the version up to which they are told."""
         version = self._version()
         if version != self._seen:
-            touched = EVERYTHING if self._feed is None else self._touched(self._feed)
+            touched = EVERYTHING if self._feed is None else self._read_touched(self._feed)
             self._seen = version
             for listener in self._listeners:
                 listener(touched)
         return version
 
-    def _touched(self, feed: ChangeFeed) -> Touched:
+    def _read_touched(self, feed: ChangeFeed) -> Touched:
         page = feed.since(self._number if self._epoch else _END, MOST_TOLD)
         is_known = page.epoch == self._epoch and page.end - self._number <= MOST_TOLD
         self._epoch, self._number = page.epoch, page.end if not page.changes else page.changes[-1].number

@@ -241,12 +241,12 @@ class Attempts:
 
     def wait(self, subject: Hashable, now: float) -> float:
         """Seconds to wait before the next attempt; 0 if there may be one now."""
-        tried = self._tried(subject)
+        tried = self._read_tried(subject)
         return 0.0 if tried is None else max(0.0, tried.free_at - now)
 
     def begin(self, subject: Hashable, now: float) -> None:
         with self._rows.alone():
-            before = self._tried(subject)
+            before = self._read_tried(subject)
             stale = before is None or now - before.last > _FORGOTTEN_AFTER
             failures = 1 if before is None or stale else int(before.failures) + 1
             free_before = now if before is None or stale else before.free_at
@@ -256,7 +256,7 @@ class Attempts:
         """The attempt was right: it no longer counts, and causes no wait. The others still count, or one right key
         would allow any number of wrong ones."""
         with self._rows.alone():
-            tried = self._tried(subject)
+            tried = self._read_tried(subject)
             if tried is None:
                 return
             if tried.failures <= 1:
@@ -267,7 +267,7 @@ class Attempts:
     def take_back(self, subject: Hashable, times: int) -> None:
         """So many of the attempts were none: they no longer count, and cause no wait."""
         with self._rows.alone():
-            tried = self._tried(subject)
+            tried = self._read_tried(subject)
             if tried is None:
                 return
             failures = int(tried.failures) - times
@@ -280,7 +280,7 @@ class Attempts:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def _tried(self, subject: Hashable) -> _Tried | None:
+    def _read_tried(self, subject: Hashable) -> _Tried | None:
         row = self._rows.get(subject)
         return None if row is None else _Tried(*row)
 

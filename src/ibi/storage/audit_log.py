@@ -107,18 +107,18 @@ class FileAuditLog:
             try:
                 file = self._path.open("rb")
             except FileNotFoundError:
-                known = self._known()
+                known = self._read_position()
                 yield from verify_chain((), known)
                 self._require_head(0, known)
                 return
         lines = 0
         with file:
-            known = self._known()  # before the lines: those that come meanwhile are more than it says
+            known = self._read_position()  # before the lines: those that come meanwhile are more than it says
             whole = (line[:-1] for line in file if line.endswith(b"\n"))
             for entry in verify_chain(whole, known):
                 lines += 1
                 yield entry
-        self._require_head(lines, known or self._known())  # again: it may have been begun meanwhile
+        self._require_head(lines, known or self._read_position())  # again: it may have been begun meanwhile
 
     def was_begun(self) -> bool:
         """Whether this data directory is known to have had a log, which may be lost since."""
@@ -290,7 +290,7 @@ class FileAuditLog:
             raise
         self._end, self._position, self._said = end + len(lines), position, said
 
-    def _known(self) -> AuditPosition | None:
+    def _read_position(self) -> AuditPosition | None:
         try:
             with self._head_path.open("rb") as file:
                 return _decode_head(file.read(_MOST_HEAD))

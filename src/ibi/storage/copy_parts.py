@@ -55,7 +55,7 @@ class CopyParts:
     def begin(self, name: str, size: int, check: Check) -> Iterator[PartFiles]:
         place = self._place(name)
         with refusals(DiskRefused, place), self._alone():
-            check(self._promised(but=place))
+            check(self._sum_promised(but=place))
             place.mkdir(mode=0o700, exist_ok=True)
             held = _hold(place / _LOCK)
             if held is None:
@@ -72,7 +72,7 @@ class CopyParts:
     def reserve(self, size: int, check: Check) -> Iterator[None]:
         room = self._rooms / secrets.token_hex(8)
         with refusals(DiskRefused, room), self._alone():
-            check(self._promised())
+            check(self._sum_promised())
             held = _hold(room)
             assert held is not None  # no other knows its name
             os.write(held, str(size).encode("ascii"))
@@ -134,14 +134,14 @@ class CopyParts:
         with alone(self._folder / _LOCK):
             yield
 
-    def _promised(self, but: Path | None = None) -> int:
+    def _sum_promised(self, but: Path | None = None) -> int:
         """Bytes that others were promised, or have left. Alone on the folder."""
         total = 0
         for room in self._rooms.iterdir():
             total += _room(room)
         for place in self._items.iterdir():
             if place != but:
-                total += _staged(place)
+                total += _sum_staged(place)
         return total
 
 
@@ -161,7 +161,7 @@ def _room(room: Path) -> int:
     return 0
 
 
-def _staged(place: Path) -> int:
+def _sum_staged(place: Path) -> int:
     held = _hold(place / _LOCK)
     if held is None:
         return _number(place / _SIZE)

@@ -81,13 +81,13 @@ class Incoming:
             self._on_growth()
 
     def digests(self) -> dict[str, bytes]:
-        found = {"sha-512": bytes.fromhex(self._hashed().digest())}
+        found = {"sha-512": bytes.fromhex(self._hash_written().digest())}
         return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
 
     def seal(self) -> str:
-        return self._hashed().seal()
+        return self._hash_written().seal()
 
-    def _hashed(self) -> BlockHasher:
+    def _hash_written(self) -> BlockHasher:
         """Of all that was written, read again where this process has not written it."""
         if self._hasher is None:
             hasher, offset = BlockHasher(), 0

@@ -105,7 +105,7 @@ class DraftFiles:
         if DRAFT_ID.fullmatch(draft) is None:
             return None
         # First what was published: a crash may have left its folder as well.
-        return read_record(self._published(draft)) or read_record(self._place(draft) / _RECORD)
+        return read_record(self._path_of_published(draft)) or read_record(self._place(draft) / _RECORD)
 
     def write(self, record: DraftRecord) -> None:
         path = self._place(record.id) / _RECORD
@@ -115,13 +115,13 @@ class DraftFiles:
 
     def remove(self, draft: str) -> None:
         """Gone at once for all others; what cannot be removed is removed by the next sweep."""
-        with room_refusals(self._published(draft)):
-            self._published(draft).unlink(missing_ok=True)
+        with room_refusals(self._path_of_published(draft)):
+            self._path_of_published(draft).unlink(missing_ok=True)
         self._remove_folder(draft)
 
     def conclude(self, record: DraftRecord) -> None:
         """Its folder goes last: what a crash leaves of that goes with the next sweep."""
-        path = self._published(record.id)
+        path = self._path_of_published(record.id)
         with room_refusals(path):
             if not path.parent.is_dir():
                 path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -153,7 +153,7 @@ class DraftFiles:
 
     def last_change(self, draft: str) -> int:
         """POSIX seconds of the last change; 0 if there is no such draft."""
-        for path in (self._place(draft) / _RECORD, self._published(draft)):
+        for path in (self._place(draft) / _RECORD, self._path_of_published(draft)):
             with suppress(OSError):
                 return int(path.stat().st_mtime)
         return 0
@@ -378,7 +378,7 @@ class DraftFiles:
 
     def is_done(self, draft: str) -> bool:
         """Whether it was published; quick, without reading it. Earlier versions left the folder without files."""
-        return not (self._place(draft) / _BYTES).exists() or self._published(draft).exists()
+        return not (self._place(draft) / _BYTES).exists() or self._path_of_published(draft).exists()
 
     def sweep(self, draft: str) -> None:
         """Remove bytes that a crash has left on their way, and at length a draft that never came to be."""
@@ -404,7 +404,7 @@ class DraftFiles:
         record = self.read(draft)
         if record is None or record.publication is None:
             return False
-        if not self._published(draft).exists():
+        if not self._path_of_published(draft).exists():
             self.conclude(record)
         elif self._place(draft).exists():
             self._remove_folder(draft)
@@ -422,7 +422,7 @@ class DraftFiles:
     def _place(self, draft: str) -> Path:
         return self._folder / draft
 
-    def _published(self, draft: str) -> Path:
+    def _path_of_published(self, draft: str) -> Path:
         return self._folder / _PUBLISHED / f"{draft}.json"
 
     def _record_of(self, draft: str, path: str) -> Path:

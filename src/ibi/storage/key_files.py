@@ -65,7 +65,7 @@ class KeyFiles:
         if found is not None:
             return found
         self._require_not_lost()
-        with self._locked():
+        with self._lock():
             return self._read() or self._write(SigningKey(secrets.token_bytes(KEY_BYTES)))
 
     def begin(self) -> None:
@@ -125,13 +125,13 @@ class KeyFiles:
         """What the old key says of the new one is durable before the new one is: after a crash in between, the old one
         is still in use and will name another. `KeyLost` if it is gone."""
         self._require_not_lost()
-        with self._locked():
+        with self._lock():
             return self._replace()
 
     def replace_lost(self) -> SigningKey:
         """Draw another key in the place of one that is gone, which is among the former ones from then on: what it
         signed stays signed. It has not named the new one. The present key, if it is there."""
-        with self._locked():
+        with self._lock():
             return self._read() or self._replace()
 
     def _replace(self) -> SigningKey:
@@ -163,7 +163,7 @@ class KeyFiles:
         return key
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         """Of two processes at a first start, one draws the key."""
         with refusals(DiskRefused, self._folder):
             make_directory(self._folder)

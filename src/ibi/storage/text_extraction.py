@@ -121,7 +121,7 @@ class _XmlText:
 
 def read_html(source: IO[bytes]) -> Iterator[str]:
     reading, done = _HtmlText(), 0
-    for text in _decoded(source):
+    for text in _decode(source):
         reading.feed(text)
         done += len(text)
         yield reading.take()
@@ -154,10 +154,10 @@ class _HtmlText(HTMLParser):
 
 
 def read_plain(source: IO[bytes]) -> Iterator[str]:
-    return _decoded(source)
+    return _decode(source)
 
 
-def _decoded(source: IO[bytes]) -> Iterator[str]:
+def _decode(source: IO[bytes]) -> Iterator[str]:
     """Text in the encoding that it declares, or else UTF-8; what is no text in it is left out."""
     start = source.read(_CHUNK)
     declared = _CHARSET.search(start[:4096])

@@ -132,7 +132,7 @@ class NameLookup:
             try:
                 thread.start()
             except RuntimeError:  # the machine has no more of them
-                loop.call_soon(self._answered, host, queue, ())
+                loop.call_soon(self._finish_lookup, host, queue, ())
 
     def _in_thread(self, host: str, queue: _Queue, loop: asyncio.AbstractEventLoop) -> None:
         found: Sequence[str] = ()
@@ -140,9 +140,9 @@ class NameLookup:
             found = self._addresses_of(host)
         finally:
             with suppress(RuntimeError):  # the loop has ended in the meantime, and all callers with it
-                loop.call_soon_threadsafe(self._answered, host, queue, found)
+                loop.call_soon_threadsafe(self._finish_lookup, host, queue, found)
 
-    def _answered(self, host: str, queue: _Queue, found: Sequence[str]) -> None:
+    def _finish_lookup(self, host: str, queue: _Queue, found: Sequence[str]) -> None:
         queue.threads -= 1
         self._start_threads(queue)
         self._kept.pop(host, None)

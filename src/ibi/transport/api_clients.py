@@ -420,7 +420,7 @@ class SubscriptionsClient(ApiClient):
         return listed, listed.get("id") not in before
 
     def list_follows(self) -> list[dict[str, Any]]:
-        return self._listed("/api/follows", "follows")
+        return self._list_entries("/api/follows", "follows")
 
     def remove_follow(self, identity: str) -> dict[str, Any]:
         return self._object("DELETE", f"/api/follows/{quote(identity, safe='')}")
@@ -430,7 +430,7 @@ class SubscriptionsClient(ApiClient):
         return self._object("POST", "/api/webhooks", said)
 
     def list_webhooks(self) -> list[dict[str, Any]]:
-        return self._listed("/api/webhooks", "webhooks")
+        return self._list_entries("/api/webhooks", "webhooks")
 
     def enable_webhook(self, identity: str) -> dict[str, Any]:
         return self._object("POST", f"/api/webhooks/{quote(identity, safe='')}")
@@ -438,7 +438,7 @@ class SubscriptionsClient(ApiClient):
     def remove_webhook(self, identity: str) -> dict[str, Any]:
         return self._object("DELETE", f"/api/webhooks/{quote(identity, safe='')}")
 
-    def _listed(self, place: str, name: str) -> list[dict[str, Any]]:
+    def _list_entries(self, place: str, name: str) -> list[dict[str, Any]]:
         found = self._object("GET", place).get(name)
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")

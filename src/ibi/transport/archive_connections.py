@@ -284,7 +284,7 @@ class ArchiveLine:
         call.connection = connection
         connection.send(call)
 
-    def _freed(self, connection: HttpConnection) -> None:
+    def _release(self, connection: HttpConnection) -> None:
         """A connection has done its work."""
         if asyncio.get_running_loop().time() - self._opened[connection] >= self._budgets.lifetime:
             connection.abort()
@@ -301,7 +301,7 @@ class ArchiveLine:
             self._idle.append(connection)
             self._allowance.note_idle(connection, now)
 
-    def _lost(self, connection: HttpConnection) -> None:
+    def _forget_lost(self, connection: HttpConnection) -> None:
         if self._opened.pop(connection, None) is not None:
             if connection in self._idle:
                 self._idle.remove(connection)
@@ -388,7 +388,7 @@ class ArchiveLine:
 
     async def _to(self, address: str, checked: Checked) -> HttpConnection:
         secure = self.archive.protocol is ArchiveProtocol.HTTPS
-        connection = HttpConnection(self._budgets.most_body, self._freed, self._lost)
+        connection = HttpConnection(self._budgets.most_body, self._release, self._forget_lost)
         connection.peer = address
         try:
             await asyncio.get_running_loop().create_connection(

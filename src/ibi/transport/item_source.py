@@ -91,7 +91,7 @@ class HttpItemSource:
     # --- records ---
 
     def read_object(self, label: Label) -> ItemObjectRecord:
-        with self._asked("GET", f"{_place(label)}/object") as (head, body):
+        with self._open_request("GET", f"{_place(label)}/object") as (head, body):
             if head.status != _OK:
                 raise self._refusal(head, body, label)
             content = b"".join(bytes(piece) for piece in body(MOST_RECORD))
@@ -102,18 +102,18 @@ class HttpItemSource:
             return
         asked = {label.spelling: label for label in labels}
         content = msgspec.json.encode({"labels": list(asked)})
-        with self._asked("POST", "/api/items/objects", content) as (head, body):
+        with self._open_request("POST", "/api/items/objects", content) as (head, body):
             if head.status in (404, 405):  # another make, or an earlier version
                 self._gives_several = False
                 return
             if head.status != _OK:
                 raise self._refusal(head, body, labels[0])
             for line in _lines(body(MOST_RECORDS), MOST_RECORD):
-                found = self._found(line, asked)
+                found = self._read_found(line, asked)
                 if found is not None:
                     yield found
 
-    def _found(self, line: bytes, asked: dict[str, Label]) -> FoundObject | None:
+    def _read_found(self, line: bytes, asked: dict[str, Label]) -> FoundObject | None:
         """What a line says of a label that was asked for, and of which nothing was said yet."""
         try:
             told = _LINE.decode(line)
@@ -126,7 +126,7 @@ class HttpItemSource:
             status = told.problem.get("status")
             refused = refusal_of(status if isinstance(status, int) else 0, msgspec.json.encode(told.problem), self.url)
             gone = status in _GONE and isinstance(refused, ServerRefused)
-            return FoundObject(label, self._gone(label, refused) if gone else refused)
+            return FoundObject(label, self._explain_gone(label, refused) if gone else refused)
         try:
             return FoundObject(label, self._read(told.record, label))
         except IbiError as error:
@@ -142,7 +142,7 @@ class HttpItemSource:
     def read_chain(self, label: Label) -> bytes:
         """What it tells of the transfers of the item, which is little and has to come soon."""
         until = monotonic() + _FOR_CHAIN
-        with self._asked("GET", f"{_place(label)}/provenance") as (head, body):
+        with self._open_request("GET", f"{_place(label)}/provenance") as (head, body):
             if head.status != _OK:
                 raise self._refusal(head, body, label)
             content = bytearray()
@@ -159,7 +159,7 @@ class HttpItemSource:
         if offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
         place = f"{_place(label)}/files/{quote(file.path, safe='/')}"
-        with self._asked("GET", place, headers=headers) as (head, body):
+        with self._open_request("GET", place, headers=headers) as (head, body):
             if head.status not in (_OK, _PARTIAL):
                 raise self._refusal(head, body, label)
             skip = offset
@@ -176,7 +176,7 @@ class HttpItemSource:
     # --- connections ---
 
     @contextmanager
-    def _asked(
+    def _open_request(
         self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Iterator[tuple[AnswerHead, Callable[[int], Iterator[Piece]]]]:
         """The head of the answer, and how its body is read, up to so many bytes."""
@@ -248,9 +248,13 @@ class HttpItemSource:
         refused = refusal_of(head.status, content, self.url)
         if head.status in _BUSY:
             return SourceCut(source=self.url, reason=f"it answers with status {head.status}")
-        return self._gone(label, refused) if head.status in _GONE and isinstance(refused, ServerRefused) else refused
+        return (
+            self._explain_gone(label, refused)
+            if head.status in _GONE and isinstance(refused, ServerRefused)
+            else refused
+        )
 
-    def _gone(self, label: Label, refused: ServerRefused | UnexpectedAnswer) -> SourceGone:
+    def _explain_gone(self, label: Label, refused: ServerRefused | UnexpectedAnswer) -> SourceGone:
         return SourceGone(source=self.url, label=str(label), detail=str(refused.parameters.get("detail", "")))
 
 

@@ -95,13 +95,13 @@ class OidcProvider:
             "code_verifier": verifier,
             "client_id": self.client_id,
         }
-        given = self._fetch(self._endpoint("token_endpoint"), *self._authenticated(fields))
+        given = self._fetch(self._endpoint("token_endpoint"), *self._authenticate(fields))
         text = given.get("id_token")
         if not isinstance(text, str):
             raise ProviderRefused(name=self.name, reason="it gives no ID token")
         return self._claims(text, given.get("access_token"), nonce, now)
 
-    def _authenticated(self, fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    def _authenticate(self, fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The fields and headers by which the provider knows this client."""
         if self.client_secret is None:
             return fields, {}

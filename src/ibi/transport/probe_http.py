@@ -254,10 +254,10 @@ class ProbeSender:
         if where.origin.host == self._server.origin.host:
             return self._addresses
         own = tuple(ip_network(address) for address in self._addresses if "%" not in address)
-        checked = asyncio.run(self._guarded(where, own))
+        checked = asyncio.run(self._check_address(where, own))
         return checked if isinstance(checked, Failure) else checked.addresses
 
-    async def _guarded(self, where: ServerUrl, own: Sequence[IpNetwork]) -> Checked | Failure:
+    async def _check_address(self, where: ServerUrl, own: Sequence[IpNetwork]) -> Checked | Failure:
         try:
             async with asyncio.timeout(self._for_one):
                 return await self._guard.check_address(where.origin.authority, where.origin.effective_port, own)
@@ -295,10 +295,10 @@ class ProbeSender:
             connection.putheader("Content-Length", "0")
         connection.endheaders()
         with connection.getresponse() as response:
-            return _received(response, url)
+            return _read_response(response, url)
 
 
-def _received(response: HTTPResponse, url: str) -> ProbeResponse:
+def _read_response(response: HTTPResponse, url: str) -> ProbeResponse:
     headers = tuple((name.lower(), value) for name, value in response.getheaders())
     expected, body = response.length, response.read(_MOST_BODY)
     if expected is not None and len(body) < min(expected, _MOST_BODY):

@@ -108,7 +108,7 @@ class SourceClient:
         response = await self._get(source, f"/api/changes?{urlencode(query)}", _MOST_PAGE, within=wait + _PATIENCE)
         if response.status == _GONE and after is not None:
             raise FeedBegunAgain(source=source.url)
-        page = _decode(source, _checked(source, response), _Page)
+        page = _decode(source, _check_response(source, response), _Page)
         if after is None:
             return SourcePage(page.epoch, page.end, page.end, (), page.archive)
         if page.epoch != epoch:
@@ -122,7 +122,7 @@ class SourceClient:
         response = await self._get(source, place, _MOST_RECORD, token=token)
         if response.status in _NOT_THERE:
             return None
-        body = response.body if response.status == _GONE else _checked(source, response)
+        body = response.body if response.status == _GONE else _check_response(source, response)
         return _record(source, _decode(source, body, _Record))
 
     async def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
@@ -155,7 +155,7 @@ class SourceClient:
 
     async def _search_page(self, source: SourceAddress, query: str, token: str | None) -> _Found:
         response = await self._get(source, f"/api/items?{query}", _MOST_SEARCH, token=token)
-        return _decode(source, _checked(source, response), _Found)
+        return _decode(source, _check_response(source, response), _Found)
 
     # --- one request ---
 
@@ -196,7 +196,7 @@ def _search_query(words: str, more: Mapping[str, str] | None = None) -> str:
     return urlencode({"q": words, "sort": "oldest", "size": _SEARCH_SIZE, **(more or {})})
 
 
-def _checked(source: SourceAddress, response: HttpResponse) -> bytes:
+def _check_response(source: SourceAddress, response: HttpResponse) -> bytes:
     """The body of a success."""
     if response.status == 200:
         return response.body

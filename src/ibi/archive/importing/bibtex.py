@@ -64,7 +64,7 @@ class _Reader:
         opening = self._peek()
         if kind in ("comment", "preamble"):
             if opening == "{":
-                self._braced()
+                self._read_braced()
             return None
         self._at += 1
         self._skip_space()
@@ -121,16 +121,16 @@ class _Reader:
     def _part(self) -> str:
         sign = self._peek()
         if sign == "{":
-            return self._braced()
+            return self._read_braced()
         if sign == '"':
-            return self._quoted()
+            return self._read_quoted()
         word = _WORD.match(self._text, self._at)
         if word is None:
             raise self._refusal("a value stands in braces or quotation marks (line {line})")
         self._at = word.end()
         return self._macros.get(word[0].lower(), word[0])
 
-    def _braced(self) -> str:
+    def _read_braced(self) -> str:
         """What stands between this brace and the one that closes it."""
         start, depth = self._at, 0
         for brace in _BRACE.finditer(self._text, start):
@@ -140,7 +140,7 @@ class _Reader:
                 return self._text[start + 1 : brace.start()]
         raise self._refusal("a brace is not closed (line {line})")
 
-    def _quoted(self) -> str:
+    def _read_quoted(self) -> str:
         start, depth = self._at, 0
         for sign in _QUOTE.finditer(self._text, start + 1):
             if sign[0] == '"':
@@ -236,7 +236,7 @@ _PUNCTUATION: Final = (("~", " "), ("---", "—"), ("--", "–"), ("``", "“"),
 def plain_text(tex: str) -> str:
     """A value without TeX: accents as letters, commands such as `\\emph` without their names. Never fails."""
     if "\\" not in tex and "{" not in tex:
-        return _punctuated(tex)
+        return _tidy_punctuation(tex)
     parts: list[str] = []
     accent = ""
     for token in _TOKEN.finditer(tex):
@@ -249,7 +249,7 @@ def plain_text(tex: str) -> str:
         if name is not None:
             piece = _SYMBOLS.get(name, "")
         else:
-            piece = _punctuated(run) if run is not None else _escaped(sign)
+            piece = _tidy_punctuation(run) if run is not None else _read_escape(sign)
         if accent and piece.lstrip():
             piece = piece.lstrip()
             piece, accent = piece[0] + accent + piece[1:], ""
@@ -257,13 +257,13 @@ def plain_text(tex: str) -> str:
     return unicodedata.normalize("NFC", "".join(parts))
 
 
-def _punctuated(text: str) -> str:
+def _tidy_punctuation(text: str) -> str:
     for written, meant in _PUNCTUATION:
         text = text.replace(written, meant)
     return text
 
 
-def _escaped(sign: str | None) -> str:
+def _read_escape(sign: str | None) -> str:
     """`\\&` is &, and `\\\\` ends a line."""
     return " " if sign in (None, "\\", " ", "\n", ",", "/", "-") else sign or ""
 

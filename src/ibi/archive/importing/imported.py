@@ -149,14 +149,14 @@ class DescriptionBuilder:
         said = one_line(strip_markup(name)).strip(" ,;")
         if said:
             found = tuple(dict.fromkeys(filter(None, (self._affiliation(*each) for each in affiliations))))
-            iD = self._checked(f"{member} ORCID", Orcid, orcid)
+            iD = self._convert_value(f"{member} ORCID", Orcid, orcid)
             self.take(member, element, lambda: Agent(said, iD, None, found[:MOST_AFFILIATIONS]))
 
     def _affiliation(self, name: str, ror: str | None) -> Affiliation | None:
         said = one_line(strip_markup(name))
-        return None if not said else Affiliation(said[:1000], self._checked("affiliation ROR", Ror, ror))
+        return None if not said else Affiliation(said[:1000], self._convert_value("affiliation ROR", Ror, ror))
 
-    def _checked(self, member: str, kind: Callable[[str], Any], text: str | None) -> Any:
+    def _convert_value(self, member: str, kind: Callable[[str], Any], text: str | None) -> Any:
         if text is None:
             return None
         try:
@@ -191,7 +191,7 @@ class DescriptionBuilder:
         is known."""
         said = one_line(text)
         if self._licence is None and (find_licence(said) is not None or said.startswith(("http://", "https://"))):
-            self._licence = self._checked(member, read_licence, said)
+            self._licence = self._convert_value(member, read_licence, said)
         elif find_licence(said) is None:
             self.text(member, "rights", said)
 
@@ -206,7 +206,7 @@ class DescriptionBuilder:
                 self._coar = known.code
 
     def language(self, member: str, text: str) -> None:
-        found = self._checked(member, read_language, text)
+        found = self._convert_value(member, read_language, text)
         self._language = self._language or found
 
     def related(self, member: str, relation: str, scheme: str, value: str) -> None:
@@ -220,7 +220,7 @@ class DescriptionBuilder:
         said = one_line(strip_markup(name))
         number = one_line(award or "") or None
         if said:
-            iD = self._checked(f"{member} ROR", Ror, ror)
+            iD = self._convert_value(f"{member} ROR", Ror, ror)
             self.take(member, "funding", lambda: Funding(said, iD, number, url or None))
 
     def place(self, member: str, name: str | None, box: tuple[str, str, str, str] | None = None) -> None:

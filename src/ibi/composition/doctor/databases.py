@@ -149,7 +149,7 @@ def check_catalogue(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         return
     if not _is_current(directory, CATALOGUE_KIND):
         return
-    gone = _gone(directory, path)
+    gone = _find_gone(directory, path)
     if gone:  # first: a rebuild would give them up
         what = f"it lacks {len(gone)} items that the catalogue lists: {_some(gone)}"
         remedy = "Mount its disk, or put them back from a backup; `ibi rebuild` gives them up."
@@ -187,17 +187,17 @@ def _disagreement(directory: ExaminedDirectory, path: Path) -> str | None:
 
 def _compare_names(directory: ExaminedDirectory, path: Path) -> Iterator[Diagnosis]:
     """What is in the store and not in the catalogue."""
-    unlisted = _unlisted(directory, path, directory.item_names)
+    unlisted = _find_unlisted(directory, path, directory.item_names)
     if unlisted and directory.is_served:  # just being deposited, or just removed
         time.sleep(1)
         root = directory.data / STORE
-        unlisted = [name for name in _unlisted(directory, path, unlisted) if (root / name).is_dir()]
+        unlisted = [name for name in _find_unlisted(directory, path, unlisted) if (root / name).is_dir()]
     if unlisted:
         what = f"it does not list {len(unlisted)} items of the store: {_some(unlisted)}"
         yield Diagnosis("catalogue-behind", str(path), what, _REBUILD)
 
 
-def _unlisted(directory: ExaminedDirectory, path: Path, names: list[str]) -> list[str]:
+def _find_unlisted(directory: ExaminedDirectory, path: Path, names: list[str]) -> list[str]:
     if not names:
         return []
     with opened_unchanged(path, is_in_use=directory.is_served) as connection:
@@ -213,7 +213,7 @@ def _lists(connection: Connection, name: str) -> bool:
     return any(connection.execute(each, (key,)).fetchone() is not None for each in asked)
 
 
-def _gone(directory: ExaminedDirectory, path: Path) -> list[str]:
+def _find_gone(directory: ExaminedDirectory, path: Path) -> list[str]:
     limit = -1 if directory.is_full else 10_000
     with opened_unchanged(path, is_in_use=directory.is_served) as connection:
         rows = connection.execute("SELECT rep FROM items ORDER BY number DESC LIMIT ?", (limit,)).fetchall()

@@ -114,10 +114,10 @@ def diagnose(directory: ExaminedDirectory, checks: Iterable[Check]) -> Iterator[
         try:
             yield from check(directory)
         except Exception as error:  # noqa: BLE001  (a directory can be broken in any way, and the other checks go on)
-            yield _unexamined(directory, check, error)
+            yield _report_unexamined(directory, check, error)
 
 
-def _unexamined(directory: ExaminedDirectory, check: Check, error: Exception) -> Diagnosis:
+def _report_unexamined(directory: ExaminedDirectory, check: Check, error: Exception) -> Diagnosis:
     name = check.__name__.removeprefix("check_").replace("_", "-")
     if isinstance(error, IbiError):
         return from_error(name, directory.name(""), error)

@@ -144,7 +144,7 @@ class ProviderSignIn:
         mail = self._free_mail(claims.mail)
         for name in _names(claims.name):
             try:
-                person = admin.create(name, self._role.value, mail=mail, shown=_shown(claims.name, name))
+                person = admin.create(name, self._role.value, mail=mail, shown=_choose_shown_name(claims.name, name))
             except PersonExists:
                 continue
             except MailTaken:  # just now
@@ -180,7 +180,7 @@ def _names(said: str) -> list[str]:
     return [name, *(f"{name} {number}" for number in range(2, _MOST_HOMONYMS)), f"{name} {unique}"]
 
 
-def _shown(said: str, name: str) -> str:
+def _choose_shown_name(said: str, name: str) -> str:
     """What pages call a new person: as the provider spells it, if that may be shown and is not their name."""
     try:
         shown = check_shown(said)

@@ -273,7 +273,7 @@ class BackingUp:
         waiting = next(before, None)
         for name in self._source.names():
             while waiting is not None and _rank(waiting.name) < _rank(name):
-                yield from self._gone(waiting)
+                yield from self._drop_gone(waiting)
                 waiting = next(before, None)
             known = None
             if waiting is not None and waiting.name == name:
@@ -282,7 +282,7 @@ class BackingUp:
             if item is not None:
                 yield item
         while waiting is not None:
-            yield from self._gone(waiting)
+            yield from self._drop_gone(waiting)
             waiting = next(before, None)
 
     def _items_before(self, previous: BackupManifest) -> Iterator[KeptItem]:
@@ -295,7 +295,7 @@ class BackingUp:
         except (BackupIncomplete, InvalidBackup):
             yield from (item for item in items_of_keys(self._unused) if _rank(item.name) > last)
 
-    def _gone(self, item: KeptItem) -> Iterator[KeptItem]:
+    def _drop_gone(self, item: KeptItem) -> Iterator[KeptItem]:
         """An item that was dropped leaves the backup; one that was lost does not."""
         if self._source.is_listed(item.name):
             self._damaged.append((item.name, "it is listed, and its files are gone"))

@@ -169,12 +169,12 @@ class CopyWork:
             outcomes = _Outcomes(self._jobs, job.id)
             try:
                 for label, outcome in bring_many(copying, list(left), job.source, token, _ignore, who=job.who):
-                    outcomes.add(_recorded(left.pop(label), outcome))
+                    outcomes.add(_record_outcome(left.pop(label), outcome))
             except CopyStopped:
                 raise
             except IbiError as error:  # of the source as a whole
                 for item in left.values():
-                    outcomes.add(_recorded(item, error))
+                    outcomes.add(_record_outcome(item, error))
             finally:
                 outcomes.write()
         if self._jobs.end(job.id, int(self._now())):
@@ -204,7 +204,7 @@ def _ignore(_: int) -> None:
     """Bytes are counted by item."""
 
 
-def _recorded(item: JobItem, outcome: Brought | IbiError) -> JobItem:
+def _record_outcome(item: JobItem, outcome: Brought | IbiError) -> JobItem:
     if isinstance(outcome, IbiError):
         return item._replace(outcome=ItemOutcome.REFUSED, reason=str(outcome), code=outcome.code)
     return item._replace(outcome=outcome_of(outcome), size=outcome.size)

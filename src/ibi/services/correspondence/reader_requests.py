@@ -183,7 +183,7 @@ class ReaderRequests:
         link = f"{self._url}/request/files/{spelled}"
 
         def give(request: ReaderInquiry) -> ReaderInquiry:
-            granted = _answered(request, RequestState.GRANTED, name, answer, now)
+            granted = _answer_request(request, RequestState.GRANTED, name, answer, now)
             return replace(granted, digest=_digest(spelled), expires=now + days * _DAY, revoked=None)
 
         request = self._change(who, number, give, "grant copy", f"request {number}, for {days} days")
@@ -203,7 +203,7 @@ class ReaderRequests:
             raise UnknownRequest(number=number)
 
         def refuse(request: ReaderInquiry) -> ReaderInquiry:
-            return _answered(request, RequestState.DECLINED, name, answer, now)
+            return _answer_request(request, RequestState.DECLINED, name, answer, now)
 
         request = self._change(who, number, refuse, "decline copy", f"request {number}")
         words = self._translations_of(request.language).gettext(
@@ -218,7 +218,7 @@ class ReaderRequests:
         if found.request.kind is not RequestKind.MESSAGE:
             raise UnknownRequest(number=number)
         return self._change(
-            who, number, lambda request: _answered(request, RequestState.CLOSED, name, "", now), "close message"
+            who, number, lambda request: _answer_request(request, RequestState.CLOSED, name, "", now), "close message"
         )
 
     def revoke(self, who: Actor, number: int) -> ReaderInquiry:
@@ -290,7 +290,7 @@ class ReaderRequests:
         return self._clocks.seconds()
 
 
-def _answered(request: ReaderInquiry, state: RequestState, name: str, answer: str, now: int) -> ReaderInquiry:
+def _answer_request(request: ReaderInquiry, state: RequestState, name: str, answer: str, now: int) -> ReaderInquiry:
     if request.state is not RequestState.WAITING:
         raise RequestAnswered(number=request.number, state=str(request.state))
     return replace(request, state=state, answered=now, answered_by=name, answer=answer)

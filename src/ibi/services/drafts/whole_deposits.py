@@ -83,17 +83,17 @@ class WholeDeposits:
         with ExitStack() as coming:
             for number, item in enumerate(items):
                 try:
-                    wanted[number] = self._checked(who, item, coming)
+                    wanted[number] = self._check_deposit(who, item, coming)
                 except IbiError as error:
                     outcomes[number] = error
             deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
             made = deposits.deposit_all([*wanted.values()], labels, who.name, owner=who.owner)
         outcomes |= dict(zip(wanted, made, strict=True))
         return [  # in the order in which they were sent
-            _published(deposits, item, outcomes[number], labels) for number, item in enumerate(items)
+            _make_publication(deposits, item, outcomes[number], labels) for number, item in enumerate(items)
         ]
 
-    def _checked(self, who: Depositor, item: WholeItem, coming: ExitStack) -> NewItem:
+    def _check_deposit(self, who: Depositor, item: WholeItem, coming: ExitStack) -> NewItem:
         """The item, for which there is room until `coming` ends."""
         check_terms(item.description, (), self.clocks.read().wall)
         new, files, total = _as_new(item), dict[str, File](), 0
@@ -118,7 +118,7 @@ def _file(sent: SentFile) -> File:
     return File(sent.path, len(sent.content), UNKNOWN_SHA_512, sent.media_type or media_type_of(sent.path))
 
 
-def _published(
+def _make_publication(
     deposits: Deposits, sent: WholeItem, outcome: Item | IbiError, labels: LabelBatchMinter
 ) -> Published | IbiError:
     if isinstance(outcome, StorageError):

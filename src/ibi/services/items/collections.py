@@ -94,16 +94,16 @@ class Collections:
         """Its items: of a search the newest first, of those chosen by hand the latest chosen. What was deleted, or went
         elsewhere, is counted and not shown."""
         if collection.search is None:
-            return await beside(lambda: self._chosen(collection.name, max(number, 1), size))
+            return await beside(lambda: self._list_chosen(collection.name, max(number, 1), size))
         if self._searching is None:
             return SearchPage()
         return await self._searching.search(replace(collection.search.query(page=number), size=size))
 
-    def _chosen(self, name: str, number: int, size: int) -> SearchPage:
+    def _list_chosen(self, name: str, number: int, size: int) -> SearchPage:
         names = self._store.members(name, (min(number, MOST_MEMBERS) - 1) * size, size)
-        return SearchPage(tuple(self._shown(names)), self._store.count(name))
+        return SearchPage(tuple(self._find_shown(names)), self._store.count(name))
 
-    def _shown(self, names: Sequence[RepositoryName]) -> Iterator[Item]:
+    def _find_shown(self, names: Sequence[RepositoryName]) -> Iterator[Item]:
         for name in names:
             try:
                 item = self._catalog.find(name)
@@ -190,9 +190,9 @@ class Collections:
         """Put items into it that are here: how many were not in it. `UnknownItem` for the first that is not here, and
         none is put into it."""
         self._require_chosen(who, name)
-        added = self._store.put_members(name, [self._known(label) for label in items], MOST_MEMBERS)
+        added = self._store.put_members(name, [self._require_known(label) for label in items], MOST_MEMBERS)
         if added:
-            self._note(who, "add to collection", name, _named(items))
+            self._note(who, "add to collection", name, _format_names(items))
         return added
 
     def take_out(self, who: Actor, name: str, items: Sequence[Label]) -> int:
@@ -200,7 +200,7 @@ class Collections:
         self._require_chosen(who, name)
         gone = self._store.drop_members(name, [self._name_of(label) for label in items])
         if gone:
-            self._note(who, "take from collection", name, _named(items))
+            self._note(who, "take from collection", name, _format_names(items))
         return gone
 
     def _require_chosen(self, who: Actor, name: str) -> None:
@@ -212,9 +212,9 @@ class Collections:
     def check_items(self, items: Sequence[Label]) -> None:
         """`UnknownItem` for the first that is not here."""
         for label in items:
-            self._known(label)
+            self._require_known(label)
 
-    def _known(self, label: Label) -> RepositoryName:
+    def _require_known(self, label: Label) -> RepositoryName:
         item = self._catalog.find(label)
         if item is None or item.state is State.DELETED:
             raise UnknownItem(label=label)
@@ -242,5 +242,5 @@ def _belonging(collection: ItemCollection) -> Belonging:
     return Belonging(f"collection {collection.name}", collection.curator)
 
 
-def _named(items: Sequence[Label]) -> str:
+def _format_names(items: Sequence[Label]) -> str:
     return " ".join(map(str, items[:20]))

@@ -83,7 +83,7 @@ class ClaimChecker:
         elif item is None:
             self._change(claim, lambda row: replace(row, due=None))
         elif record is not None and record.claims(claim.relation, item.labels):
-            verified = self._store.received.change(claim.number, lambda row: _verified(row, record, found))
+            verified = self._store.received.change(claim.number, lambda row: _mark_verified(row, record, found))
             if verified is not None and settled_state(item, verified) is not verified.state:
                 self._context.settle(verified, settled_state(item, verified))  # answered before, to another offer
         elif record is not None and record.state is State.COPY and not claim.is_withdrawing:
@@ -91,7 +91,7 @@ class ClaimChecker:
         elif claim.is_withdrawing and claim.state is not RemoteClaimState.PENDING:
             self._remove_backlink(claim, item)
         else:
-            self._change(claim, lambda row: _contradicted(row, self._context.now()))
+            self._change(claim, lambda row: _mark_contradicted(row, self._context.now()))
 
     def _remove_backlink(self, claim: ReceivedClaim, item: Item) -> None:
         """What the claimant does not say any more is not said of it here either."""
@@ -158,7 +158,7 @@ class ClaimChecker:
         if claim.relation is ClaimRelation.TRANSLATION_OF:
             knows = self._learn_texts(item, record)
         is_named = record.names(claim.relation, item.labels)
-        self._store.sent.change(claim.number, lambda row: self._informed(row, is_named=is_named, knows=knows))
+        self._store.sent.change(claim.number, lambda row: self._mark_informed(row, is_named=is_named, knows=knows))
 
     def _learn_texts(self, item: Item, record: RemoteRecord) -> bool:
         """Whether the language of the source is known now. All of the group is told once it has admitted the item."""
@@ -180,7 +180,7 @@ class ClaimChecker:
         is_over = now - (row.changed or row.made) > PATIENCE
         return replace(row, attempts=row.attempts + 1, due=None if is_over else now + wait_after(row.attempts))
 
-    def _informed(self, row: SentClaim, *, is_named: bool, knows: bool) -> SentClaim:
+    def _mark_informed(self, row: SentClaim, *, is_named: bool, knows: bool) -> SentClaim:
         now = self._context.now()
         if row.state is RemoteClaimState.ACCEPTED:
             if not is_named and not row.is_confirmed:
@@ -208,7 +208,7 @@ def _read(found: FoundItem, expected: LabelForms | None) -> RemoteRecord | Unrea
     return None if record.state is State.DELETED else record
 
 
-def _verified(row: ReceivedClaim, record: RemoteRecord, found: FoundItem) -> ReceivedClaim:
+def _mark_verified(row: ReceivedClaim, record: RemoteRecord, found: FoundItem) -> ReceivedClaim:
     """A claim that was taken back, and is still made by the record, stands."""
     state = RemoteClaimState.PENDING if row.is_withdrawing and row.answered is None else row.state
     return replace(
@@ -225,7 +225,7 @@ def _verified(row: ReceivedClaim, record: RemoteRecord, found: FoundItem) -> Rec
     )
 
 
-def _contradicted(row: ReceivedClaim, now: int) -> ReceivedClaim:
+def _mark_contradicted(row: ReceivedClaim, now: int) -> ReceivedClaim:
     if row.is_withdrawing:  # as its sender said
         return replace(row, state=RemoteClaimState.WITHDRAWN, is_withdrawing=False, due=None)
     return replace(

@@ -104,7 +104,7 @@ class NotificationDelivery:
             return Unreached("the claim was never delivered", is_final=True)
         target = _party(await self._find_inbox(claim.forms.labels[0], claim.inbox))
         offer = offer_document(self._sender, target, claim.id, self._relationship(claim))
-        document = reply_document(self._sender, target, note.id, "Undo", _nested(offer))
+        document = reply_document(self._sender, target, note.id, "Undo", _nest_offer(offer))
         return await self._gateway.deliver(target.inbox, msgspec.json.encode(document))
 
     async def _answer(self, note: OutgoingNotification, claim: ReceivedClaim) -> Unreached | None:
@@ -117,7 +117,7 @@ class NotificationDelivery:
         relationship = Relationship(claim.url, claim.iri or RELATIONS[claim.relation], claim.object)
         theirs = Sender(claim.origin, claim.origin_inbox, claim.name or claim.origin)
         ours = Party(self._sender.url, self._sender.inbox)
-        offer = _nested(offer_document(theirs, ours, claim.id, relationship))
+        offer = _nest_offer(offer_document(theirs, ours, claim.id, relationship))
         activity = "Accept" if note.kind is OutgoingKind.ACCEPT else "Reject"
         document = reply_document(self._sender, target, note.id, activity, offer)
         return await self._gateway.deliver(inbox, msgspec.json.encode(document))
@@ -137,7 +137,7 @@ class NotificationDelivery:
 
     def _note_outcome(self, note: OutgoingNotification, failed: Unreached | None, inbox: str | None) -> None:
         now = self._context.now()
-        after = _attempted(note, failed, now)
+        after = _note_attempt(note, failed, now)
         if after.state is DeliveryState.FAILED or (failed is not None and failed.is_final):
             self._log.warning("a notification was not taken", kind=note.kind.value, inbox=inbox, reason=after.reason)
         with self._store.together():
@@ -162,7 +162,7 @@ class NotificationDelivery:
         self._store.sent.change(note.about, noted)
 
 
-def _attempted(note: OutgoingNotification, failed: Unreached | None, now: int) -> OutgoingNotification:
+def _note_attempt(note: OutgoingNotification, failed: Unreached | None, now: int) -> OutgoingNotification:
     attempts = note.attempts + 1
     if failed is None:
         return replace(note, state=DeliveryState.DELIVERED, reason=None, attempts=attempts, due=None)
@@ -182,7 +182,7 @@ def _party(inbox: str) -> Party:
         return Party(inbox, inbox)
 
 
-def _nested(offer: dict[str, object]) -> dict[str, object]:
+def _nest_offer(offer: dict[str, object]) -> dict[str, object]:
     """An offer inside another notification, which has the context already."""
     return {name: value for name, value in offer.items() if name != "@context"}
 

@@ -93,14 +93,14 @@ class BeliefReport:
         return {
             "label": label.spelling,
             **facts,
-            "believed": self._believed(homes, known),
+            "believed": self._describe_belief(homes, known),
             "successors": [each.spelling for each in known.successors],
             "given_on": None,
             "deleted": self._deletion(label),
             "claims": [claim_facts(claim) for claim in known.claims[:_SHOWN]],
         }
 
-    def _believed(self, homes: Sequence[dict[str, Any]], known: LabelBeliefs) -> dict[str, Any]:
+    def _describe_belief(self, homes: Sequence[dict[str, Any]], known: LabelBeliefs) -> dict[str, Any]:
         ruling = known.ruling
         if ruling is not None and (known.successors[-1] if known.successors else ruling.holder) == ruling.holder:
             return _believe(BeliefReason.RULING, ruling.holder.spelling, ruling.at)

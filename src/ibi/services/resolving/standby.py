@@ -280,7 +280,7 @@ class RegisterPublication:
             return self._text, self._etag
 
     def _refresh(self) -> None:
-        entries, key = register_entries(self._listed()), self._keys.signing_key()
+        entries, key = register_entries(self._list_archives()), self._keys.signing_key()
         if entries == self._entries and str(key.public) == self._signed_by:
             return
         self._text = self._publish(partial(self._sign, entries, key, self._keys.changes()))
@@ -298,13 +298,13 @@ class RegisterPublication:
         self, entries: list[dict[str, object]], key: SigningKey, changes: tuple[str, ...], before: str | None
     ) -> str:
         """The statement; that of before, if it says the same: a signature is the same whenever it is made."""
-        issued = _issued(before)
+        issued = _read_issued(before)
         if sign_register(entries, self._resolver_url, issued, key, changes) == before:
             return before
         # Later than the one before, also if the clock was set back: Archives take no older one.
         return sign_register(entries, self._resolver_url, max(int(self._wall()), issued + 1), key, changes)
 
-    def _listed(self) -> Iterator[ListedArchive]:
+    def _list_archives(self) -> Iterator[ListedArchive]:
         own = self._own
         if own is not None:
             yield ListedArchive.of_own(own, self._beliefs.copies(own.service.labels[0]).holders, self._keys_of_own())
@@ -320,7 +320,7 @@ class RegisterPublication:
             return ()
 
 
-def _issued(statement: str | None) -> int:
+def _read_issued(statement: str | None) -> int:
     """When a statement was issued; 0 if it is none."""
     try:
         return 0 if statement is None else read_register(statement).issued

@@ -368,7 +368,14 @@ class FollowWorker:
                 reason = f"its feed ended at {follow.end} before and ends at {page.end} now, in the same epoch"
                 raise SourceUnusable(source=source.url, reason=reason)
         advances = [
-            Advance(each.id, page.epoch, page.after, page.end, await self._concerned(source, each, page), page.archive)
+            Advance(
+                each.id,
+                page.epoch,
+                page.after,
+                page.end,
+                await self._select_concerned(source, each, page),
+                page.archive,
+            )
             for each in follows
         ]
         await self._in_thread(lambda: self._store.advance(advances, int(self._now())))
@@ -378,7 +385,7 @@ class FollowWorker:
                 if unseen:
                     self._log.info("items are looked at of which the feed does not tell", number=unseen)
 
-    async def _concerned(self, source: SourceAddress, follow: Follow, page: SourcePage) -> tuple[FeedEntry, ...]:
+    async def _select_concerned(self, source: SourceAddress, follow: Follow, page: SourcePage) -> tuple[FeedEntry, ...]:
         """The entries that concern the follow. Of a search the source is asked, for items that are not known yet. The
         source's own item, by which resolvers find it, is no part of what it keeps."""
         found: list[FeedEntry] = []

@@ -179,7 +179,7 @@ class Receiving:
         if the register contradicts the sender."""
 
         def agree(known: IncomingTransfer | None) -> IncomingTransfer:
-            waiting = _required(rep, known)
+            waiting = _require_known(rep, known)
             if waiting.stage is ReceiverStage.WAITING:
                 require_standing(rep, self.senders.judge_kept(waiting))
             return accept(waiting, self._now(), key)
@@ -187,11 +187,11 @@ class Receiving:
         return self._ledger.change_incoming(rep, agree)
 
     def decline(self, rep: RepositoryName, reason: str = "") -> IncomingTransfer:
-        return self._ledger.change_incoming(rep, lambda known: decline(_required(rep, known), reason))
+        return self._ledger.change_incoming(rep, lambda known: decline(_require_known(rep, known), reason))
 
     def go_on(self, rep: RepositoryName) -> IncomingTransfer:
         """Make the steps of one transfer that can be made now; how far it is then."""
-        kept = _required(rep, self._ledger.incoming(rep))
+        kept = _require_known(rep, self._ledger.incoming(rep))
         kept, step = next_of_receiver(kept, self._chains.here(kept.rep))
         for _ in range(_MOST_TURNS):
             kept = self._save(kept)
@@ -199,7 +199,7 @@ class Receiving:
                 break
             following = self._do(kept, step)
             if following is None:
-                return _required(rep, self._ledger.incoming(rep))
+                return _require_known(rep, self._ledger.incoming(rep))
             kept, step = following
         return self._save(kept)
 
@@ -265,7 +265,7 @@ class Receiving:
 
     def _delay(self, kept: IncomingTransfer, reason: str) -> None:
         def delay(known: IncomingTransfer | None) -> IncomingTransfer:
-            found = _required(kept.rep, known)
+            found = _require_known(kept.rep, known)
             return found.delayed(self._now(), reason) if found.stage is kept.stage else found
 
         self._ledger.change_incoming(kept.rep, delay)
@@ -355,7 +355,7 @@ def _repository_name(labels: LabelForms) -> RepositoryName:
     return labels.rep
 
 
-def _required(rep: RepositoryName, known: IncomingTransfer | None) -> IncomingTransfer:
+def _require_known(rep: RepositoryName, known: IncomingTransfer | None) -> IncomingTransfer:
     if known is None:
         raise TransferRefused(label=str(rep), reason="no Archive has offered it")
     return known

@@ -197,9 +197,9 @@ class Sending:
             reply = read_reply(answer)
         except TokenRefused as error:
             kept, step = self._send(kept, offer, None)  # as one that a librarian has to accept
-            return (kept if kept.stage.is_final else replace(kept, reason=_told(error))), step
+            return (kept if kept.stage.is_final else replace(kept, reason=_describe_error(error))), step
         except (PeerSilent, PeerRefused, InvalidInput) as error:
-            return kept.delayed(self._now(), _told(error)), Rest()
+            return kept.delayed(self._now(), _describe_error(error)), Rest()
         return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())
 
     def _save(self, kept: OutgoingTransfer) -> OutgoingTransfer:
@@ -216,5 +216,5 @@ class Sending:
         return self._clocks.read().wall.seconds
 
 
-def _told(error: IbiError) -> str:
+def _describe_error(error: IbiError) -> str:
     return str(error)[:500]

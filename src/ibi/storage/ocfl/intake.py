@@ -144,12 +144,14 @@ class Intake:
             if status.st_nlink > 1 or status.st_dev != os.stat(os.path.dirname(self._content)).st_dev:
                 self._take_chunks(path, lambda length: os.read(source, length), origin, hasher)
             else:
-                self._link(path, origin, source, status, self._found(origin, source, status, sent, hasher))
+                self._link(path, origin, source, status, self._identify_file(origin, source, status, sent, hasher))
         finally:
             os.close(source)
         self.moved.append(origin)
 
-    def _found(self, origin: str, source: int, status: os.stat_result, sent: Sent | None, hasher: _Hasher) -> TakenFile:
+    def _identify_file(
+        self, origin: str, source: int, status: os.stat_result, sent: Sent | None, hasher: _Hasher
+    ) -> TakenFile:
         """What the file is: as its writer in this process found it, or as it is read again."""
         received = None if sent is None else sent.received
         if sent is None or received is None or received.size != status.st_size:

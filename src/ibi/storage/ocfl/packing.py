@@ -78,7 +78,7 @@ def pack_version(root: int, item: KeptItem, number: int) -> PackedVersion:
         except (Broken, OSError) as error:
             raise_if_exhausted(error)
             raise ItemDamaged(name=item.name, reason=f"{version_name(number)}: {error}") from error
-    size = sum(len(member.header) + _padded(member.size) for member in members) + len(_END)
+    size = sum(len(member.header) + _pad_size(member.size) for member in members) + len(_END)
     key = version_key(item.name, number, item.versions[number - 1])
     return PackedVersion(key, size, partial(_pieces, root, item.name, members))
 
@@ -121,7 +121,7 @@ def _pieces(root: int, name: str, members: list[_Member]) -> Iterator[bytes]:
             else:
                 yield from _checked_content(found, member)
             if member.size % _BLOCK:
-                yield bytes(_padded(member.size) - member.size)
+                yield bytes(_pad_size(member.size) - member.size)
         yield _END
 
 
@@ -156,7 +156,7 @@ def _header(path: str, at: int, size: int) -> bytes:
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
 
 
-def _padded(size: int) -> int:
+def _pad_size(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
@@ -232,7 +232,7 @@ def _unpack_version(item: KeptItem, number: int, stream: _Stream, sink: Sink) ->
                     raise Broken("E060", "the sidecar has another digest than the inventory")
                 sink(member.name, iter((sidecar,)))
             else:
-                sink(member.name, _compared(file, member, wanted))
+                sink(member.name, _compare_member(file, member, wanted))
         stream.drain()
     if not content or wanted:
         raise Broken("E092", f"{next(iter(wanted), folder)} is missing")
@@ -248,7 +248,7 @@ def _checked_inventory(item: KeptItem, number: int, content: bytes) -> Inventory
     return inventory
 
 
-def _compared(file: IO[bytes], member: tarfile.TarInfo, wanted: dict[str, str]) -> Iterator[bytes]:
+def _compare_member(file: IO[bytes], member: tarfile.TarInfo, wanted: dict[str, str]) -> Iterator[bytes]:
     digest = wanted.pop(member.name, None)
     if digest is None:
         raise Broken("E023", f"{member.name!r} is not in the inventory")

@@ -242,18 +242,18 @@ class SqliteCatalog(CatalogHoldings):
         return self._write(lambda connection: self._agrees(connection) and self._has_all_rows(connection))
 
     def is_unmarked(self) -> bool:
-        return self._expected() is None and not self.standing().store
+        return self._read_expected() is None and not self.standing().store
 
     def check_store(self) -> None:
-        expected, standing = self._expected(), self.standing()
+        expected, standing = self._read_expected(), self.standing()
         if expected is not None and standing.store not in ("", expected.after.store):
             raise CatalogDamaged(path=self._path, reason="it is the catalogue of another store")
 
     def expected_items(self) -> int | None:
-        expected = self._expected()
+        expected = self._read_expected()
         return None if expected is None else expected.after.items
 
-    def _expected(self) -> Expected | None:
+    def _read_expected(self) -> Expected | None:
         return None if self._generation is None else self._generation.read()
 
     def settle_standing(self) -> None:

@@ -259,11 +259,11 @@ class SqliteUsageLog:
     def walk(self, first: int, last: int) -> Iterator[tuple[UsageDay, Usage]]:
         self.flush()
         place: tuple[bytes, int] = (b"", 0)
-        while rows := self._walked(place, first, last):
+        while rows := self._walk(place, first, last):
             yield from ((UsageDay(repository_name(row[0]), row[1]), Usage(*row[2:])) for row in rows)
             place = rows[-1][0], rows[-1][1]
 
-    def _walked(self, place: tuple[bytes, int], first: int, last: int) -> list[tuple[Any, ...]]:
+    def _walk(self, place: tuple[bytes, int], first: int, last: int) -> list[tuple[Any, ...]]:
         with self._writing:
             return self._ask(_WALK, *place, first, last)
 

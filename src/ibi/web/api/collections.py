@@ -95,32 +95,32 @@ class CollectionEndpoints:
         return _json({"collections": documents, "links": {"self": f"{self._site.public_url}{COLLECTIONS}"}})
 
     async def get(self, request: Request) -> Response:
-        return self._answer(await self._named(request))
+        return self._answer(await self._require_named(request))
 
     async def create(self, request: Request) -> Response:
         who = await self._callers.actor(request, Scope.DEPOSIT)
         body = await read_json(request, _NewBody)
-        said = await self._said(body, who.account)
+        said = await self._read_draft(body, who.account)
         made = await self._callers.run_short(lambda: self._collections.create(who, body.name, said))
         place = f"{self._site.public_url}{COLLECTIONS}/{made.name}"
         return _json(collection_document(self._site, made), HTTPStatus.CREATED, {"location": place})
 
     async def put(self, request: Request) -> Response:
         who = await self._callers.actor(request, Scope.DEPOSIT)
-        before = await self._named(request)
-        said = await self._said(await read_json(request, _Body), before.curator)
+        before = await self._require_named(request)
+        said = await self._read_draft(await read_json(request, _Body), before.curator)
         return self._answer(await self._callers.run_short(lambda: self._collections.change(who, before.name, said)))
 
     async def delete(self, request: Request) -> Response:
         who = await self._callers.actor(request, Scope.DEPOSIT)
-        name = (await self._named(request)).name
+        name = (await self._require_named(request)).name
         await self._callers.run_short(lambda: self._collections.remove(who, name))
         return Response(None, HTTPStatus.NO_CONTENT)
 
     async def items(self, request: Request) -> Response:
         """A page of its items, the newest or those chosen last first."""
         check_parameters(request.query_params, ("page", "size"))
-        collection = await self._named(request)
+        collection = await self._require_named(request)
         number = number_of(request.query_params, "page", 1, 1, MOST_PAGES)
         size = number_of(request.query_params, "size", PAGE_SIZE, 1, LARGEST_PAGE)
         found, site = await self._collections.page(collection, number, size), self._site
@@ -144,7 +144,7 @@ class CollectionEndpoints:
     async def change_items(self, request: Request) -> Response:
         """Take items out, and put others in; how many there were of each."""
         who = await self._callers.actor(request, Scope.DEPOSIT)
-        name, body = (await self._named(request)).name, await read_json(request, _ItemsBody)
+        name, body = (await self._require_named(request)).name, await read_json(request, _ItemsBody)
         gone, new = _labels(body.remove, "remove"), _labels(body.add, "add")
 
         def work() -> dict[str, int]:
@@ -153,12 +153,12 @@ class CollectionEndpoints:
 
         return _json(await self._callers.run_short(work))
 
-    async def _said(self, body: _Body, curator: str | None) -> CollectionDraft:
+    async def _read_draft(self, body: _Body, curator: str | None) -> CollectionDraft:
         account = curator if body.curator is None else await self._callers.account(body.curator)
         search = None if body.search is None else _read_search(body.search)
         return CollectionDraft(title=body.title, description=body.description, search=search, curator=account)
 
-    async def _named(self, request: Request) -> ItemCollection:
+    async def _require_named(self, request: Request) -> ItemCollection:
         name = str(request.path_params["name"])
         if len(name) > LONGEST_NAME:
             raise PathNotFound()

@@ -73,7 +73,7 @@ class CopyPages:
     async def begin(self, request: Request) -> Response:
         token = await self._callers.token(request, Scope.EDIT)
         who, work = self._callers.depositor_of(token, request), self._work
-        labels, source, shown = _wanted(await json_object(request, most=_MOST_BODY) or {})
+        labels, source, shown = _read_wanted(await json_object(request, most=_MOST_BODY) or {})
         job = await self._callers.run_short(lambda: work.begin(labels, source, shown, who.name, who.actor))
         headers = {**NO_STORE, "location": self._url(job)}
         return json_answer(self._document(job), HTTPStatus.ACCEPTED, headers, JSON)
@@ -142,7 +142,7 @@ def item_document(item: JobItem) -> dict[str, Any]:
     return {"number": item.number, "label": item.label, "outcome": item.outcome.value, "size": item.size, **said}
 
 
-def _wanted(said: dict[str, Any]) -> tuple[list[Label], str | None, str | None]:
+def _read_wanted(said: dict[str, Any]) -> tuple[list[Label], str | None, str | None]:
     unknown = next((name for name in said if name not in _MEMBERS), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))

@@ -164,15 +164,15 @@ class InboxPages:
         claims, (state, after) = await self._remote_claims(request), _page(request)
         found = await self._callers.run_short(lambda: tuple(islice(claims.received({state}, after), MOST_CLAIMS + 1)))
         shown = [{**received_document(claim, item), "notification": self._place(claim)} for claim, item in found]
-        return self._listed("received", state, shown)
+        return self._list_claims("received", state, shown)
 
     async def sent(self, request: Request) -> Response:
         """Claims of items here on items of other Archives."""
         claims, (state, after) = await self._remote_claims(request), _page(request)
         found = await self._callers.run_short(lambda: tuple(islice(claims.sent({state}, after), MOST_CLAIMS + 1)))
-        return self._listed("sent", state, [sent_document(claim, item) for claim, item in found])
+        return self._list_claims("sent", state, [sent_document(claim, item) for claim, item in found])
 
-    def _listed(self, name: str, state: RemoteClaimState, shown: Sequence[dict[str, Any]]) -> Response:
+    def _list_claims(self, name: str, state: RemoteClaimState, shown: Sequence[dict[str, Any]]) -> Response:
         place = f"{self._site.public_url}/api/items/claims/{name}?state={state.value}"
         links, given = {"self": place}, shown[:MOST_CLAIMS]
         if len(shown) > MOST_CLAIMS:

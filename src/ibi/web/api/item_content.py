@@ -64,7 +64,7 @@ class ContentPages:
             raise MethodNotAllowed(method=request.method[:20], allowed=_DRAFT_METHODS)
         item, path = await self._readable(request, target.required_label), target.file
         if item.state is State.DELETED:
-            raise _deleted(item)
+            raise _explain_deletion(item)
         file = None if path is None else item.file(path)
         if file is None:
             raise NoSuchFile(label=item.rep.spelling, path=repr((path or "")[:200]))
@@ -79,7 +79,7 @@ class ContentPages:
         if not item.visibility.listing and not await self._callers.is_known(request):
             raise ListingNotPermitted(label=str(item.rep))
         if item.state is State.DELETED:
-            raise _deleted(item)
+            raise _explain_deletion(item)
         # There may be ten thousand files.
         validators, size = await asyncio.to_thread(_sum_up, item)
         headers = request.scope["headers"]
@@ -124,7 +124,7 @@ class ContentPages:
         return {"cache-control": "private, no-cache", "vary": "Authorization"}
 
 
-def _deleted(item: Item) -> ItemDeleted:
+def _explain_deletion(item: Item) -> ItemDeleted:
     tombstone = item.tombstone
     assert tombstone is not None  # no item is deleted without one
     return ItemDeleted(label=item.rep.spelling, when=str(tombstone.when)[:10], why=tombstone.why)

@@ -204,7 +204,7 @@ def _alternate(value: Any, member: str) -> Any:
     return value  # which the reader of it refuses
 
 
-def _related(value: Any, member: str) -> Any:
+def _normalise_related(value: Any, member: str) -> Any:
     """A related work in the spelling in which names of its scheme are recorded."""
     if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("scheme", "value")):
         return value  # which the reader of it refuses
@@ -215,7 +215,7 @@ def _related(value: Any, member: str) -> Any:
 
 def _values(element: str, values: Any) -> Any:
     if element == "related_identifiers" and isinstance(values, list):
-        return [_related(each, f"metadata.{element}[{number}]") for number, each in enumerate(values)]
+        return [_normalise_related(each, f"metadata.{element}[{number}]") for number, each in enumerate(values)]
     if element not in DC_ELEMENTS:
         return values
     member = "name" if element in _AGENTS else "value"

@@ -142,7 +142,7 @@ class TusPages:
         headers, draft = request.scope["headers"], record_target(request.scope, "/uploads").required_draft
         length, (path, media_type) = _number(headers, "Upload-Length"), _metadata(headers)
         has_body = ", ".join(values(headers, b"content-type")).lower() == OFFSET_STREAM
-        if length == 0 or (has_body and _announced(headers) == length):
+        if length == 0 or (has_body and _read_announced(headers) == length):
             return await self._create_whole(request, who, draft, path, length, media_type)
         begin = partial(self._uploads.begin_partial, who, draft, path, length, media_type)
         begun = await self._callers.run_short(begin)
@@ -271,7 +271,7 @@ def _number(headers: RawHeaders, name: str) -> int:
     return int(text)
 
 
-def _announced(headers: RawHeaders) -> int | None:
+def _read_announced(headers: RawHeaders) -> int | None:
     text = ", ".join(values(headers, b"content-length"))
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 

@@ -52,13 +52,13 @@ _DAY: Final = 86_400
 def robots_txt(public_url: str, *, has_sitemap: bool) -> str:
     """What the server at `public_url` tells crawlers."""
     base = urlsplit(public_url).path.rstrip("/")
-    lines = ["User-agent: *", *(f"Disallow: {base}{pattern}" for pattern in _closed())]
+    lines = ["User-agent: *", *(f"Disallow: {base}{pattern}" for pattern in _list_closed())]
     if has_sitemap:
         lines += ["", f"Sitemap: {public_url}{SITEMAP}"]
     return "\n".join((*lines, ""))
 
 
-def _closed() -> Iterator[str]:
+def _list_closed() -> Iterator[str]:
     """Patterns: `*` stands for anything, and the end of each is open, but for `$`."""
     for name in _SEARCH:
         yield f"/search*?{name}="

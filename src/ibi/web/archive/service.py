@@ -65,7 +65,7 @@ class ArchiveService:
 
     def _response(self, scope: Scope) -> Response:
         if scope["method"] == "GET":
-            return _written(*self.http_answer(scope["query_string"], scope["headers"]))
+            return _write_response(*self.http_answer(scope["query_string"], scope["headers"]))
         return self._other_method(scope)
 
     async def _slow_response(self, scope: Scope) -> Response:
@@ -78,12 +78,12 @@ class ArchiveService:
                 as_text(query), is_counted=_is_counted(query, headers)
             )
         except IbiError as error:
-            return _written(*self._refusal(error))
-        return _written(200, body, self._cache_control(age), fields)
+            return _write_response(*self._refusal(error))
+        return _write_response(200, body, self._cache_control(age), fields)
 
     def _other_method(self, scope: Scope) -> Response:
         """R §6.1: every message is a GET."""
-        return _written(*self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET")))
+        return _write_response(*self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET")))
 
     def http_answer(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
         """Return status, body, Cache-Control and further fields of the answer to a GET with this query and these
@@ -113,7 +113,7 @@ def _all_labels(site: ArchiveSite) -> set[Label]:
     return {*site.profile.service.labels, *(() if item is None else item.labels.labels)}
 
 
-def _written(status: int, body: bytes, caching: bytes, fields: tuple[Field, ...]) -> Response:
+def _write_response(status: int, body: bytes, caching: bytes, fields: tuple[Field, ...]) -> Response:
     headers = [_PLAIN_TEXT, (b"content-length", b"%d" % len(body)), (b"cache-control", caching), *fields]
     if status == 405:
         headers.append((b"allow", b"GET"))

@@ -119,7 +119,7 @@ class CollectionPages:
         return render(request.scope, "collections.html", collections=found, may_collect=may_collect)
 
     async def one(self, request: Request) -> Response:
-        collection, visitor = await self._named(request), self._visitor(request)
+        collection, visitor = await self._require_named(request), self._visitor(request)
         number = _page_number(request)
         found = await self._collections.page(collection, number)
         pages = max(1, -(-found.total // PAGE_SIZE))
@@ -139,7 +139,7 @@ class CollectionPages:
 
     async def feed(self, request: Request) -> Response:
         """Its newest items, or those chosen last, as a feed (RFC 4287)."""
-        collection, site = await self._named(request), self._site
+        collection, site = await self._require_named(request), self._site
         found = await self._collections.page(collection, 1, 50)
         name = request.scope.get(SITE, SiteFacts()).name
         place = f"{site.public_url}{PLACE}/{collection.name}"
@@ -166,14 +166,14 @@ class CollectionPages:
             labels = _labels_by_hand(fields, said)
             await beside(lambda: self._collections.create(visitor.actor, name, said, labels))
         except IbiError as error:
-            return self._refused(request, visitor, fields, error)
+            return self._render_refusal(request, visitor, fields, error)
         return see_other(f"{PLACE}/{name}")
 
     async def edit(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site)
         if isinstance(visitor, Response):
             return visitor
-        collection = await self._named(request)
+        collection = await self._require_named(request)
         if not self._collections.may_curate(visitor.actor, collection):
             raise RoleTooSmall(role=visitor.signed.person.role, needed=Role.LIBRARIAN)
         if request.method != "POST":
@@ -189,7 +189,7 @@ class CollectionPages:
             raise
         except IbiError as error:
             shown = await self._members(request, collection)
-            return self._refused(request, visitor, fields, error, collection, **shown)
+            return self._render_refusal(request, visitor, fields, error, collection, **shown)
         return see_other(f"{PLACE}/{collection.name}/edit?saved=1")
 
     def _change(self, visitor: Visitor, collection: ItemCollection, fields: Mapping[str, str]) -> None:
@@ -216,7 +216,7 @@ class CollectionPages:
         await beside(lambda: self._collections.put(visitor.actor, fields.get("collection", ""), [label]))
         return see_other(local_target(fields.get("to", PLACE)))
 
-    async def _named(self, request: Request) -> ItemCollection:
+    async def _require_named(self, request: Request) -> ItemCollection:
         name = str(request.path_params["name"])
         if len(name) > LONGEST_NAME:
             raise PathNotFound()
@@ -233,7 +233,7 @@ class CollectionPages:
         found = find_visitor(request, self._site)
         return None if isinstance(found, Response) else found
 
-    def _refused(
+    def _render_refusal(
         self,
         request: Request,
         visitor: Visitor,

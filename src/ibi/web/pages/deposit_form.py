@@ -199,7 +199,7 @@ def _check_reason(
         check_embargo_reason(said["embargo_reason"].strip(), said["embargo"].strip())
     except IbiError as error:
         errors["embargo_reason"] = error
-        return _seen(description, embargo_reason=before.visibility.embargo_reason)
+        return _replace_visibility(description, embargo_reason=before.visibility.embargo_reason)
     return description
 
 
@@ -216,12 +216,12 @@ def as_shown(description: Description, name: str, text: str) -> str:
         return text
 
 
-def _described(description: Description, /, **elements: object) -> Description:
+def _replace_metadata(description: Description, /, **elements: object) -> Description:
     metadata: DescriptiveMetadata = replace(description.metadata, **elements)  # type: ignore[arg-type]
     return replace(description, metadata=metadata)
 
 
-def _seen(description: Description, /, **changes: object) -> Description:
+def _replace_visibility(description: Description, /, **changes: object) -> Description:
     return replace(description, visibility=replace(description.visibility, **changes))  # type: ignore[arg-type]
 
 
@@ -232,17 +232,17 @@ def _with_first(texts: tuple[Text, ...], text: str) -> tuple[Text, ...]:
 
 
 def _read_title(description: Description, text: str) -> Description:
-    return _described(description, title=_with_first(description.metadata.title, " ".join(text.split())))
+    return _replace_metadata(description, title=_with_first(description.metadata.title, " ".join(text.split())))
 
 
 def _read_summary(description: Description, text: str) -> Description:
-    return _described(description, description=_with_first(description.metadata.description, text))
+    return _replace_metadata(description, description=_with_first(description.metadata.description, text))
 
 
 def _read_date(description: Description, text: str) -> Description:
     if text:
         checked_date(text)
-    return _described(description, date=_with_first(description.metadata.date, text))
+    return _replace_metadata(description, date=_with_first(description.metadata.date, text))
 
 
 def _lines(text: str, most: int = MOST_LINES) -> list[str]:
@@ -257,11 +257,11 @@ def _check_number(text: str, lines: list[str], most: int) -> None:
 
 
 def _read_creators(description: Description, text: str) -> Description:
-    return _described(description, creator=_agents(description.metadata.creator, text))
+    return _replace_metadata(description, creator=_agents(description.metadata.creator, text))
 
 
 def _read_contributors(description: Description, text: str) -> Description:
-    return _described(description, contributor=_agents(description.metadata.contributor, text))
+    return _replace_metadata(description, contributor=_agents(description.metadata.contributor, text))
 
 
 def _agents(before: tuple[Agent, ...], text: str) -> tuple[Agent, ...]:
@@ -309,11 +309,11 @@ def _named_by_ror(text: str) -> tuple[str, Ror | None]:
 
 
 def _read_publisher(description: Description, text: str) -> Description:
-    return _described(description, publisher=_with_first(description.metadata.publisher, " ".join(text.split())))
+    return _replace_metadata(description, publisher=_with_first(description.metadata.publisher, " ".join(text.split())))
 
 
 def _read_funding(description: Description, text: str) -> Description:
-    return _described(description, funding=tuple(map(_funding, _lines(text))))
+    return _replace_metadata(description, funding=tuple(map(_funding, _lines(text))))
 
 
 def _funding(line: str) -> Funding:
@@ -323,10 +323,10 @@ def _funding(line: str) -> Funding:
 
 
 def _read_related(description: Description, text: str) -> Description:
-    return _described(description, related_identifiers=tuple(map(_related, _lines(text))))
+    return _replace_metadata(description, related_identifiers=tuple(map(_parse_related, _lines(text))))
 
 
-def _related(line: str) -> RelatedIdentifier:
+def _parse_related(line: str) -> RelatedIdentifier:
     """`IsSupplementTo doi:10.1000/182`."""
     word, _, name = line.partition(" ")
     if not name:
@@ -346,7 +346,7 @@ _RELATIONS: Final = {kind.value.casefold(): kind for kind in RelationKind}
 
 
 def _read_places(description: Description, text: str) -> Description:
-    return _described(description, places=tuple(map(_place, _lines(text))))
+    return _replace_metadata(description, places=tuple(map(_place, _lines(text))))
 
 
 def _place(line: str) -> GeoPlace:
@@ -360,7 +360,7 @@ def _place(line: str) -> GeoPlace:
 
 def _read_subjects(description: Description, text: str) -> Description:
     known = {" ".join(subject.value.split()): subject for subject in description.metadata.subject}
-    return _described(description, subject=tuple(known.get(line) or Text(line) for line in _lines(text)))
+    return _replace_metadata(description, subject=tuple(known.get(line) or Text(line) for line in _lines(text)))
 
 
 def _read_type(description: Description, text: str) -> Description:
@@ -371,7 +371,7 @@ def _read_type(description: Description, text: str) -> Description:
 
 
 def _read_licence(description: Description, text: str) -> Description:
-    return _described(description, licence=read_licence(text) if text else None)
+    return _replace_metadata(description, licence=read_licence(text) if text else None)
 
 
 def _read_language(description: Description, text: str) -> Description:
@@ -384,25 +384,25 @@ def _read_target(description: Description, text: str) -> Description:
 
 def _read_embargo(description: Description, text: str) -> Description:
     if not text:
-        return _seen(description, embargo=None)
+        return _replace_visibility(description, embargo=None)
     if len(text) != 10:
         raise InvalidMetadata(
             text, 0, "it is the day on which readers get the files, as in 2027-01-31", field="embargo"
         )
-    return _seen(description, embargo=Instant.parse(f"{checked_date(text)}T00:00:00Z"))
+    return _replace_visibility(description, embargo=Instant.parse(f"{checked_date(text)}T00:00:00Z"))
 
 
 def _read_reason(description: Description, text: str) -> Description:
-    return _seen(description, embargo_reason=text or None)
+    return _replace_visibility(description, embargo_reason=text or None)
 
 
 def _read_networks(description: Description, text: str) -> Description:
     lines = _lines(text.replace(",", "\n"), MOST_NETWORKS)
-    return _seen(description, networks=tuple(dict.fromkeys(map(network, lines))))
+    return _replace_visibility(description, networks=tuple(dict.fromkeys(map(network, lines))))
 
 
 def _read_unlisted(description: Description, text: str) -> Description:
-    return _seen(description, listing=not text)
+    return _replace_visibility(description, listing=not text)
 
 
 _READERS: Final[Mapping[str, Callable[[Description, str], Description]]] = {
@@ -437,4 +437,4 @@ def fill_from(description: Description, record: ImportedRecord) -> Description:
         for each in fields(DescriptiveMetadata)
         if not getattr(description.metadata, each.name)
     }
-    return replace(_described(description, **found), language=description.language or record.language)
+    return replace(_replace_metadata(description, **found), language=description.language or record.language)

@@ -141,7 +141,7 @@ def language_choices(language: str) -> tuple[FieldChoice, ...]:
     names = locale_of(language).languages
     first = [FieldChoice(tag, language_name(tag, language)) for tag in _FIRST_LANGUAGES]
     others = [FieldChoice(tag, names[tag]) for tag in LANGUAGES - {*_FIRST_LANGUAGES} if tag in names]
-    return (*first, *sorted(others, key=lambda each: _folded(each.label)))
+    return (*first, *sorted(others, key=lambda each: _fold(each.label)))
 
 
 def find_language(text: str) -> LanguageTag:
@@ -149,7 +149,7 @@ def find_language(text: str) -> LanguageTag:
     try:
         return LanguageTag.parse(text.strip(), registered=True)
     except InvalidInput:
-        tag = _names().get(_folded(" ".join(text.split()))) if len(text) < 100 else None
+        tag = _names().get(_fold(" ".join(text.split()))) if len(text) < 100 else None
         if tag is None:
             reason = "a language is chosen from the list, or written as a tag such as pt-BR"
             raise InvalidLanguageTag(text[:100], 0, reason) from None
@@ -159,10 +159,10 @@ def find_language(text: str) -> LanguageTag:
 @lru_cache
 def _names() -> dict[str, str]:
     """Tags by names, in all languages of the pages."""
-    return {_folded(each.label): each.value for page in PAGE_LANGUAGES for each in language_choices(page)}
+    return {_fold(each.label): each.value for page in PAGE_LANGUAGES for each in language_choices(page)}
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Without accents and case: the order of a list, and what people type."""
     return "".join(sign for sign in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(sign))
 

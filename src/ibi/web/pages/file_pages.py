@@ -69,7 +69,7 @@ def file_tree(files: Sequence[File], every: Sequence[File] | None = None) -> lis
                 parent.nodes.append(folders[place])
             parent = folders[place]
         parent.nodes.append(FolderNode(name, file, size=file.size))
-    return [_joined(node) for node in root.nodes]
+    return [_join_folders(node) for node in root.nodes]
 
 
 def _folders_of(file: File) -> tuple[list[str], str]:
@@ -91,11 +91,11 @@ def _folder_totals(files: Iterable[File]) -> dict[tuple[str, ...], tuple[int, in
     return totals
 
 
-def _joined(node: FolderNode) -> FolderNode:
+def _join_folders(node: FolderNode) -> FolderNode:
     while len(node.nodes) == 1 and node.nodes[0].file is None and node.nodes[0].number == node.number:
         only = node.nodes[0]
         node = replace(only, name=f"{node.name}/{only.name}")
-    return replace(node, nodes=[_joined(each) for each in node.nodes])
+    return replace(node, nodes=[_join_folders(each) for each in node.nodes])
 
 
 class FileLinks:

@@ -165,7 +165,7 @@ class ItemActionPages:
         if request.method != "POST":
             form = ActForm(self._values(item, act))
             if act in _CLAIMS_AT_ONCE:
-                form.problem = await asyncio.to_thread(_why_not, services, visitor, _described(item, act, form))
+                form.problem = await asyncio.to_thread(_why_not, services, visitor, _describe_new_item(item, act, form))
             return self._show(request, visitor, item, act, form)
         fields = await visitor.read_form(request)
         form = ActForm({name: text.replace("\r\n", "\n").strip() for name, text in fields.items()})
@@ -197,7 +197,7 @@ class ItemActionPages:
             case PageAct.EDIT:
                 draft = await asyncio.to_thread(_draft_of_change, services, visitor.depositor, item)
             case _:
-                description = _described(item, act, form)
+                description = _describe_new_item(item, act, form)
                 draft = await asyncio.to_thread(_draft_of_claim, services, visitor, item, description)
         return see_other(f"/deposit/{draft}")
 
@@ -330,7 +330,7 @@ def _publish_change(services: ItemServices, who: Depositor, item: Item, descript
         raise
 
 
-def _described(item: Item, act: PageAct, form: ActForm) -> Description:
+def _describe_new_item(item: Item, act: PageAct, form: ActForm) -> Description:
     """What the draft of a new item begins with. The dates and names of the other item are not those of the new one."""
     metadata = replace(item.metadata, date=(), identifier=())
     if act is PageAct.EDITION:

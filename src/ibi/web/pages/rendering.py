@@ -190,12 +190,12 @@ class SiteFacts:
 
     @property
     def main_links(self) -> tuple[MenuLink, ...]:
-        return self._offered(_MAIN_LINKS)
+        return self._select_offered(_MAIN_LINKS)
 
     @property
     def desk_links(self) -> tuple[MenuLink, ...]:
         """Where people who are signed in work. What they may do there is judged there."""
-        return self._offered(_DESK_LINKS)
+        return self._select_offered(_DESK_LINKS)
 
     @property
     def is_admin(self) -> bool:
@@ -206,7 +206,7 @@ class SiteFacts:
         least = next((each.least for each in _DESK_LINKS if path.startswith(each.path)), None)
         return path in self.paths and self._has_role(least)
 
-    def _offered(self, links: tuple[MenuLink, ...]) -> tuple[MenuLink, ...]:
+    def _select_offered(self, links: tuple[MenuLink, ...]) -> tuple[MenuLink, ...]:
         return tuple(each for each in links if each.path in self.paths and self._has_role(each.least))
 
     def _has_role(self, least: Role | None) -> bool:

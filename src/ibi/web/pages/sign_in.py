@@ -165,7 +165,7 @@ class SignInPages:
     async def forgotten(self, request: Request) -> Response:
         """Ask for a link to choose a new password. The answer does not tell whether there is such an account."""
         if request.method != "POST":
-            return self._forgotten(request)
+            return self._render_forgotten(request)
         fields = await read_form(request.scope, request.receive)
         name, language = fields.get("name", "").strip()[:200], page_language(request.scope)
         site = request.scope.get(SITE, SiteFacts()).name
@@ -178,10 +178,10 @@ class SignInPages:
                 lambda person, secret: password_letter(language, person, secret, self._recovery.public_url, site),
             )
         except _REFUSED as error:
-            return self._forgotten(request, name=name, error=error)
-        return self._forgotten(request, is_asked=True)
+            return self._render_forgotten(request, name=name, error=error)
+        return self._render_forgotten(request, is_asked=True)
 
-    def _forgotten(
+    def _render_forgotten(
         self, request: Request, *, name: str = "", is_asked: bool = False, error: IbiError | None = None
     ) -> Response:
         return render(

@@ -84,11 +84,11 @@ class VersionsPage:
             title=shown_title(item),
             urls=self._site.urls,
             place=versions_place(self._site, item),
-            versions=[self._shown(item, each, scope) for each in found],
+            versions=[self._show_version(item, each, scope) for each in found],
             earlier=found[-1].number if found and found[-1].number > 1 else None,
         )
 
-    def _shown(self, now: Item, version: ItemVersion, scope: Scope) -> ShownVersion:
+    def _show_version(self, now: Item, version: ItemVersion, scope: Scope) -> ShownVersion:
         visibility = version.visibility(now)
         lists, access = visibility.listing, file_access(self._site, replace(now, visibility=visibility), scope)
         changes = version.changes if lists else version.changes.without_files()
