@@ -157,7 +157,7 @@ def test_a_trace_of_a_link_is_a_page(site: Site, opened: Opened) -> None:
     expect(page.locator("svg").first).to_be_visible()
 
 
-def test_an_identifier_that_nobody_has_gives_a_page_that_says_what_to_do(site: Site, opened: Opened) -> None:
+def test_an_identifier_that_is_not_in_use_gives_a_page_that_says_what_to_do(site: Site, opened: Opened) -> None:
     page = opened("pt-BR")
     answer = page.goto(f"{site.url}/localhost/ibi/2020/01.01.00.00")
 

@@ -35,7 +35,7 @@ def put(target: BackupTarget, key: str, content: bytes) -> None:
     target.put(key, len(content), iter([content[:3], content[3:]]))
 
 
-def test_what_was_put_is_listed_and_read_by_whoever_opens_it_next(place: str) -> None:
+def test_what_was_put_is_listed_and_read_by_the_next_process_that_opens_it(place: str) -> None:
     large = os.urandom(CHUNK + 70_000)
     with opened(place) as target:
         assert list(target.list()) == []

@@ -39,7 +39,7 @@ def people(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[People]:
 
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("disabled", [None, LATER])
-def test_somebody_comes_back_as_added(people: People, role: Role, disabled: Instant | None) -> None:
+def test_a_person_comes_back_as_added(people: People, role: Role, disabled: Instant | None) -> None:
     person = replace(ADA, role=role, disabled=disabled)
 
     people.add(person)
@@ -63,7 +63,7 @@ def test_a_name_is_taken_in_any_case(people: People) -> None:
     assert people.find("aDa") == ADA
 
 
-def test_somebody_can_be_changed_but_not_made_by_a_change(people: People) -> None:
+def test_a_person_can_be_changed_but_not_made_by_a_change(people: People) -> None:
     people.add(ADA)
     changed = people.change("ADA", lambda now: replace(now, role=Role.ADMIN, disabled=LATER))
 

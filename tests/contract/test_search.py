@@ -313,7 +313,7 @@ def test_a_label_finds_its_item_in_any_spelling_and_inside_a_citation(searched: 
     assert searched.counts(str(rep)).prefix == (FacetCount("lab.br/arq", 1),)
 
 
-def test_a_label_that_nobody_bears_is_just_words(searched: Searched) -> None:
+def test_a_label_that_no_item_bears_is_just_words(searched: Searched) -> None:
     searched.put(described(1, f"About {forms_at(7).labels[1]}"))
     assert searched.minutes(str(forms_at(7).labels[1])) == [1]
     assert searched.minutes(str(forms_at(8).labels[1])) == []

@@ -240,7 +240,7 @@ def test_what_was_decided_for_another_identity_is_refused(ticks: Ticks, clocks: 
     assert ticks.state().last is None
 
 
-def test_whoever_is_a_sandbox_is_one_in_the_log(ticks: Ticks, clocks: SetClocks) -> None:
+def test_a_minter_that_is_a_sandbox_is_one_in_the_log(ticks: Ticks, clocks: SetClocks) -> None:
     sandbox = Identity.of_sandbox(8765)
     ticks.freeze(sandbox)
     mint(ticks, clocks, identity=sandbox)

@@ -51,7 +51,7 @@ def count(usage: UsageLog, rep: RepositoryName, day: int, **numbers: int) -> Non
             usage.count(UsageDay(rep, day), kind)
 
 
-def test_what_nobody_used_has_no_days(usage: UsageLog) -> None:
+def test_what_was_never_used_has_no_days(usage: UsageLog) -> None:
     usage.flush()
     assert usage.days(ONE) == ()
     assert list(usage.totals()) == []

@@ -159,7 +159,7 @@ def test_what_ends_a_connection_does_so(server: RunningServer, sent: bytes, behi
     assert status in (302, 400, 405)
 
 
-def test_whoever_has_said_all_is_answered_all_the_same(server: RunningServer) -> None:
+def test_a_client_that_has_said_all_is_answered_all_the_same(server: RunningServer) -> None:
     for target in (REP, f"{REP}?ibiurl.trace=json"):
         with connected(server) as connection:
             connection.sendall(GET.replace(REP.encode(), target.encode()) + b"\r\n")
@@ -215,7 +215,7 @@ def test_a_refusal_is_not_put_into_an_answer_that_is_on_its_way() -> None:
 
 
 @pytest.mark.parametrize("nonsense", [b"nonsense\r\n\r\n", LINE + b"\r\n"], ids=["nonsense", "no host"])
-def test_whoever_is_done_is_told_so_whatever_comes_behind(nonsense: bytes) -> None:
+def test_a_client_that_is_done_is_told_so_whatever_comes_behind(nonsense: bytes) -> None:
     """Each request is answered for itself, in its turn: what was done for one is not told as a refusal of another."""
     done: list[str] = []
 

@@ -44,7 +44,7 @@ def told(answer: Answer) -> tuple[int, dict[str, str], bytes]:
 
 @pytest.mark.parametrize("visibility", [CLOSED, EMBARGOED])
 @pytest.mark.parametrize("path", [RECORD, f"{RECORD}/files", f"{METADATA}?format=json", METADATA, f"{DOC}/?list"])
-async def test_nobody_can_try_whether_a_guess_of_the_content_is_right(visibility: Visibility, path: str) -> None:
+async def test_no_reader_can_try_whether_a_guess_of_the_content_is_right(visibility: Visibility, path: str) -> None:
     answer = await archive_app(kept(REP, files=FILES, visibility=visibility)).get(path)
     assert answer.status == 200
     assert DIGEST.encode() not in answer.body
@@ -52,7 +52,7 @@ async def test_nobody_can_try_whether_a_guess_of_the_content_is_right(visibility
 
 
 @pytest.mark.parametrize("visibility", [Visibility.PUBLIC, Visibility(embargo=Instant(NOW.seconds - 1))])
-async def test_of_what_everybody_may_see_the_digests_are_told(visibility: Visibility) -> None:
+async def test_of_what_every_reader_may_see_the_digests_are_told(visibility: Visibility) -> None:
     app = archive_app(kept(REP, files=FILES, visibility=visibility))
     for path in (RECORD, f"{RECORD}/files", f"{METADATA}?format=json"):
         assert DIGEST.encode() in (await app.get(path)).body
@@ -118,7 +118,7 @@ async def test_who_may_see_a_file_is_told_that_another_is_not_there() -> None:
         ("8.8.8.8+10.1.1.1", True),  # a proxy of the reader's, and not one of ours
     ],
 )
-async def test_nobody_is_inside_because_a_proxy_of_ours_is(clients: str, is_inside: bool) -> None:
+async def test_no_reader_is_inside_because_a_proxy_of_ours_is(clients: str, is_inside: bool) -> None:
     service = kept(REP, files={}, target_url="https://maps.lab.br/wms", visibility=CLOSED)
     app = archive_app(service, proxies=(network("10.0.0.0/24"),))
     answer = await app.get(asked(clients))

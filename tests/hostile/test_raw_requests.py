@@ -223,7 +223,7 @@ def by_grammar(random: Random) -> bytes:
 
 
 @given(seed=st.integers(0, 1 << 32))
-def test_persistent_urls_as_nobody_should_write_them(resolver: WholeResolver, seed: int) -> None:
+def test_persistent_urls_as_they_should_not_be_written(resolver: WholeResolver, seed: int) -> None:
     random = Random(seed)
     for _ in range(REQUESTS):
         check(resolver, by_grammar(random))

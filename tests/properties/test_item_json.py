@@ -47,7 +47,7 @@ def places(document: object) -> list[tuple[Any, Any]]:
 
 
 @given(items(), st.data())
-def test_a_record_that_somebody_has_changed_is_read_as_an_item_or_refused(item: Item, data: st.DataObject) -> None:
+def test_a_record_that_was_changed_by_hand_is_read_as_an_item_or_refused(item: Item, data: st.DataObject) -> None:
     documents = [json.loads(json.dumps(item_document(item))), json.loads(json.dumps(local_document(item)))]
     container, key = data.draw(st.sampled_from(places(documents)).filter(lambda place: place[0] is not documents))
     container[key] = data.draw(json_values)

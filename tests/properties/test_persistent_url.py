@@ -168,7 +168,7 @@ def test_any_text_is_a_persistent_url_or_refused(text: str) -> None:
 
 
 @given(urls, st.data())
-def test_a_persistent_url_that_somebody_spoilt_is_read_or_refused(url: PersistentUrl, data: st.DataObject) -> None:
+def test_a_persistent_url_that_was_spoilt_is_read_or_refused(url: PersistentUrl, data: st.DataObject) -> None:
     text = str(url)
     cut = data.draw(st.integers(0, len(text)))
     skip = data.draw(st.integers(0, 3))

@@ -62,7 +62,7 @@ def at_once(callers: int, call: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(begin, range(callers)))
 
 
-def test_concurrent_callers_get_labels_that_nobody_else_has(data: Path) -> None:
+def test_concurrent_callers_get_labels_that_no_other_has(data: Path) -> None:
     with serving(data) as (minting, server):
         client = client_of(minting, server)
         batches = at_once(16, lambda number: [label for _ in range(10) for label in client.mint(number + 1)])
@@ -216,7 +216,7 @@ def test_the_command_line_client_tells_a_refusal_in_one_line(strict: tuple[Minti
     assert "\n" not in str(refusal.value)
 
 
-def test_stopping_answers_everybody_who_asked(data: Path) -> None:
+def test_stopping_answers_every_caller_that_asked(data: Path) -> None:
     with serving(data) as (minting, server):
         headers = {**minting.bearer(), "content-type": "application/json"}
         stopping = threading.Event()

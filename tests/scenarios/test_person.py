@@ -17,7 +17,7 @@ def ibi(tmp_path: Path) -> IbiCommand:
     return command
 
 
-def test_somebody_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) -> None:
+def test_a_person_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) -> None:
     made = ibi("person", "create", "ada", "--role", "librarian", "--json")
     link = ibi("person", "link", "ADA")
     disabled = ibi("person", "disable", "ada")

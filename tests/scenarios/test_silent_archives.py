@@ -135,6 +135,6 @@ def test_a_known_home_that_fell_silent_is_named(resolver: WholeResolver, sockets
     assert home.address in told["detail"]
 
 
-def test_a_resolver_that_knows_nobody_says_that(resolver: WholeResolver) -> None:
+def test_a_resolver_that_knows_no_archive_says_that(resolver: WholeResolver) -> None:
     answer, said = resolver.get(ITEM)
     assert (answer.status, said["detail"]) == (502, "This resolver knows no Archive that it could ask.")

@@ -33,7 +33,7 @@ async def test_not_registered_and_a_wrong_key_are_one_answer(subject: str, other
     assert resolver.called == []
 
 
-async def test_a_wrong_key_excludes_nobody() -> None:
+async def test_a_wrong_key_excludes_no_archive() -> None:
     resolver = MembershipApp()
     await resolver.register()
     await resolver.send()

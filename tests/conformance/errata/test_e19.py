@@ -22,7 +22,7 @@ def test_an_acknowledgment_without_a_state_is_read() -> None:
     assert read(QUERY).state is None
 
 
-def test_nobody_makes_an_acknowledgment_without_saying_something_of_the_state() -> None:
+def test_no_acknowledgment_is_made_without_saying_something_of_the_state() -> None:
     given = read(QUERY)
     with pytest.raises(TypeError, match="state"):
         Acknowledgment(  # type: ignore[call-arg]

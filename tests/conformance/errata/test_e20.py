@@ -22,13 +22,13 @@ def test_the_known_holder_is_believed_and_the_copies_are_mentioned() -> None:
     assert (outcome.by, outcome.copies, str(outcome.when)) == (HOME, (COPY,), "2015-03-15T02:40:14Z")
 
 
-def test_of_anyone_else_it_does_not_count_while_somebody_has_a_url() -> None:
+def test_of_any_other_it_does_not_count_while_an_archive_has_a_url() -> None:
     outcome = resolve(LABEL, {LIAR: lambda _: FALSELY_GONE, COPY: lambda _: COPIED})
     assert isinstance(outcome, Redirect)
     assert outcome.archive == COPY
 
 
-def test_of_anyone_else_it_counts_if_nobody_has_a_url_and_no_holder_is_known() -> None:
+def test_of_any_other_it_counts_if_no_archive_has_a_url_and_no_holder_is_known() -> None:
     outcome = resolve(LABEL, {LIAR: lambda _: FALSELY_GONE, COPY: lambda _: b""})
     assert isinstance(outcome, Deleted)
     assert outcome.by == LIAR
@@ -47,5 +47,5 @@ def test_a_holder_that_has_nothing_any_more_is_no_holder() -> None:
     assert outcome.by == LIAR
 
 
-def test_nobody_has_it() -> None:
+def test_no_archive_has_it() -> None:
     assert isinstance(resolve(LABEL, {HOME: lambda _: b""}, routing=KNOWN), NotFound)

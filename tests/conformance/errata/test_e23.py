@@ -57,7 +57,7 @@ def test_an_endless_chain_ends_at_the_limit() -> None:
     assert len(sent) == 5
 
 
-def test_whoever_leads_in_a_circle_does_not_hide_what_others_have() -> None:
+def test_an_archive_that_leads_in_a_circle_does_not_hide_what_others_have() -> None:
     for liar in (circular, endless):
         outcome = resolve(f"{FIRST}!", {ONE: liar, OTHER: honest})
         assert isinstance(outcome, Redirect)

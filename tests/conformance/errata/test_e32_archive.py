@@ -26,7 +26,7 @@ def answer(visibility: Visibility, modifier: str = "") -> StaticAnswer:
     return static_answer(MTC_M16D.profile, catalog, MTC_M16D.request(REPORT, modifier), NOW, KEYS)
 
 
-def test_an_answer_for_everybody_may_be_kept() -> None:
+def test_an_answer_for_every_reader_may_be_kept() -> None:
     assert answer(Visibility.PUBLIC).max_age(NOW, 300) == 300
 
 

@@ -65,7 +65,7 @@ def test_no_other_text_is_a_cookie(text: str) -> None:
     assert text == new_session(bytes(32), ADA, NOW)[0] or find_signed_in(text, people, NOW) is None
 
 
-def test_whoever_is_disabled_is_signed_in_by_nothing() -> None:
+def test_a_person_who_is_disabled_is_signed_in_by_nothing() -> None:
     people = somebody(disabled=NOW)
     ada = replace(ADA, disabled=NOW)
     text, session = new_session(bytes(32), ADA, NOW)

@@ -62,7 +62,7 @@ def test_only_the_sha_256_of_the_secret_is_stored() -> None:
 
 
 @given(st.binary(min_size=TOKEN_BYTES, max_size=TOKEN_BYTES), st.sampled_from(Scope))
-def test_a_token_lets_in_whoever_shows_its_text(chance: bytes, scope: Scope) -> None:
+def test_a_token_lets_in_every_caller_that_shows_its_text(chance: bytes, scope: Scope) -> None:
     text, token = new_token(chance, scope, NOW)
     assert authenticate(text, stored(token).find, NOW) == token
 

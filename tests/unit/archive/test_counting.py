@@ -108,7 +108,7 @@ def test_memory_is_bounded_and_forgets() -> None:
     assert len(recent) == 1
 
 
-def test_whoever_comes_after_a_flood_does_not_wait_until_all_of_it_is_forgotten() -> None:
+def test_a_reader_who_comes_after_a_flood_does_not_wait_until_all_of_it_is_forgotten() -> None:
     recent = Recent()
     for number in range(1000):
         recent.is_first(number, 0)

@@ -25,19 +25,19 @@ async def told(visibility: Visibility) -> Answer:
     "visibility",
     [Visibility((network("10.0.0.0/8"),)), Visibility(embargo=Instant(NOW.seconds + 60)), Visibility(listing=False)],
 )
-async def test_of_what_is_not_for_everybody_the_description_is_shown(visibility: Visibility, tmp_path: Path) -> None:
+async def test_of_what_is_not_for_every_reader_the_description_is_shown(visibility: Visibility, tmp_path: Path) -> None:
     said = (await told(visibility)).json()
     item = item_of(said, load_settings({"data": tmp_path}, {}))
     assert item == kept(REP, visibility=visibility)[0].without_files()
     assert links_of(said, item)["url"] == f"{BASE}/col/{REP}/metadata"
 
 
-async def test_of_what_is_for_everybody_all_is(tmp_path: Path) -> None:
+async def test_of_what_is_for_every_reader_all_is_shown(tmp_path: Path) -> None:
     said = (await told(Visibility.PUBLIC)).json()
     assert item_of(said, load_settings({"data": tmp_path}, {})) == kept(REP)[0]
 
 
-async def test_whoever_shows_a_token_gets_all(tmp_path: Path) -> None:
+async def test_a_caller_that_shows_a_token_gets_all(tmp_path: Path) -> None:
     item = kept(REP, visibility=Visibility((network("10.0.0.0/8"),), listing=False))
     site = archive_app(item).site
     shown = item_record(site, item[0], in_full=True)

@@ -74,7 +74,7 @@ def test_even_a_link_that_leads_nowhere_stays(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_of_many_at_once_one_writes_and_nobody_sees_half(tmp_path: Path) -> None:
+def test_of_many_at_once_one_writes_and_none_sees_half(tmp_path: Path) -> None:
     path = tmp_path / "data" / "ibi.toml"
 
     def write(port: int) -> tuple[bool, Identity | None]:

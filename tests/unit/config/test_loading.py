@@ -450,5 +450,5 @@ def test_a_variable_that_looks_like_a_setting_is_mentioned_and_passed_over() -> 
 
 
 @pytest.mark.parametrize("name", ["IBI_", "IBI_BRANCH_OF_THE_BUILD", "IBIS_PORT", "MY_IBI_PORT"])
-def test_a_variable_of_somebody_else_is_passed_over_in_silence(name: str) -> None:
+def test_a_variable_of_another_program_is_passed_over_in_silence(name: str) -> None:
     assert load_settings({}, {name: "1"}).hints == ()

@@ -127,7 +127,7 @@ def test_an_address_is_global(ip: str) -> None:
 
 
 @pytest.mark.parametrize("ip", ["192.31.196.1", "192.52.193.1", "192.175.48.1", "2001:4:112::1", "2620:4f:8000::1"])
-def test_an_anycast_service_address_is_nobodys_own_in_either_family(ip: str) -> None:
+def test_an_anycast_service_address_belongs_to_no_single_host_in_either_family(ip: str) -> None:
     """AS112 and AMT (RFC 7535, RFC 7450): the same address answers from many places."""
     assert not address_is_global(ip)
 

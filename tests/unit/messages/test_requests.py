@@ -115,7 +115,7 @@ def test_a_request_for_a_url_needs_a_client_and_not_a_crowd() -> None:
         ip_addresses("150.163.2.175 " * 65)
 
 
-def test_an_address_with_a_scope_is_nobodys() -> None:
+def test_an_address_with_a_scope_is_refused() -> None:
     with pytest.raises(InvalidMessage, match="scope"):
         UrlRequest((IPv6Address("fe80::1%eth0"),), LABEL)
 
@@ -131,7 +131,7 @@ def test_a_path_is_checked_when_the_request_is_made(path: str) -> None:
         UrlRequest(CLIENTS, LABEL, file_path=path)
 
 
-def test_nobody_is_thanked_for_what_was_deleted() -> None:
+def test_no_archive_is_thanked_for_what_was_deleted() -> None:
     with pytest.raises(InvalidMessage, match="deleted"):
         acknowledgment(state=State.DELETED)
 

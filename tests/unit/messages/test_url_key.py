@@ -81,7 +81,7 @@ def test_the_end_of_one_key_does_not_fit_the_beginning_of_another() -> None:
     "text",
     ["1426203276", "1426203276-5985125171467764", "0" * 256, "1426203276-" + "0" * 245, "1426203276-" + "9" * 33],
 )
-def test_keys_that_nobody_made_are_not_known(text: str) -> None:
+def test_keys_that_were_never_made_are_not_known(text: str) -> None:
     assert KEYS.check(UrlKey(text), NOW) is None
 
 

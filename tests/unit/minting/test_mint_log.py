@@ -70,7 +70,7 @@ def test_a_line_is_what_the_labels_follow_from() -> None:
     }
 
 
-def test_a_line_is_one_line_of_ascii_whoever_asked() -> None:
+def test_a_line_is_one_line_of_ascii_for_any_name_that_asked() -> None:
     line = encode(replace(MINT_LINE, who=(("João\n\0\u2028\ud800", 1),)))
     assert line.isascii()
     assert len(line.splitlines()) == 1
@@ -156,7 +156,7 @@ def test_a_date_given_twice_is_noticed_even_in_a_whole_chain() -> None:
     assert "is not after" in str(broken([*LINES[:2], encode(again)]))
 
 
-def test_dates_of_one_prefix_are_one_row_whoever_else_shares_it() -> None:
+def test_dates_of_one_prefix_are_one_row_for_all_identities_that_share_it() -> None:
     moved = replace(MINT_LINE, number=3, after=None, previous=hash_of(LINES[1]), identity=replace(IDENTITY, ip=None))
     assert "is not after" in str(broken([*LINES[:2], encode(moved)]))
     other = replace(moved, identity=Identity("other.sid.inpe.br"))
@@ -204,12 +204,12 @@ def test_a_batch_of_dates_given_before_is_refused(state: TickState) -> None:
         replay_entry(mint_line(at(-1)), {IDENTITY.key: state}, no_entries)
 
 
-def test_a_batch_of_nobody_is_refused() -> None:
+def test_a_batch_without_an_identity_is_refused() -> None:
     with pytest.raises(LogBroken, match="takes its identity"):
         replay_entry(mint_line(None), {}, no_entries)
 
 
-def test_an_identity_goes_on_after_whoever_shares_a_prefix() -> None:
+def test_an_identity_goes_on_after_others_that_share_a_prefix() -> None:
     clocks = {
         MOVED.key: TickState(at(5), (Span(at(1), at(2)), Span(at(8), at(9)))),
         OTHER.key: TickState(at(99)),
@@ -255,7 +255,7 @@ def test_a_clock_is_only_ever_moved_on() -> None:
     assert later(TickState(at(-1)), SEEN) == TickState(SEEN)
 
 
-def test_everything_issued_counts_whoever_shares_a_prefix() -> None:
+def test_everything_issued_counts_for_all_identities_that_share_a_prefix() -> None:
     moved = replace(mint_line(at(10), now=at(20)), identity=MOVED)
     other = replace(mint_line(at(30), now=at(40)), identity=OTHER)
     state = TickState(at(3), (Span(at(6), at(7)),))

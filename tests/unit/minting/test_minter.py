@@ -223,7 +223,7 @@ def test_who_would_wait_too_long_at_a_fixed_granularity_takes_no_date() -> None:
     assert all(dates(decision.outcomes[index])[-1] <= after(3) for index in (0, 2, 4))
 
 
-def test_if_everybody_would_wait_too_long_nothing_is_minted() -> None:
+def test_if_every_request_would_wait_too_long_nothing_is_minted() -> None:
     decision = queue(MintRequest(10, "eva"), MintRequest(20, "eva"), rules=Rules(granularity=SECOND))
     assert decision.batch is None
     assert decision.state == TickState()
@@ -249,7 +249,7 @@ def test_at_low_traffic_labels_are_short() -> None:
     assert suffixes == ["2027-03-01T12:00:00Z", "2027-03-01T12:01:00Z", "2027-03-01T12:02:00Z"]
 
 
-def test_with_a_bound_of_nothing_nobody_waits() -> None:
+def test_with_a_bound_of_nothing_no_request_waits() -> None:
     state, rules = TickState(), Rules(wait_bound=Fraction(0))
     for _ in range(5):
         decision = queue(ONE, state=state, rules=rules)
@@ -331,7 +331,7 @@ def test_a_jump_is_refused_and_forgiven_when_it_is_taken_back() -> None:
     assert dates(queue(ONE, state=state, reading=back).outcomes[0])
 
 
-def test_a_step_that_nobody_notices_is_no_jump() -> None:
+def test_a_step_that_is_too_small_to_notice_is_no_jump() -> None:
     state = queue(ONE).state
     for seconds in (4, -4):
         reading = Reading(after(seconds + 10), READING.uptime + 10 * 10**9, "boot")

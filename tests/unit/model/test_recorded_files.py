@@ -59,7 +59,7 @@ def test_parts_of_them_are_what_parts_of_a_tuple_are() -> None:
         files[10_000]
 
 
-def test_whoever_wants_one_file_has_few_read(made: list[str]) -> None:
+def test_a_caller_that_wants_one_file_has_few_read(made: list[str]) -> None:
     one = recorded()
     assert one.target == "data/05000.png"
     assert one.file("data/09999.png") == FILES[-1]

@@ -32,7 +32,7 @@ def test_a_client_is_inside_with_any_of_its_addresses(client: str, inside: bool)
     assert reader.depends_on_client
 
 
-def test_an_embargo_holds_for_everybody_until_its_very_moment() -> None:
+def test_an_embargo_holds_for_every_reader_until_its_very_moment() -> None:
     closed = Visibility(CLOSED.networks, NOW)
     for client in ("150.163.2.175", "8.8.8.8"):
         reader = Reader(ip_addresses(client), BEFORE)
@@ -41,7 +41,7 @@ def test_an_embargo_holds_for_everybody_until_its_very_moment() -> None:
     assert closed.is_open_to(ip_addresses("150.163.2.175"), NOW)
 
 
-def test_what_is_public_is_everybodys() -> None:
+def test_what_is_public_is_for_all_readers() -> None:
     reader = Reader(ip_addresses("8.8.8.8"), NOW)
     assert reader.may_see(Visibility.PUBLIC)
     assert (reader.good_until, reader.depends_on_client) == (None, False)

@@ -60,7 +60,7 @@ class Scripted:
 
 
 class TestAnOriginal:
-    def test_of_a_newcomer_waits_for_whoever_has_been_there_longer(self) -> None:
+    def test_of_a_newcomer_waits_for_an_archive_that_has_been_there_longer(self) -> None:
         under_way = resolution(f"/{ITEM}", (NEW, OLD))
         askings = asked(under_way)
         give(under_way, askings[NEW], has(NEW), 0.01)
@@ -68,18 +68,18 @@ class TestAnOriginal:
         give(under_way, askings[OLD], has(OLD), 0.1)
         assert chosen(under_way) == OLD
 
-    def test_of_a_newcomer_is_taken_if_nobody_else_claims_it_within_the_hedge_delay(self) -> None:
+    def test_of_a_newcomer_is_taken_if_no_other_claims_it_within_the_hedge_delay(self) -> None:
         under_way = resolution(f"/{ITEM}", (NEW, OLD))
         give(under_way, asked(under_way)[NEW], has(NEW), 0.01)
         under_way.advance(0.2)
         assert chosen(under_way) == NEW
 
-    def test_of_whoever_has_been_there_longest_is_taken_at_once(self) -> None:
+    def test_of_the_archive_that_has_been_there_longest_is_taken_at_once(self) -> None:
         under_way = resolution(f"/{ITEM}", (NEW, OLD))
         give(under_way, asked(under_way)[OLD], has(OLD), 0.01)
         assert chosen(under_way) == OLD
 
-    def test_of_a_newcomer_that_is_asked_first_is_no_reason_to_ask_nobody_else(self) -> None:
+    def test_of_a_newcomer_that_is_asked_first_is_no_reason_to_ask_no_other(self) -> None:
         """It has another item of the same prefix, say; that gives it no right to all of them."""
         for state in ("Original", "Copy"):
             under_way = resolution(f"/{ITEM}", (NEW, OLD), routing=KnownHolder(first=(NEW,)))
@@ -108,7 +108,7 @@ class TestAnOriginal:
         give(under_way, asked(under_way)[OLD], has(OLD), 0.25)
         assert chosen(under_way) == OLD
 
-    def test_of_whoever_nobody_can_outrank_is_taken_without_asking_others(self) -> None:
+    def test_of_an_archive_that_no_other_can_outrank_is_taken_without_asking_others(self) -> None:
         for who, routing in ((OLD, KnownHolder(first=(OLD,))), (NEW, KnownHolder(holders={parse(ITEM): NEW}))):
             under_way = resolution(f"/{ITEM}", (NEW, OLD), routing=routing)
             give(under_way, asked(under_way)[who], has(who), 0.01)
@@ -117,7 +117,7 @@ class TestAnOriginal:
 
 
 class TestPointers:
-    def test_of_whoever_is_believed_first_come_before_the_url_of_another(self) -> None:
+    def test_of_the_archive_that_is_believed_first_come_before_the_url_of_another(self) -> None:
         outcome = Scripted(
             {
                 (OLD, ITEM, "+(pt)"): points(OLD, **{"ibi.translation(pt)": TEXT_PT}),
@@ -128,7 +128,7 @@ class TestPointers:
         assert isinstance(outcome, Redirect)
         assert outcome.archive == OLD
 
-    def test_of_a_newcomer_that_is_asked_first_wait_for_whoever_has_been_there_longer(self) -> None:
+    def test_of_a_newcomer_that_is_asked_first_wait_for_an_archive_that_has_been_there_longer(self) -> None:
         under_way = resolution(f"/{ITEM}+(pt)", (NEW, OLD), routing=KnownHolder(first=(NEW,)))
         give(under_way, asked(under_way)[NEW], points(NEW, **{"ibi.translation(pt)": BOGUS}), 0.01)
         give(under_way, asked(under_way)[OLD], has(OLD, qualifier=".translation(pt)"), 0.1)
@@ -165,7 +165,7 @@ class TestPointers:
         assert isinstance(outcome, Redirect)
         assert outcome.archive == NEW
 
-    def test_are_followed_to_the_original_although_somebody_stays_silent(self) -> None:
+    def test_are_followed_to_the_original_although_an_archive_stays_silent(self) -> None:
         under_way = resolution(f"/{ITEM}!?ibiurl.requireditemstatus=Original", (OLD, NEW))
         give(under_way, asked(under_way)[OLD], points(OLD, ibi__nextedition=NEXT), 0.1)
         assert asked(under_way) == {}
@@ -189,7 +189,7 @@ class TestANextEdition:
         assert isinstance(outcome, Redirect)
         assert outcome.archive == OLD
 
-    def test_of_anybody_is_followed_if_the_other_has_a_copy(self) -> None:
+    def test_of_any_archive_is_followed_if_the_other_has_a_copy(self) -> None:
         scripts = {
             (OLD, ITEM, "!"): has(OLD, "Copy", ".lastedition"),
             (NEW, ITEM, "!"): points(NEW, ibi__nextedition=NEXT),
@@ -222,7 +222,7 @@ class TestACopy:
         assert isinstance(outcome, Redirect)
         assert outcome.archive == NEW
 
-    def test_is_taken_if_nobody_has_anything_later(self) -> None:
+    def test_is_taken_if_no_archive_has_anything_later(self) -> None:
         relation = ".translation(pt).lastedition"
         scripts = {(OLD, ITEM, "+(pt)!"): has(OLD, "Copy", relation, **{f"ibi{relation}": f"{{rep {TEXT_PT}}}"})}
         outcome = Scripted(scripts, NEW).outcome(f"/{ITEM}+(pt)!")

@@ -26,7 +26,7 @@ def test_who_gives_a_url_of_another_host_is_not_among_those_that_have_a_copy() -
     assert (outcome.by, outcome.copies) == (HOME, ())
 
 
-def test_if_nobody_says_deleted_it_is_told_that_the_url_was_refused() -> None:
+def test_if_no_archive_says_deleted_it_is_told_that_the_url_was_refused() -> None:
     outcome = resolve(LABEL, {LIAR: lambda _: FOREIGN, HOME: lambda _: b""})
     assert isinstance(outcome, RelatedItemMissing)
     assert outcome.missing is Missing.BELIEVABLE_URL

@@ -46,7 +46,7 @@ def confirmed(registration: Registration, *, yes: bool = True, at: Instant = NOW
     return after_call_back(registration, registration.inclusion, CallBack(yes), at)
 
 
-def test_one_that_is_not_included_is_nobody_to_ask() -> None:
+def test_one_that_is_not_included_is_not_asked() -> None:
     assert archive_ref(REGISTERED) is None
     assert archive_ref(after_exclusion(after_inclusion(REGISTERED, REQUEST, NOW))) is None
 

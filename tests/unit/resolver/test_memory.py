@@ -42,7 +42,7 @@ def after(answers: dict[ArchiveRef, Answer], url: str = f"/{REP}", memory: Memor
     return memory
 
 
-def test_whoever_had_the_item_is_likely_to_have_it_and_others_of_its_origin() -> None:
+def test_an_archive_that_had_the_item_is_likely_to_have_it_and_others_of_its_origin() -> None:
     memory = after({A: b"", B: item(B)})
     assert memory.likely(parse(REP), 0.0) == (B,)
     assert memory.likely(parse(SAME_ORIGIN), 0.0) == (B,)

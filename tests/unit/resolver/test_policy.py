@@ -47,7 +47,7 @@ def test_another_item_is_not(ibi: str) -> None:
     assert broken_rule(claim(found(ONE, ibi))) is is_about_the_item
 
 
-def test_nobody_speaks_for_another_archive() -> None:
+def test_no_archive_speaks_for_another() -> None:
     assert broken_rule(claim(found(OTHER))) is speaks_for_itself
 
 

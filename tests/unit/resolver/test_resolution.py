@@ -75,7 +75,7 @@ def test_others_are_asked_for_the_original_if_a_likely_one_has_a_copy() -> None:
 
 
 @pytest.mark.parametrize("url", [f"{LABEL}?ibiurl.requireditemstatus=Original", f"{LABEL}!"])
-def test_all_are_asked_at_once_for_an_original_and_for_a_last_edition_whose_holder_nobody_knows(url: str) -> None:
+def test_all_are_asked_at_once_for_an_original_and_for_a_last_edition_whose_holder_is_not_known(url: str) -> None:
     assert [*asked(resolution(url, ALL, routing=KnownHolder(first=(TWO,))))] == [*ALL]
 
 
@@ -110,7 +110,7 @@ def test_an_original_within_the_hedge_delay_outranks_a_copy() -> None:
     assert verdicts == {ONE: Verdict.CHOSEN, TWO: Verdict.OUTRANKED, THREE: Verdict.SILENT}
 
 
-def test_whoever_knows_of_a_next_edition_outranks_an_old_copy() -> None:
+def test_an_archive_that_knows_of_a_next_edition_outranks_an_old_copy() -> None:
     under_way = resolution(f"{LABEL}!", ALL)
     askings = asked(under_way)
     give(under_way, askings[ONE], found(ONE, relation=".lastedition"), 0.01)
@@ -135,7 +135,7 @@ def test_two_originals_are_an_alert_that_names_both() -> None:
     assert outcome.claimants == (ONE, TWO)
 
 
-def test_an_original_waits_for_everybody() -> None:
+def test_an_original_waits_for_every_archive() -> None:
     under_way = resolution(f"{LABEL}?ibiurl.requireditemstatus=Original", ALL)
     askings = asked(under_way)
     give(under_way, askings[ONE], found(ONE, "Original"), 0.01)
@@ -164,7 +164,7 @@ def test_a_copy_leads_to_the_original_that_another_has() -> None:
     assert outcome.archive == TWO
 
 
-def test_a_next_edition_that_nobody_has_does_not_hide_the_original() -> None:
+def test_a_next_edition_that_no_archive_has_does_not_hide_the_original() -> None:
     """E53."""
     lie = body(ONE, IBI, **{"ibi.nextedition": f"{{rep {NEXT}}}"})
     scripts = {
@@ -179,7 +179,7 @@ def test_a_next_edition_that_nobody_has_does_not_hide_the_original() -> None:
 # --- pointers ---
 
 
-def test_an_item_that_nobody_has_gives_way_to_another_pointer() -> None:
+def test_an_item_that_no_archive_has_gives_way_to_another_pointer() -> None:
     """`+`: one names a text that does not exist, the other one that does."""
 
     def lying(request: object) -> bytes:
@@ -230,7 +230,7 @@ def test_a_miss_names_the_silent_and_the_other_spellings() -> None:
 
 
 @pytest.mark.parametrize("archives", [(), ALL])
-def test_nobody_can_be_asked(archives: tuple[ArchiveRef, ...]) -> None:
+def test_no_archive_can_be_asked(archives: tuple[ArchiveRef, ...]) -> None:
     outcome = resolve(LABEL, {each: lambda _: Failure.UNREACHABLE for each in archives})
     assert isinstance(outcome, NoArchiveAnswered)
     assert (outcome.silence.silent, outcome.timed_out) == (archives, False)
@@ -277,7 +277,7 @@ def test_no_pairs_go_onto_a_list_of_files() -> None:
     assert outcome.url == "http://one.example.org/x"
 
 
-def test_without_a_key_there_is_nobody_to_thank() -> None:
+def test_without_a_key_there_is_no_archive_to_thank() -> None:
     text = found(ONE).replace(b"\r\nurlkey 1234567890", b"")
     outcome = resolve(LABEL, {ONE: lambda _: text})
     assert isinstance(outcome, Redirect)

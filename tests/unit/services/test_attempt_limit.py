@@ -66,7 +66,7 @@ def test_a_right_key_takes_back_itself_and_no_wrong_ones() -> None:
     assert len(alone) == 0
 
 
-def test_nobody_waits_because_of_a_right_key_however_many_wrong_ones_came_before() -> None:
+def test_no_caller_waits_because_of_a_right_key_however_many_wrong_ones_came_before() -> None:
     attempts = Attempts()
     now = tried(attempts, 20)
     now += attempts.wait("a", now)

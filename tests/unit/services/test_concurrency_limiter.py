@@ -54,7 +54,7 @@ def test_those_whose_address_is_not_known_are_one() -> None:
 @pytest.mark.parametrize(
     ("turns", "refusal"), [(trace_limiter(0, 0), TooManyTraces), (link_limiter(0, 0), TooManyLinks)]
 )
-def test_whoever_is_refused_learns_what_there_is_too_much_of(
+def test_a_caller_that_is_refused_learns_what_there_is_too_much_of(
     turns: ConcurrencyLimiter, refusal: type[LimitExceeded]
 ) -> None:
     with pytest.raises(refusal):

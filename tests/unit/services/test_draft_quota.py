@@ -95,7 +95,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 # --- how many ---
 
 
-def test_nobody_has_more_drafts_than_allowed(desk: Desk) -> None:
+def test_no_account_has_more_drafts_than_allowed(desk: Desk) -> None:
     first, *_ = [desk.begin() for _ in range(3)]
     with pytest.raises(TooManyDrafts):
         desk.begin()
@@ -148,7 +148,7 @@ def test_one_that_was_left_alone_for_too_long_counts_no_more(desk: Desk) -> None
     assert desk.held() == (1, 1000)
 
 
-def test_one_that_cannot_be_read_is_nobodys(desk: Desk) -> None:
+def test_one_that_cannot_be_read_belongs_to_no_account(desk: Desk) -> None:
     damaged, *_ = [desk.begin() for _ in range(3)]
     (desk.data / "drafts" / damaged / "draft.json").write_text("{")
     desk.begin()
@@ -158,7 +158,7 @@ def test_one_that_cannot_be_read_is_nobodys(desk: Desk) -> None:
 # --- how much ---
 
 
-def test_nobody_has_more_bytes_than_allowed_in_all_drafts_together(desk: Desk) -> None:
+def test_no_account_has_more_bytes_than_allowed_in_all_drafts_together(desk: Desk) -> None:
     one, two = desk.begin(ANA, ("a.txt", 500)), desk.begin(ANA, ("a.txt", 400))
     with pytest.raises(DraftsTooLarge):
         desk.upload(two, "b.txt", 101)
@@ -388,7 +388,7 @@ def test_begun_sent_and_discarded_at_once_the_figures_are_right_in_the_end(desk:
 # --- what the disk has left ---
 
 
-def test_the_reserve_of_the_disk_is_kept_whoever_sends(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reserve_of_the_disk_is_kept_from_every_sender(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.quota = DraftQuota(reserve=1000)
     desk.restart()
     free = 2000

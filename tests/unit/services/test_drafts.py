@@ -242,7 +242,7 @@ def test_an_update_whose_answer_was_lost_is_known_by_what_it_made(desk: Desk) ->
     assert desk.store.find(item.rep).version == 2
 
 
-def test_what_somebody_else_has_changed_meanwhile_is_not_overwritten(desk: Desk) -> None:
+def test_what_another_caller_has_changed_meanwhile_is_not_overwritten(desk: Desk) -> None:
     item = desk.publish(desk.begin())
     mine, theirs = (desk.drafts.begin_update(ANA, item.rep).record.id for _ in range(2))
     desk.send(theirs, "theirs.txt")
@@ -289,7 +289,7 @@ def test_a_refused_draft_spends_no_label_and_stays_as_it_is(desk: Desk) -> None:
     assert [file.path for file in desk.drafts.find(ANA, second).files] == ["a.txt"]
 
 
-def test_while_a_draft_is_being_published_nobody_changes_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_draft_is_being_published_no_caller_changes_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draft_files, "_PATIENCE", 0.0)
     draft, told = desk.begin(), []
 
@@ -358,7 +358,7 @@ def test_a_full_disk_refuses_a_publication_which_succeeds_later(desk: Desk, monk
 # --- whose, and for how long ---
 
 
-def test_a_draft_of_somebody_else_is_not_there(desk: Desk) -> None:
+def test_a_draft_of_another_person_is_not_there(desk: Desk) -> None:
     draft = desk.begin()
     for work in (
         lambda: desk.drafts.find(OTHER, draft),

@@ -39,7 +39,7 @@ def test_what_is_still_coming_grows_and_what_has_gone_is_gone(tmp_path: Path) ->
     assert sizes.look("draft", str(tmp_path / "nowhere")) == {}
 
 
-def test_of_a_draft_that_nobody_learned_of_every_file_is_looked_at(tmp_path: Path) -> None:
+def test_of_a_draft_that_was_not_counted_every_file_is_looked_at(tmp_path: Path) -> None:
     sizes = DraftSizes()
     sizes.add("draft", "a", 99)
     (tmp_path / "a").write_bytes(b"1")

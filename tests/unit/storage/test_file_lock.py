@@ -104,7 +104,7 @@ def test_who_has_waited_too_long_gives_up_for_good(path: Path, held: int, told: 
     assert os.close(hold_lock(descriptor, path)) is None  # type: ignore[func-returns-value]
 
 
-def test_who_is_interrupted_just_as_it_is_his_turn_keeps_nobody_out(
+def test_a_caller_that_is_interrupted_just_as_it_is_its_turn_keeps_no_other_out(
     path: Path, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted(threading.Event):

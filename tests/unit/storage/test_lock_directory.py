@@ -76,7 +76,7 @@ def test_a_link_instead_of_a_file_is_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "made by us").exists()
 
 
-def test_a_directory_exchanged_after_opening_leads_nobody_astray(tmp_path: Path) -> None:
+def test_a_directory_exchanged_after_opening_leads_no_process_astray(tmp_path: Path) -> None:
     directory = LockDirectory(tmp_path / "locks")
     (tmp_path / "trap").mkdir()
     (tmp_path / "locks").rename(tmp_path / "away")

@@ -140,7 +140,7 @@ def test_one_of_two_refused_gives_up_the_other(house: House) -> None:
         locks.close()
 
 
-def test_what_is_given_up_is_nobodys(house: House) -> None:
+def test_what_is_given_up_belongs_to_no_process(house: House) -> None:
     one, other = house.locks("a"), house.locks("b")
     one.hold(PREFIXES, 3)
     one.mark(HIGH, 3)

@@ -52,7 +52,7 @@ def after_one(work: Held, together: Batcher[int, int], *jobs: int) -> list[Futur
     return futures
 
 
-def test_whoever_is_alone_waits_for_nobody(work: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_that_is_alone_waits_for_no_other(work: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", LONG)
     together = Batcher(work)
     assert [together.run(job) for job in (1, 2, 3)] == [2, 4, 6]
@@ -78,7 +78,7 @@ def test_a_refusal_is_told_to_whom_it_belongs(work: Held) -> None:
     assert isinstance(refused.exception(), ValueError)
 
 
-def test_what_fails_as_a_whole_is_told_to_all_of_the_group_and_to_nobody_else(work: Held) -> None:
+def test_what_fails_as_a_whole_is_told_to_all_of_the_group_and_to_no_other(work: Held) -> None:
     together = Batcher(work)
     first, *failed = after_one(work, together, 5, 0, 7)
     assert first.result() == 2
@@ -114,7 +114,9 @@ class Interrupted(BaseException):
 
 
 @pytest.mark.parametrize("when", ["while it waits", "when it is to lead"])
-def test_whoever_is_interrupted_leaves_nobody_waiting(work: Held, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_that_is_interrupted_leaves_no_other_waiting(
+    work: Held, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     together = Batcher(work)
     interrupt = threading.Event()
     wait: Callable[[], object] = interrupt.wait
@@ -164,7 +166,7 @@ def test_whoever_is_interrupted_leaves_nobody_waiting(work: Held, when: str, mon
     assert work.groups == [[1], [6]]
 
 
-def test_a_leader_that_is_interrupted_while_it_waits_leaves_nobody_waiting(
+def test_a_leader_that_is_interrupted_while_it_waits_leaves_no_other_waiting(
     work: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for those who were there a moment ago; one of them is, when the interruption comes."""

@@ -191,7 +191,7 @@ async def test_a_registration_may_allow_a_network_and_only_that(address: str, ne
         ("Resolver.Example.org.", "resolver.example.ORG"),
     ],
 )
-async def test_nobody_is_let_in_to_ourselves_whatever_is_allowed(own: str, address: str) -> None:
+async def test_our_own_address_is_refused_whatever_is_allowed(own: str, address: str) -> None:
     networks = (ip_network("0.0.0.0/0"), ip_network("::/0"))
     ours = frozenset({(own, 8765)})
     refusal = await guard(["127.0.0.1"], own=ours).check_address(f"{address}:8765", 80, networks)

@@ -116,7 +116,7 @@ async def test_an_archive_that_is_called_back(says: bytes, confirmed: bool) -> N
         await archives.close()
 
 
-async def test_nobody_is_there_to_thank_or_to_confirm() -> None:
+async def test_no_archive_is_there_to_thank_or_to_confirm() -> None:
     archives = ArchiveHttp(AddressGuard())
     with closing(socket.socket()) as taken:  # bound, so that nobody else listens there, and not listening
         taken.bind(("127.0.0.1", 0))
@@ -351,7 +351,7 @@ async def test_ourselves_neither_although_the_network_is_allowed() -> None:
         await archives.close()
 
 
-async def test_a_name_that_changes_its_mind_reaches_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_changes_its_mind_reaches_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """First it stands for a public address, which is dialled as such; the next time it is asked, for a private one."""
     answers = [["150.163.2.175"], ["127.0.0.1"], ["127.0.0.1"]]
     dialled: list[object] = []

@@ -114,7 +114,7 @@ async def test_an_answer_to_nothing_is_never_taken_for_the_next(archives: Archiv
         assert await archives.ask(archive.ref(), request(2), within=LONG) == NOTHING
 
 
-async def test_a_connection_that_ended_while_nobody_used_it_is_no_failure(archives: ArchiveHttp) -> None:
+async def test_a_connection_that_ended_while_it_was_idle_is_no_failure(archives: ArchiveHttp) -> None:
     async with raw_archive(http()) as archive:
         for number in range(5):
             assert await archives.ask(archive.ref(), request(number), within=LONG) == NOTHING
@@ -150,7 +150,7 @@ async def test_a_request_is_sent_again_once_and_not_forever(archives: ArchiveHtt
         assert calls == 2
 
 
-def test_whoever_is_unheard_a_second_time_has_failed() -> None:
+def test_an_archive_that_is_unheard_a_second_time_has_failed() -> None:
     class Line:
         again = 0
 
@@ -162,7 +162,7 @@ def test_whoever_is_unheard_a_second_time_has_failed() -> None:
     assert [call.unheard(), call.unheard(), line.again] == [True, False, 1]
 
 
-async def test_whoever_waits_for_a_connection_that_is_lost_gets_another() -> None:
+async def test_a_question_that_waits_for_a_connection_that_is_lost_gets_another() -> None:
     archives = ArchiveHttp(AddressGuard(), budgets=Budgets(connections=1))
     gate = Gate(b"garbage")
     async with raw_archive(gate) as archive:
@@ -308,7 +308,7 @@ async def test_one_that_says_it_is_back_is_called_although_it_rests(archives: Ar
 
 
 @pytest.mark.parametrize("says", [http(status="500 Oops"), http(status="404 No"), http(b"{{{"), b"garbage", http()])
-async def test_nobody_can_make_an_archive_rest_by_asking_for_a_bad_item(archives: ArchiveHttp, says: bytes) -> None:
+async def test_no_reader_can_make_an_archive_rest_by_asking_for_a_bad_item(archives: ArchiveHttp, says: bytes) -> None:
     async with raw_archive(says) as archive:
         replies = [await archives.ask(archive.ref(), request(number), within=LONG) for number in range(20)]
         assert Failure.RESTING not in replies
@@ -322,7 +322,7 @@ async def test_each_archive_rests_for_itself(archives: ArchiveHttp) -> None:
         assert await archives.ask(well.ref(), REQUEST, within=LONG) == NOTHING
 
 
-async def test_an_address_that_is_forbidden_tires_nobody(archives: ArchiveHttp) -> None:
+async def test_an_address_that_is_forbidden_tires_no_archive(archives: ArchiveHttp) -> None:
     async with raw_archive(http()) as archive:
         reference = archive.ref(networks=())
         replies = {await archives.ask(reference, request(number), within=LONG) for number in range(20)}
@@ -396,7 +396,7 @@ async def test_all_archives_together_get_so_many_connections() -> None:
     await archives.close()
 
 
-async def test_silent_archives_hold_up_nobody_for_longer_than_their_budget() -> None:
+async def test_silent_archives_hold_up_no_question_for_longer_than_their_budget() -> None:
     archives = ArchiveHttp(AddressGuard(), budgets=Budgets(connections_in_all=4, total=0.2))
     async with raw_archive(never, host="0.0.0.0") as silent, raw_archive(http()) as well:
         asking = [

@@ -166,7 +166,7 @@ async def test_the_own_archive_is_thanked_with_the_message_itself(over_http: Arc
     assert own.queries == []
 
 
-async def test_nobody_else_is_thanked_at_once(over_http: ArchiveHttp) -> None:
+async def test_no_other_archive_is_thanked_at_once(over_http: ArchiveHttp) -> None:
     own = Own()
     elsewhere = ArchiveRef(LabelForms.of(SERVICE), "elsewhere.example.org")
     assert Gateways([own.archive], over_http).acknowledge_at_once(elsewhere, ACKNOWLEDGMENT) is None

@@ -164,7 +164,7 @@ def test_what_is_given_up_is_told_nothing_more() -> None:
     assert (wire.aborted, wire.events) == (True, ["lost"])
 
 
-def test_what_nobody_asked_for_ends_the_connection() -> None:
+def test_what_was_not_asked_for_ends_the_connection() -> None:
     wire = Wire()
     wire.connection.data_received(http())
     assert not wire.connection.is_open

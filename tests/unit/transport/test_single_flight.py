@@ -49,7 +49,7 @@ async def test_what_has_landed_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("cancelled", [0, 1, 2])
-async def test_one_who_is_cancelled_takes_nobody_along(cancelled: int) -> None:
+async def test_one_that_is_cancelled_takes_no_other_along(cancelled: int) -> None:
     sky = Sky()
 
     async def passenger() -> int:

@@ -63,7 +63,7 @@ def test_where_privacy_is_refused_nothing_is_sent() -> None:
 
 
 @pytest.mark.parametrize("security", [MailSecurity.STARTTLS, MailSecurity.TLS])
-def test_a_server_that_nobody_vouches_for_gets_nothing(security: MailSecurity) -> None:
+def test_a_server_without_a_trusted_certificate_gets_nothing(security: MailSecurity) -> None:
     with mail_server(tls=security is MailSecurity.TLS) as server:
         stranger = SmtpMailer("127.0.0.1", server.port, "register@example.org", security, "ibi", PASSWORD)
         with pytest.raises(MailNotSent, match="CERTIFICATE_VERIFY_FAILED"):

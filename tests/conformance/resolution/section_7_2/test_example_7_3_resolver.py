@@ -41,7 +41,7 @@ async def test_one_that_is_not_included_is_excluded_all_the_same() -> None:
     assert resolver.registry.version() == version
 
 
-async def test_nobody_is_called_back() -> None:
+async def test_no_archive_is_called_back() -> None:
     resolver = MembershipApp()
     await resolver.register()
     await resolver.send(EXCLUSION)

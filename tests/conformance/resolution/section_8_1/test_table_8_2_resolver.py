@@ -143,7 +143,7 @@ def test_the_modifier_leads_to_the_right_item_with_the_languages_named_and_the_o
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_a_language_that_nobody_has_is_told_with_those_there_are(share: str) -> None:
+def test_a_language_that_no_archive_has_is_told_with_those_there_are(share: str) -> None:
     outcome = resolve(f"{NAMES['1en']}+(fr)", network(share))
     assert isinstance(outcome, RelatedItemMissing)
     assert (outcome.missing, list(map(str, outcome.languages))) == (Missing.TRANSLATION, ["en", "pt"])

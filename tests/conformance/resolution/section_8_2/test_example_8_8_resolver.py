@@ -25,7 +25,7 @@ def metadata(language: str, state: str) -> bytes:
     return body(ONE, IBI, **{f"{name}{relation}": value for name, value in values.items()})
 
 
-def test_everybody_is_asked_at_once_without_the_languages_and_the_required_status() -> None:
+def test_every_archive_is_asked_at_once_without_the_languages_and_the_required_status() -> None:
     askings = started().requests()
     assert [asking.archive for asking in askings] == [ONE, OTHER]
     assert {asking.request.to_query() for asking in askings} == {

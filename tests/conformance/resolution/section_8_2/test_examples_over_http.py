@@ -64,7 +64,7 @@ def test_archives_learn_neither_the_languages_nor_that_the_original_is_required(
         network.check_asked(of_c=[ASKED], of_d=[ASKED])
 
 
-def test_a_copy_will_not_do_and_nobody_is_thanked_for_it() -> None:
+def test_a_copy_will_not_do_and_no_archive_is_thanked_for_it() -> None:
     with printed_network({}, {ASKED: COPIES}) as network:
         answer, said = network.resolver.get(EXAMPLE_8_8, Accept_Language="fr")
         assert (answer.status, said["type"]) == (404, "urn:ibi:problem:original-not-found")

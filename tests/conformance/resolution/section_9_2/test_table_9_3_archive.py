@@ -79,7 +79,7 @@ def test_a_client_behind_a_proxy_inside_the_networks_is_inside() -> None:
     assert pairs(closed, client=f"172.16.44.200 {INSIDE}")["contenttype"] == "Data"
 
 
-def test_an_embargo_sends_everybody_to_the_metadata_until_it_ends() -> None:
+def test_an_embargo_sends_every_reader_to_the_metadata_until_it_ends() -> None:
     over = replace(ITEM, visibility=Visibility(embargo=NOW))
     running = replace(ITEM, visibility=Visibility(embargo=Instant(NOW.seconds + 1)))
     assert pairs(over)["contenttype"] == "Data"
@@ -87,7 +87,7 @@ def test_an_embargo_sends_everybody_to_the_metadata_until_it_ends() -> None:
     assert pairs(running)["url"] == PAGE
 
 
-def test_the_list_of_files_is_a_page_for_everybody_which_says_what_is_permitted() -> None:
+def test_the_list_of_files_is_a_page_for_every_reader_which_says_what_is_permitted() -> None:
     hidden = replace(ITEM, visibility=Visibility(networks=(network("10.0.0.0/8"),), listing=False))
     assert pairs(hidden, file_list=True)["url"] == f"http://arq.lab.br/col/{REP}/doc/?list"
 

@@ -125,7 +125,7 @@ def test_metadata_that_is_an_item_has_an_ibi_in_each_language() -> None:
     assert ARCHIVE.pair(f"contenttype{qualifier}", FIRST) == f"contenttype{qualifier} Metadata"
 
 
-def test_a_format_that_nobody_writes_here_is_not_answered_for() -> None:
+def test_a_format_that_is_not_written_here_is_not_answered_for() -> None:
     answer = ARCHIVE.assemble(FIRST)
     assert isinstance(answer, UrlList)
     assert answer.entry(Relation.from_qualifier(".metadata(BibINPE)")) is None

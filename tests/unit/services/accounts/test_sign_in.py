@@ -122,7 +122,7 @@ async def test_a_link_that_is_taken_while_the_password_changes_signs_in_no_more(
     assert office.people.sessions_of("ada") == ()
 
 
-async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> None:
+async def test_a_person_who_is_disabled_meanwhile_stays_so(office: Office) -> None:
     signed = await office.eva()
     office.hasher.meanwhile = lambda: office.admin.disable("eva")
 

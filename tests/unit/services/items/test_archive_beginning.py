@@ -72,7 +72,7 @@ def test_other_changes_of_the_item_keep_it_from_nothing(
     assert kept.find(item.rep).next_edition is not None
 
 
-def test_a_url_that_somebody_chose_stays(kept: ItemRepository, made: Deposits, begun: ArchiveRecord) -> None:
+def test_a_url_that_was_chosen_by_a_person_stays(kept: ItemRepository, made: Deposits, begun: ArchiveRecord) -> None:
     item = kept.find(begun.service.labels[0])
     made.update(item.rep, Draft(labels=item.labels, metadata=item.metadata, target_url=HOME), {}, WHO)
     assert not follow_address(made, kept, begun.service, THERE, WHO)

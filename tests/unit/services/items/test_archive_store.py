@@ -174,7 +174,7 @@ def test_an_object_without_a_readable_record_is_named_and_the_others_serve(tmp_p
         assert dump(store.catalog) == before[1:]
 
 
-def test_labels_that_nobody_bears_cannot_be_verified(tmp_path: Path) -> None:
+def test_labels_that_no_item_bears_cannot_be_verified(tmp_path: Path) -> None:
     with open_store(tmp_path) as store, pytest.raises(UnknownItem):
         list(store.verify([labels(3).labels[0]]))
 

@@ -133,7 +133,7 @@ ERRORS = [ValueError("unforeseen"), MemoryError(), DiskRefused(path="x", reason=
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_whatever_the_content_raises_everybody_is_answered(
+def test_whatever_the_content_raises_every_caller_is_answered(
     group: Group, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     before, calls = group.store.content.create_all, [0]
@@ -154,7 +154,7 @@ def test_whatever_the_content_raises_everybody_is_answered(
 
 
 @pytest.mark.parametrize("error", ERRORS[:4], ids=lambda error: type(error).__name__)
-def test_whatever_the_catalogue_raises_everybody_is_answered_and_nothing_is_lost(
+def test_whatever_the_catalogue_raises_every_caller_is_answered_and_nothing_is_lost(
     group: Group, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """What is kept by then stays, and is listed as soon as that is possible."""

@@ -171,7 +171,7 @@ def test_an_update_keeps_the_label_and_warns_of_removed_files(kept: ItemReposito
     assert kept.catalog.find(item.rep) == updated.item
 
 
-def test_an_update_that_somebody_overtook_is_refused(
+def test_an_update_that_another_overtook_is_refused(
     kept: ItemRepository, made: Deposits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item, read = put(made), kept.read
@@ -372,7 +372,9 @@ def test_an_object_that_is_not_there_cannot_be_read(kept: ItemRepository) -> Non
         ("https://", None),
     ],
 )
-def test_whoever_goes_by_an_address_has_it_in_the_version(kept: ItemRepository, who: str, address: str | None) -> None:
+def test_an_actor_that_goes_by_an_address_has_it_in_the_version(
+    kept: ItemRepository, who: str, address: str | None
+) -> None:
     item = deposits(kept).deposit(draft("a.txt"), sources(a=b"a"), who)
     change = kept.content.read(name_of(item)).versions[0].change
     assert (change.user, change.address) == (who, address)

@@ -96,7 +96,7 @@ async def test_a_neighbour_with_a_wrong_key_does_not_keep_the_archive_out() -> N
     assert (await resolver.send(client="150.163.34.239")).status == 200
 
 
-async def test_somebody_beside_an_archive_who_guesses_its_key_is_slowed_down() -> None:
+async def test_a_stranger_beside_an_archive_who_guesses_its_key_is_slowed_down() -> None:
     before = MembershipApp()
     await before.register()
     await before.send(client="150.163.34.239")
@@ -169,7 +169,7 @@ async def test_a_right_key_is_remembered_for_its_hash_only() -> None:
     hasher.close()
 
 
-async def test_a_hash_that_is_none_is_nobodys() -> None:
+async def test_a_text_that_is_no_hash_fits_no_key() -> None:
     hasher = KeyHasher(CHEAP)
     assert not await hasher.verify("rubbish", KEY)
     hasher.close()

@@ -131,7 +131,7 @@ async def test_an_archive_tries_again_less_and_less_often(tmp_path: Path) -> Non
         assert one.service.membership.phase is Phase.INCLUDED
 
 
-async def test_whom_nobody_knows_leaves_without_a_word(tmp_path: Path) -> None:
+async def test_an_archive_that_is_not_known_leaves_without_a_word(tmp_path: Path) -> None:
     async with kept(tmp_path) as one:
         await one.answer("inclusionRequest", AWAY)
         await one.clock.slept.get()

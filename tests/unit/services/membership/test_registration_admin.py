@@ -317,7 +317,7 @@ async def test_an_administrator_is_told_when_there_is_an_address() -> None:
     assert KEY not in letter.text
 
 
-async def test_without_an_address_nobody_is_told() -> None:
+async def test_without_an_address_no_letter_is_sent() -> None:
     resolver = MembershipApp(post=Post())
     assert (await resolver.admin.register(APPLICATION)).posted is None
 
@@ -566,7 +566,7 @@ async def test_the_archive_of_this_server_is_the_home_of_its_labels_though_it_is
         assert beside.homes().of(parse(label)) == (Home(own.service, own),)
 
 
-async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
+async def test_what_is_public_of_the_register_is_who_is_asked_and_where() -> None:
     resolver = MembershipApp()
     registered = await resolver.register(admin_mail="banon@dpi.inpe.br", networks=["10.0.0.0/8"])
     assert public_facts(registered) == {

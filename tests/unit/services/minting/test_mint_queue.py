@@ -58,7 +58,7 @@ async def started(
         await queue.stop()
 
 
-async def test_whoever_asks_during_a_commit_shares_the_next_one() -> None:
+async def test_a_caller_that_asks_during_a_commit_shares_the_next_one() -> None:
     ticks, groups = Gated(), list[MintGroup]()
     async with started(ticks) as queue:
         queue.watch(groups.append)
@@ -79,7 +79,7 @@ async def test_labels_handed_out_again_are_not_counted_as_minted() -> None:
     assert [group.minted for group in groups] == [3, 0]
 
 
-async def test_everybody_hears_of_a_failure_and_minting_goes_on() -> None:
+async def test_every_caller_hears_of_a_failure_and_minting_goes_on() -> None:
     ticks, groups = Failing(), list[MintGroup]()
     async with started(ticks) as queue:
         queue.watch(groups.append)
@@ -143,7 +143,7 @@ async def test_labels_asked_for_again_with_the_clock_far_behind_are_refused_unti
         assert await queue.mint(3, "a", "key") == share
 
 
-async def test_stopping_serves_whoever_is_waiting_and_nobody_after() -> None:
+async def test_stopping_serves_callers_that_are_waiting_and_none_after() -> None:
     ticks = Gated()
     async with started(ticks, Rules(wait_bound=Fraction(0))) as queue:
         waiting = [asyncio.create_task(queue.mint(1, "a")) for _ in range(20)]
@@ -158,7 +158,7 @@ async def test_stopping_serves_whoever_is_waiting_and_nobody_after() -> None:
     assert len({(share.batch, share.start) for share in shares}) == 20
 
 
-async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
+async def test_a_caller_that_goes_away_disturbs_no_other() -> None:
     ticks = Gated()
     async with started(ticks) as queue:
         leaving, staying = asyncio.create_task(queue.mint(1, "a")), asyncio.create_task(queue.mint(1, "a"))

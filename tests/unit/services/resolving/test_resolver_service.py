@@ -102,7 +102,7 @@ class TestAsking:
         assert isinstance(found.outcome, Redirect)
         assert abs(found.seconds - 0.3) < 1e-6
 
-    def test_the_budget_is_the_end_and_everybody_knows_it(self) -> None:
+    def test_the_budget_is_the_end_and_every_archive_knows_it(self) -> None:
         found, gateway = once({A: After(60, b""), B: After(60, b"")}, policy=Policy(budget=2.0, patience=9))
         assert isinstance(found.outcome, NoArchiveAnswered)
         assert found.outcome.timed_out
@@ -132,7 +132,7 @@ class TestAsking:
         reports = found.trace.hops[0].reports
         assert [(each.archive, each.failure) for each in reports] == [(A, Failure.UNREACHABLE), (B, None)]
 
-    def test_whoever_gives_up_leaves_nothing_behind(self) -> None:
+    def test_a_caller_that_gives_up_leaves_nothing_behind(self) -> None:
         gateway = ScriptedGateway({A: After(60, b"")})
 
         async def run() -> None:
@@ -145,12 +145,12 @@ class TestAsking:
         in_virtual_time(run())
         assert gateway.cancelled == [A]
 
-    def test_nobody_is_included(self) -> None:
+    def test_no_archive_is_included(self) -> None:
         found, _ = once({})
         assert isinstance(found.outcome, NoArchiveAnswered)
         assert found.outcome.silence.asked == 0
 
-    def test_the_trace_says_what_became_of_everybody(self) -> None:
+    def test_the_trace_says_what_became_of_every_archive(self) -> None:
         found, _ = once({A: After(0.01, b""), B: After(0.05, item(B))})
         (hop,) = found.trace.hops
         assert [(each.archive, each.verdict) for each in hop.reports] == [(A, Verdict.EMPTY), (B, Verdict.CHOSEN)]
@@ -224,7 +224,7 @@ class TestRemembering:
         assert isinstance(found.outcome, Redirect)
         assert found.max_age == 7
 
-    def test_what_somebody_who_was_not_heard_may_know_better_is_kept_for_a_moment_only(self) -> None:
+    def test_what_an_archive_that_was_not_heard_may_know_better_is_kept_for_a_moment_only(self) -> None:
         last = body(B, f"rep {REP}", **LAST)
         for answer, link in ((item(B, "Copy"), f"/{REP}"), (last, f"/{REP}!")):
             for silent in (After(9, b""), After(0, Failure.UNREACHABLE), After(0, item(C), 600)):
@@ -238,7 +238,7 @@ class TestRemembering:
         found, _ = once({A: After(9, b""), B: After(0.01, item(B), 600)})
         assert found.max_age == 600, "an Original is nowhere else"
 
-    def test_an_original_is_not_kept_for_long_while_somebody_is_silent_who_would_be_believed_before(self) -> None:
+    def test_an_original_is_not_kept_for_long_while_an_archive_is_silent_that_would_be_believed_before(self) -> None:
         newcomer = replace(B, registered=100)
         found, _ = once({A: After(9, b""), newcomer: After(0.02, item(newcomer), 600)})
         assert isinstance(found.outcome, Redirect)
@@ -246,7 +246,7 @@ class TestRemembering:
         found, _ = once({A: After(0.01, b""), newcomer: After(0.02, item(newcomer), 600)})
         assert found.max_age == 600
 
-    def test_what_its_holder_says_is_kept_whoever_is_silent(self) -> None:
+    def test_what_its_holder_says_is_kept_while_others_are_silent(self) -> None:
         def say(request: UrlRequest) -> bytes:
             if not request.relation.steps:
                 return item(B)
@@ -307,7 +307,7 @@ class TestRemembering:
         assert isinstance(second.outcome, NotFound)
         assert not second.was_kept
 
-    def test_nothing_is_believed_for_a_moment_only_and_not_while_somebody_is_silent(self) -> None:
+    def test_nothing_is_believed_for_a_moment_only_and_not_while_an_archive_is_silent(self) -> None:
         heard = ScriptedGateway({A: at_once(b"")})
         silent = ScriptedGateway({A: at_once(b""), B: After(0.01, Failure.UNREACHABLE)})
 
@@ -347,7 +347,7 @@ class TestRemembering:
         assert outcome.home == A
         assert not outcome.timed_out
 
-    def test_whoever_has_one_item_of_a_prefix_takes_no_other_from_those_who_are_registered_longer(self) -> None:
+    def test_an_archive_that_has_one_item_of_a_prefix_takes_no_other_from_those_who_are_registered_longer(self) -> None:
         old, new, other = archive("old", registered=10), archive("new", registered=20), "lab.br/arq/2011/11.11.11.11"
 
         def claims_all(request: UrlRequest) -> bytes:
@@ -483,7 +483,7 @@ class Counted:
         self.replies.append((archive.address, isinstance(reply, Failure)))
 
 
-def test_whoever_counts_is_told_of_every_outcome_and_reply() -> None:
+def test_an_observer_that_counts_is_told_of_every_outcome_and_reply() -> None:
     counted = Counted()
     once({A: After(0.01, Failure.REFUSED), B: After(0.02, item(B))}, watcher=counted)
     assert counted.outcomes == ["Redirect"]
@@ -632,7 +632,7 @@ class TestFreshOnes:
         in_virtual_time(run())
         assert len(turns) == 0
 
-    def test_one_that_asks_nobody_elsewhere_takes_no_turn_from_others(self) -> None:
+    def test_one_that_asks_no_archive_elsewhere_takes_no_turn_from_others(self) -> None:
         service = resolving(ScriptedGateway({A: at_once(item(A))}), traces=trace_limiter(1, 1))
 
         async def run() -> list[Resolved]:
@@ -659,7 +659,7 @@ class TestLinksThatWait:
         assert counted.refusals == [LimitScope.NETWORK] * 3
         assert len(links) == 0
 
-    def test_those_for_which_nobody_has_to_be_waited_for_take_no_turn(self) -> None:
+    def test_those_for_which_no_archive_has_to_be_waited_for_take_no_turn(self) -> None:
         service = resolving(ScriptedGateway({A: at_once(item(A))}), links=link_limiter(0, 0))
 
         async def run() -> list[Resolved]:

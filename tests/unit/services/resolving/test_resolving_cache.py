@@ -30,7 +30,7 @@ def test_a_cache_that_is_handed_in_is_used_although_it_is_empty() -> None:
     assert (asked(cache, 3), len(cache)) == (1, 1)
 
 
-def test_with_room_for_nothing_everybody_asks() -> None:
+def test_with_room_for_nothing_every_reader_asks() -> None:
     cache = Cache(0, 0)
     assert (asked(cache, 3), len(cache)) == (3, 0)
 

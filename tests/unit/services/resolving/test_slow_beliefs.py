@@ -61,7 +61,7 @@ class TestTheHomeSlowly(suite.TestTheHome):
 
 
 class TestFreshOnesSlowly(suite.TestFreshOnes):
-    test_one_that_asks_nobody_elsewhere_takes_no_turn_from_others = None  # type: ignore[assignment] # it takes one
+    test_one_that_asks_no_archive_elsewhere_takes_no_turn_from_others = None  # type: ignore[assignment] # it takes one
 
 
 class TestLinksThatWaitSlowly(suite.TestLinksThatWait):

@@ -94,7 +94,7 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_whoever_waits_too_long_is_told(tmp_path: Path) -> None:
+def test_a_caller_that_waits_too_long_is_told(tmp_path: Path) -> None:
     one = connect(tmp_path / "x.sqlite", MIGRATIONS)
     other = connect(tmp_path / "x.sqlite", MIGRATIONS, patience=0.01)
     one.execute("BEGIN IMMEDIATE")

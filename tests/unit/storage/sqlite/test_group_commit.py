@@ -102,7 +102,7 @@ def test_a_refusal_undoes_one_change_alone(writer: GroupCommit, connection: Conn
     assert numbers(connection) == [1, 2]
 
 
-def test_what_fails_takes_nobody_along(writer: GroupCommit, connection: Connection) -> None:
+def test_what_fails_takes_no_other_along(writer: GroupCommit, connection: Connection) -> None:
     one, failed, other, last = together(writer, insert(1), fail, insert(2), insert(3))
     assert isinstance(failed.exception(), DiskRefused)
     assert [one.result(), other.result(), last.result()] == numbers(connection) == [1, 2, 3]

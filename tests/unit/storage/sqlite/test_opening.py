@@ -98,7 +98,7 @@ def test_close_waits_for_who_is_minting(bench: Bench) -> None:
         ticks.state()
 
 
-def test_a_forked_process_is_refused_and_disturbs_nobody(bench: Bench) -> None:
+def test_a_forked_process_is_refused_and_disturbs_no_other(bench: Bench) -> None:
     ticks = bench.open()
     ticks.freeze(IDENTITY)
     child = os.fork()

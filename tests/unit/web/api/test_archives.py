@@ -143,7 +143,7 @@ async def test_an_archive_is_registered_listed_changed_and_forgotten() -> None:
 
 
 @pytest.mark.parametrize("scope", [None, Scope.READ, Scope.DEPOSIT])
-async def test_everybody_may_know_who_is_asked_and_no_more(scope: Scope | None) -> None:
+async def test_the_public_may_know_who_is_asked_and_no_more(scope: Scope | None) -> None:
     served = api()
     await served.resolver.register(admin_mail="banon@dpi.inpe.br", networks=["10.0.0.0/8"])
     listed = await served.ask("GET", scope=scope)

@@ -218,7 +218,7 @@ async def test_a_draft_is_its_owners_and_the_librarians(tmp_path: Path) -> None:
         assert (await app.ask("GET", draft, headers={"authorization": ""})).status == 401
 
 
-async def test_whoever_gets_a_new_token_under_the_old_name_finds_the_drafts(tmp_path: Path) -> None:
+async def test_an_owner_who_gets_a_new_token_under_the_old_name_finds_the_drafts(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         draft = await app.begin()
         del app.texts[Scope.DEPOSIT, "ana"]
@@ -259,7 +259,7 @@ async def test_a_discarded_draft_is_gone(tmp_path: Path) -> None:
         assert list((tmp_path / "drafts").glob("*draft-*")) == []
 
 
-async def test_a_draft_that_nobody_comes_back_to_goes(tmp_path: Path) -> None:
+async def test_a_draft_that_its_owner_does_not_come_back_to_goes(tmp_path: Path) -> None:
     async with records_app(tmp_path, days=30) as app:
         draft = await app.begin()
         app.clocks.advance(20 * 86_400)

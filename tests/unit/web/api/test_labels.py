@@ -98,7 +98,7 @@ async def test_a_large_answer_comes_in_parts_and_without_a_length() -> None:
     assert max(chunk.count(b"\n") for chunk in answer.chunks) == CHUNK
 
 
-async def test_everybody_else_gets_a_turn_while_a_large_answer_is_rendered() -> None:
+async def test_every_other_caller_gets_a_turn_while_a_large_answer_is_rendered() -> None:
     turns = 0
 
     async def count_turns() -> None:

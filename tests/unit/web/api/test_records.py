@@ -153,12 +153,12 @@ async def test_other_methods_are_told_which_ones_there_are(rest: str, allowed: s
         ("POST", "/publish"),
     ],
 )
-async def test_nobody_changes_anything_without_a_token(method: str, rest: str) -> None:
+async def test_nothing_is_changed_without_a_token(method: str, rest: str) -> None:
     answer = await rich().get(f"{RECORD}{rest}", method=method)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="ibi"')
 
 
-async def test_a_token_that_is_wrong_is_refused_even_for_what_everybody_sees() -> None:
+async def test_a_token_that_is_wrong_is_refused_even_for_what_is_public() -> None:
     assert (await rich().get(RECORD, {"authorization": "Bearer x"})).status == 401
 
 

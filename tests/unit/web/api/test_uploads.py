@@ -263,7 +263,7 @@ async def test_a_draft_is_there_after_a_restart(tmp_path: Path) -> None:
         assert (await app.publish(draft))["version"] == 1
 
 
-async def test_whoever_waits_for_a_draft_keeps_no_reader_waiting(
+async def test_a_caller_that_waits_for_a_draft_keeps_no_reader_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft_files, "_PATIENCE", 600)

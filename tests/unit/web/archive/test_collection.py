@@ -304,7 +304,7 @@ async def test_the_address_that_fetches_decides(client: str, status: int) -> Non
         assert answer.headers["cache-control"] == "private, no-cache"
 
 
-async def test_nobody_says_himself_who_he_is() -> None:
+async def test_no_reader_says_who_they_are_themselves() -> None:
     app = archive_app(kept(REP, visibility=CLOSED))
     for name in ("x-forwarded-for", "forwarded", "x-real-ip", "client-ip"):
         assert (await app.get(f"{DOC}/a.txt", {name: "150.163.2.175"}, client="8.8.8.8")).status == 302
@@ -318,7 +318,7 @@ async def test_a_trusted_proxy_says_it_of_others() -> None:
         assert (await app.get(f"{DOC}/a.txt", sent, client="8.8.4.4")).status == 302
 
 
-async def test_an_embargo_is_for_everybody_and_ends() -> None:
+async def test_an_embargo_is_for_every_reader_and_ends() -> None:
     app = archive_app(kept(REP, visibility=Visibility(embargo=Instant(NOW.seconds + 60))))
     assert (await app.get(f"{DOC}/a.txt")).headers["location"] == PAGE
     assert (await app.get(f"{DOC}/a.txt", method="HEAD")).status == 302
@@ -348,7 +348,7 @@ async def test_a_web_service_leads_to_itself_and_an_item_without_target_to_its_p
     "visibility",
     [Visibility((network("192.0.2.0/24"),)), Visibility(embargo=Instant.parse("2030-01-01T00:00:00Z"))],
 )
-async def test_where_a_web_service_is_nobody_learns_whom_it_is_not_for(visibility: Visibility) -> None:
+async def test_the_address_of_a_web_service_is_told_only_to_readers_whom_it_is_for(visibility: Visibility) -> None:
     service = kept(REP, files={}, target_url="https://maps.lab.br/wms", visibility=visibility)
     app = archive_app(service)
     inside = "https://maps.lab.br/wms" if visibility.networks else PAGE
@@ -454,7 +454,7 @@ async def test_downloads_are_counted_and_robots_apart() -> None:
     assert usage == Usage(downloads=1, robot_downloads=1)
 
 
-async def test_a_damaged_file_is_no_fault_of_the_reader() -> None:
+async def test_a_damaged_file_is_no_fault_of_a_reader() -> None:
     item, _ = kept(REP)
     answer = await archive_app((replace(item), {})).get(f"{DOC}/a.txt", BROWSER)
     assert answer.status == 500

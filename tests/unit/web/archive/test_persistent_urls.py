@@ -141,7 +141,7 @@ async def test_what_is_not_here_is_the_resolvers_to_find(path: str, leads: str) 
     assert (alone.status, alone.json()["type"]) == (404, "urn:ibi:problem:unknown-item")
 
 
-async def test_an_archive_that_is_its_own_resolver_sends_nobody_round_in_circles() -> None:
+async def test_an_archive_that_is_its_own_resolver_sends_no_reader_round_in_circles() -> None:
     assert (await network_of_items(resolver=BASE + "/").get(f"/{FOREIGN}")).status == 404
 
 

@@ -29,7 +29,7 @@ def admissions(bound: ConnectionBound, *addresses: str) -> list[Admission]:
 IN, WAITED_FOR, OUT = Admission.IN, Admission.WAITED_FOR, Admission.OUT
 
 
-def test_whoever_has_as_many_as_he_may_gets_no_other() -> None:
+def test_an_address_that_has_as_many_connections_as_it_may_gets_no_other() -> None:
     bound = ConnectionBound(2)
     assert admissions(bound, *["192.0.2.1"] * 3, "192.0.2.2") == [IN, IN, WAITED_FOR, IN]
 

@@ -138,7 +138,7 @@ def test_whatever_is_special_goes_through_the_application(request_: str) -> None
     assert seen == [f"/{REP}"]
 
 
-def test_whoever_logs_every_request_sees_every_request() -> None:
+def test_a_log_of_every_request_has_every_request() -> None:
     with watched(OnePort().app) as (server, seen):
         asked_before_closing(server, "GET", f"/{REP}", {})
     assert seen == [f"/{REP}", "/healthz"]
@@ -286,7 +286,7 @@ def test_what_was_not_sent_is_not_counted() -> None:
 
 
 @pytest.mark.usefixtures("info_log")
-def test_what_fails_after_an_answer_is_logged_and_disturbs_nobody() -> None:
+def test_what_fails_after_an_answer_is_logged_and_disturbs_no_other_request() -> None:
     def fail() -> None:
         raise ValueError("unforeseen")
 

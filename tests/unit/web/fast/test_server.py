@@ -125,7 +125,7 @@ def test_the_server_answers_and_does_not_say_what_it_is_made_of() -> None:
     assert response.getheader("server") is None
 
 
-def test_nobody_is_believed_about_who_the_client_is() -> None:
+def test_no_client_is_believed_about_who_the_client_is() -> None:
     clients: list[object] = []
 
     async def endpoint(request: Request) -> Response:

@@ -65,7 +65,7 @@ def test_a_connection_over_which_nothing_goes_is_broken(line: Line, taking: Writ
     assert line.is_broken
 
 
-def test_whoever_takes_little_at_a_time_is_waited_for(line: Line, taking: WriteWatchdog) -> None:
+def test_a_reader_that_takes_little_at_a_time_is_waited_for(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
     for _ in range(100):
         line.waiting -= 1

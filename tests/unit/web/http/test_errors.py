@@ -126,14 +126,14 @@ async def test_a_wrong_method_is_told_the_right_ones() -> None:
     assert (status, headers["allow"]) == (405, "GET, HEAD")
 
 
-async def test_the_files_of_this_machine_are_nobodys_business() -> None:
+async def test_the_files_of_this_machine_are_not_shown_to_callers() -> None:
     status, headers, body = await answer_with(DiskRefused(path="/srv/secret/place", reason="no space left"))
     assert status == 503
     assert int(headers["retry-after"]) >= 1
     assert "/srv" not in str(body)
 
 
-async def test_an_error_nobody_thought_of_tells_nothing() -> None:
+async def test_an_unforeseen_error_tells_nothing() -> None:
     class Odd(IbiError):
         """The secret is {secret}."""
 

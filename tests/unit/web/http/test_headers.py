@@ -29,7 +29,7 @@ HOST = ("host", "urlib.net")
     ],
 )
 @pytest.mark.parametrize("subject", ["inclusionRequest", "exclusionRequest"])
-async def test_another_site_includes_and_excludes_nobody(headers: list[tuple[str, str]], subject: str) -> None:
+async def test_another_site_includes_and_excludes_no_archive(headers: list[tuple[str, str]], subject: str) -> None:
     resolver = MembershipApp()
     await resolver.register()
     if subject == "exclusionRequest":

@@ -40,7 +40,7 @@ def with_route(minting: MintingApp, endpoint: object) -> None:
     minting.app.router.routes.insert(0, Route("/odd", endpoint))  # type: ignore[arg-type]
 
 
-async def test_a_failure_nobody_foresaw_shows_nothing_and_logs_everything() -> None:
+async def test_an_unforeseen_failure_shows_nothing_and_logs_everything() -> None:
     ticks = Broken()
     async with minting_app(ticks=ticks) as minting:
         ticks.failure = ZeroDivisionError("the secret is hunter2")

@@ -220,7 +220,7 @@ async def test_search_engines_are_told() -> None:
     assert {"application/json", "application/xml", "application/x-bibtex"} <= alternates
 
 
-async def test_search_engines_are_not_sent_to_what_is_not_for_everybody() -> None:
+async def test_search_engines_are_not_sent_to_what_is_not_for_every_reader() -> None:
     page = await shown(kept(REP, files=PDF, visibility=Visibility((network("10.0.0.0/8"),))))
 
     assert not [name for name, _ in page.meta if name == "citation_pdf_url"]
@@ -248,7 +248,7 @@ async def test_a_long_list_of_files_is_told_in_part() -> None:
 
 
 @pytest.mark.parametrize("path", [f"/col/{REP}/metadata", f"/col/{REP}/doc/?list", "/search", "/nothing"])
-async def test_nobody_keeps_a_page_for_others(path: str) -> None:
+async def test_no_cache_keeps_a_page_for_others(path: str) -> None:
     """Who is signed in, and what proves it, stands on every page."""
     answer = await archive_app(kept(REP)).get(path, {"accept": "text/html"})
     assert {"private", "no-store"} & set(answer.headers["cache-control"].split(", "))

@@ -44,7 +44,7 @@ def test_what_was_chosen_on_a_page_comes_first(cookie: bytes, spoken: str) -> No
 @pytest.mark.parametrize(
     "away", ["//evil.example/", "/\\evil.example", "https://evil.example/", "", "x", "/a\r\nb", "/é"]
 )
-def test_nobody_is_led_away_by_a_choice(away: str) -> None:
+def test_no_reader_is_led_away_by_a_choice(away: str) -> None:
     assert local_target(away) == "/"
 
 

@@ -33,7 +33,7 @@ class Broken(MemoryTicks):
 # --- identity ---------------------------------------------------------------------------------------------------------
 
 
-async def test_anybody_may_ask_who_mints_here() -> None:
+async def test_every_visitor_may_ask_who_mints_here() -> None:
     async with minting_app() as minting:
         answer = await minting.get("/api/identity")
     assert answer.status == 200

@@ -127,7 +127,7 @@ def test_a_code_is_named_for_those_who_cannot_see_it() -> None:
     assert (root.get("role"), root.get("aria-label")) == ("img", 'Code "1" <of> & more')
 
 
-async def test_every_page_knows_its_site_unless_somebody_knew_better() -> None:
+async def test_every_page_knows_its_site_unless_the_request_knows_better() -> None:
     found: list[SiteFacts] = []
 
     async def page(scope: Scope, receive: Receive, send: Send) -> None:

@@ -325,7 +325,7 @@ async def test_a_forgotten_password_is_chosen_anew_by_a_link(site: PeopleSite, b
     assert "person:ada choose password by mail person:ada" in site.audit.said
 
 
-async def test_whoever_asks_for_a_password_learns_nothing_about_accounts(site: PeopleSite, box: PostBox) -> None:
+async def test_a_visitor_who_asks_for_a_password_learns_nothing_about_accounts(site: PeopleSite, box: PostBox) -> None:
     site.admin.describe("ada", mail="ada@lab.example")
     site.admin.create("gone", "reader", PASSWORD, mail="gone@lab.example")
     site.admin.disable("gone")

@@ -263,7 +263,7 @@ async def test_lists_are_sorted_and_paged() -> None:
     assert "page 3 of 3" in last.text
 
 
-async def test_a_list_tells_what_is_not_for_everybody_yet() -> None:
+async def test_a_list_tells_what_is_not_for_every_reader_yet() -> None:
     past, coming = Instant(NOW.seconds - 1), Instant(NOW.seconds + 1)
     items = [kept(REP, visibility=Visibility(embargo=past)), kept(OTHER, visibility=Visibility(embargo=coming))]
 

@@ -42,7 +42,7 @@ def words(element: ElementTree.Element) -> str:
     return " ".join(" ".join(element.itertext()).split())
 
 
-def test_everybody_who_was_asked_has_a_lane_and_every_message_a_row() -> None:
+def test_every_archive_that_was_asked_has_a_lane_and_every_message_a_row() -> None:
     drawn = figure(resolved(3))
 
     names = [words(each) for each in drawn.iter("text") if each.get("class") == "lane-name"]

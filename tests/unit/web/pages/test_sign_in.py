@@ -46,7 +46,7 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: Peopl
 @pytest.mark.parametrize(
     "others", ['a={"b": 1}; ', "a; =; ;;,\x01 =é; ", f"a={'a' * 50_000}; ", f"x{SECURE_COOKIE}=y; "]
 )
-async def test_no_other_cookie_of_the_host_keeps_anybody_out(site: PeopleSite, others: str) -> None:
+async def test_no_other_cookie_of_the_host_keeps_a_person_out(site: PeopleSite, others: str) -> None:
     browser = await signed_in(site)
 
     assert (await browser.get("/account", cookie=f"{others}{SECURE_COOKIE}={browser.cookie}")).status == 200
@@ -63,7 +63,7 @@ async def test_of_two_cookies_of_the_name_neither_counts(site: PeopleSite) -> No
 
 
 @pytest.mark.parametrize("fields", [{"name": "ada", "password": "wrong"}, {"name": "bob", "password": PASSWORD}, {}])
-async def test_nobody_learns_who_has_an_account(site: PeopleSite, fields: dict[str, str]) -> None:
+async def test_no_visitor_learns_who_has_an_account(site: PeopleSite, fields: dict[str, str]) -> None:
     answer = await site.browser().post("/sign-in", fields)
 
     assert answer.status == 403
@@ -81,7 +81,7 @@ async def test_a_link_signs_in_once(site: PeopleSite) -> None:
     assert (await site.browser().get(path)).status == 403
 
 
-async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: PeopleSite) -> None:
+async def test_a_link_that_is_only_looked_at_signs_no_person_in(site: PeopleSite) -> None:
     path = f"/sign-in/{site.admin.link('ada')}"
     browser = site.browser()
 
@@ -94,7 +94,7 @@ async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: PeopleSite) -
     assert (await browser.get("/account")).status == 303
 
 
-async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: PeopleSite) -> None:
+async def test_another_site_can_sign_no_person_in_by_a_link_of_its_own(site: PeopleSite) -> None:
     site.admin.create("mallory", "reader")
     path = f"/sign-in/{site.admin.link('mallory')}"
     victim = await signed_in(site)
@@ -106,7 +106,7 @@ async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: People
     assert b"<bdi>ada</bdi>" in (await victim.get("/account")).body
 
 
-async def test_nobody_can_plant_a_session(site: PeopleSite) -> None:
+async def test_no_other_site_can_plant_a_session(site: PeopleSite) -> None:
     victim, planted = site.browser(), await signed_in(site)
     victim.cookie = before = planted.cookie
 
@@ -127,7 +127,7 @@ async def test_nobody_can_plant_a_session(site: PeopleSite) -> None:
         {"sec-fetch-site": "same-site", "origin": "https://ibi.example"},
     ],
 )
-async def test_another_site_can_sign_nobody_in_or_out(site: PeopleSite, headers: dict[str, str]) -> None:
+async def test_another_site_can_sign_no_person_in_or_out(site: PeopleSite, headers: dict[str, str]) -> None:
     browser = await signed_in(site)
     csrf = await browser.csrf()
 
@@ -147,7 +147,7 @@ async def test_a_form_without_the_sessions_proof_does_nothing(site: PeopleSite, 
     assert (await browser.get("/account")).status == 200
 
 
-async def test_whoever_signs_out_is_out_with_every_copy_of_the_cookie(site: PeopleSite) -> None:
+async def test_a_person_who_signs_out_is_out_with_every_copy_of_the_cookie(site: PeopleSite) -> None:
     browser = await signed_in(site)
     cookie, csrf = browser.cookie, await browser.csrf()
 
@@ -208,7 +208,7 @@ async def test_guessing_is_slowed_down_and_then_goes_on(site: PeopleSite) -> Non
     assert (await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD})).status == 303
 
 
-async def test_nobody_is_led_away_after_signing_in(site: PeopleSite) -> None:
+async def test_no_person_is_led_away_after_signing_in(site: PeopleSite) -> None:
     answer = await site.browser().post("/sign-in", {"name": "ada", "password": PASSWORD, "to": "//evil.example"})
 
     assert answer.headers["location"] == "/"

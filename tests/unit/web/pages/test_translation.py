@@ -50,7 +50,7 @@ def test_no_message_is_untranslated(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
-def test_no_translation_is_of_something_that_nobody_says(language: str) -> None:
+def test_no_translation_is_of_something_that_no_page_says(language: str) -> None:
     assert {_key(message) for _, message in written(language)} - said() == set()
 
 

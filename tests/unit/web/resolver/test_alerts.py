@@ -243,7 +243,7 @@ class TestWhatToDoNext:
         assert [each["address"] for each in facts["archives_silent"]] == ["b.example.org", "c.example.org"]
         assert "2 Archives did not answer" in facts["detail"]
 
-    async def test_nothing_is_kept_for_a_moment_if_everybody_was_heard(self) -> None:
+    async def test_nothing_is_kept_for_a_moment_if_every_archive_was_heard(self) -> None:
         answer = await resolver_app({A: b""}).get(f"/{REP}")
         assert answer.headers["cache-control"] == "private, max-age=5"
 
@@ -404,7 +404,7 @@ class TestWhatToDoNext:
         assert facts["type"] == "urn:ibi:problem:no-archive-answered"
         assert facts["at"] == LATER
 
-    def test_which_item_should_be_where_nobody_answers(self) -> None:
+    def test_which_item_should_be_where_no_archive_answers(self) -> None:
         async def run() -> Any:
             app = resolver_app({A: until_nowhere, B: until_later(B, "Original")}, clock=now)
             assert (await app.get(f"/{LATER}")).status == 302

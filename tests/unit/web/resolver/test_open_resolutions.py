@@ -135,7 +135,7 @@ def test_traces_at_a_time_are_bounded_and_the_rest_comes_again_later(turns: Conc
     assert len(turns) == 0
 
 
-def test_whoever_hangs_up_gets_no_more_turns_for_it() -> None:
+def test_a_reader_that_hangs_up_gets_no_more_turns_for_it() -> None:
     """A trace is under way until it ends, and not until somebody has had enough of it."""
     archives, turns = SlowArchives(), trace_limiter(9, 1)
     with served(archives, traces=turns, policy=Policy(budget=60)) as server:
@@ -189,7 +189,7 @@ def test_links_that_cannot_be_read_wait_for_their_turn_as_misses_do() -> None:
 # --- what was begun while the request was read ------------------------------------------------------------------------
 
 
-def test_what_nobody_waits_for_ends_with_its_budget() -> None:
+def test_what_no_reader_waits_for_ends_with_its_budget() -> None:
     archives = SlowArchives()
     with served(archives, policy=Policy(budget=0.3)) as server:
         for _ in range(5):
@@ -201,7 +201,7 @@ def test_what_nobody_waits_for_ends_with_its_budget() -> None:
     assert archives.asked == archives.over == 10
 
 
-def test_whoever_has_said_all_may_wait_for_the_answer() -> None:
+def test_a_reader_that_has_said_all_may_wait_for_the_answer() -> None:
     archives = SlowArchives()
     with served(archives, policy=Policy(budget=60)) as server, connected(server) as connection:
         connection.sendall(REQUEST + REQUEST)
@@ -212,7 +212,7 @@ def test_whoever_has_said_all_may_wait_for_the_answer() -> None:
     assert re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", heard) == [b"404", b"404"]
 
 
-def test_a_server_that_stops_answers_and_asks_nobody_any_more() -> None:
+def test_a_server_that_stops_answers_and_asks_no_archive_any_more() -> None:
     archives = SlowArchives()
     with ThreadPoolExecutor(1) as pool:
         with served(archives, policy=Policy(budget=60), grace=1) as server:

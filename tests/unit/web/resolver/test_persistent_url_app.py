@@ -26,7 +26,7 @@ class TestRedirect:
         assert thanks.persistent_url == f"http://resolver.example.org:80/{REP}"
         assert str(thanks.client_addresses[0]) == "192.0.2.77"
 
-    async def test_head_is_answered_alike_and_nobody_thanked(self) -> None:
+    async def test_head_is_answered_alike_and_no_archive_thanked(self) -> None:
         app = resolver_app({A: item(A)})
         answer = await app.get(f"/{REP}", method="HEAD")
         assert (answer.status, answer.headers["location"], answer.body) == (302, URL, b"")
@@ -143,7 +143,7 @@ class TestClients:
         found = await self.asked_for("203.0.113.5, 198.51.100.7, 10.0.0.2", ("10.0.0.1", 1))
         assert found == ["198.51.100.7", "10.0.0.2", "10.0.0.1"]
 
-    async def test_one_who_is_not_known_is_nobody(self) -> None:
+    async def test_a_client_whose_address_is_not_known_is_asked_for_as_0_0_0_0(self) -> None:
         assert await self.asked_for("", None) == ["0.0.0.0"]
 
 
@@ -203,7 +203,7 @@ class TestRecord:
         assert answer.status == 400
         assert "json only" in answer.json()["detail"]
 
-    async def test_the_key_is_told_to_nobody(self) -> None:
+    async def test_the_key_is_told_to_no_reader(self) -> None:
         app = resolver_app({A: item(A)})
         for pair in ("ibiurl.info=json", "ibiurl.trace=json", "ibiurl.trace=html"):
             assert b"12345678901234" not in (await app.get(f"/{REP}?{pair}")).body
