@@ -32,8 +32,7 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
-from ibi.messages.key import UrlKeys
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.messages.requests import UrlRequest
 from ibi.minting.minter import Rules
 from ibi.model.content import Bytes, Source, Stream

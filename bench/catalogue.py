@@ -26,7 +26,7 @@ from bench.figure import Figure, figure_table
 from ibi.composition.archive_store import CATALOGUE, STORE
 from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Ibip, Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document

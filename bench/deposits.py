@@ -25,9 +25,9 @@ from bench.serving import IBI, Client, Spent, ibi_up
 from ibi.composition.archive_store import open_store
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes, Source
-from ibi.model.draft_record import Description, DraftRecord, Publication, encode_draft
+from ibi.model.draft import Description, DraftRecord, Publication, encode_draft
 from ibi.services.drafts.drafts import new_draft_id
 from ibi.services.items.deposits import Deposits
 from ibi.storage.machine import MachineClocks

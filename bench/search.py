@@ -29,7 +29,7 @@ from bench.serving import Client, Running, ibi_up
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text

@@ -20,7 +20,7 @@ from bench.serving import IBI
 from ibi.composition.archive_store import open_store
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes
 from ibi.model.item import Draft
 from ibi.model.metadata import DescriptiveMetadata, Text

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import Label, parse
-from ibi.messages.copy_holders import CopyHolder
+from ibi.messages.holders import CopyHolder
 from ibi.model.registration import (
     ClaimKind,
     FalseClaim,
@@ -23,7 +23,7 @@ from ibi.model.registration import (
     Settlement,
     Succession,
 )
-from ibi.ports.registry import HOLDER_AGE, Beliefs
+from ibi.ports.federation import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
 from ibi.storage.sqlite.beliefs import SqliteBeliefs

@@ -20,8 +20,8 @@ from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
-from ibi.model.alternate import Alternate
 from ibi.model.content import HeldTotal
+from ibi.model.description_values import Alternate
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import ResourceType

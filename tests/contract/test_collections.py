@@ -11,15 +11,15 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.collection import (
+from ibi.model.search import (
     CollectionExists,
     CollectionFull,
     CollectionSearch,
+    Facet,
     InvalidCollection,
     ItemCollection,
 )
-from ibi.model.search import Facet
-from ibi.ports.collections import CollectionStore
+from ibi.ports.catalog import CollectionStore
 from ibi.storage.errors import CollectionsDamaged
 from ibi.storage.sqlite.collections import SqliteCollections
 from ibi.storage.sqlite.connection import COLLECTIONS

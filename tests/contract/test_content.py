@@ -27,7 +27,7 @@ from ibi.model.content import (
     Stream,
     TakenFile,
 )
-from ibi.ports.content import (
+from ibi.ports.archive_store import (
     Content,
     ContentChanged,
     ContentExists,

@@ -13,9 +13,9 @@ import pytest
 from ibi.archive.drafts import DraftPublished, UnknownDraft, UnknownUpload, UploadBusy
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import BLOCK, BlockHasher
-from ibi.model.draft_record import Description, DraftRecord, Publication
+from ibi.model.draft import Description, DraftRecord, Publication
 from ibi.model.file import File
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.drafts import DraftStore, PartialUpload

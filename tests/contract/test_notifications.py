@@ -21,7 +21,7 @@ from ibi.model.notification import (
     RemoteClaimState,
     SentClaim,
 )
-from ibi.ports.notifications import Notifications
+from ibi.ports.federation import Notifications
 from ibi.storage.errors import NotificationsDamaged
 from ibi.storage.sqlite.notifications import FILE_NAME, SqliteNotifications
 

@@ -20,7 +20,7 @@ from ibi.messages import ArchiveProtocol, LabelForms, ip_address
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.ports.errors import StoreDamaged
-from ibi.ports.registry import Registry
+from ibi.ports.federation import Registry
 from ibi.resolver.membership import AlreadyRegistered, PrefixTaken
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.catalog_rows import label_key

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.reviews import NotUnderReview
-from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
-from ibi.ports.reviews import ReviewStore
+from ibi.archive.drafts import NotUnderReview
+from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
+from ibi.ports.drafts import ReviewStore
 from ibi.storage.errors import ReviewsDamaged
 from ibi.storage.sqlite.connection import REVIEWS
 from ibi.storage.sqlite.reviews import SqliteReviews

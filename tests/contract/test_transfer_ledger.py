@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ibi.label import RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage, ToldChain
-from ibi.ports.transfers import ChainStore, TransferLedger
+from ibi.ports.federation import ChainStore, TransferLedger
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger

@@ -9,7 +9,7 @@ from pathlib import Path
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.resolving.disputes import Disputes
 from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.web.http.polled_metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics
+from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics
 from ibi.web.http.request_middleware import Metrics
 from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
 from tests.support.memory.beliefs import MemoryBeliefs

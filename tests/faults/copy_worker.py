@@ -12,7 +12,7 @@ from ibi.archive.copies import CopyRules
 from ibi.composition.archive_store import open_store
 from ibi.label import parse
 from ibi.services.copies.copying import Copying
-from ibi.services.copies.many import bring_many
+from ibi.services.copies.jobs import bring_many
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.machine import MachineClocks
 from ibi.transport.item_source import HttpItemSources

@@ -13,7 +13,7 @@ from ibi.messages import State
 from ibi.model.item import Item
 from ibi.services.items import archive_store, deposits
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.item_reader import name_of
+from ibi.services.items.stored_item import name_of
 from ibi.storage.ocfl import sweep, versions
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
 from tests.faults.deposit_worker import LARGE, Orders, files

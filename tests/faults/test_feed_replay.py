@@ -16,7 +16,7 @@ from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.model.change import ChangeKind, ChangePage, ItemChange, kind_of
 from ibi.ports.catalog import ChangeFeed
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.item_reader import name_of
+from ibi.services.items.stored_item import name_of
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.support.forked_command import ForkedProcess
 

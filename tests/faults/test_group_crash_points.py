@@ -11,7 +11,7 @@ import pytest
 from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.model.item import Item
 from ibi.services.items import item_repository as kept_items
-from ibi.services.items.item_reader import name_of
+from ibi.services.items.stored_item import name_of
 from ibi.storage.ocfl import versions
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES

@@ -13,7 +13,7 @@ import pytest
 
 from ibi.model.content import Bytes, Move, Source, Stream
 from ibi.storage.errors import DiskRefused
-from ibi.storage.ocfl import durability, intake, recovery, sweep, versions
+from ibi.storage.ocfl import durability, intake, store_context, sweep, versions
 from ibi.storage.ocfl import durability as parents
 from ibi.storage.ocfl.store import STEPS, OcflStore
 from tests.support.content_samples import NAME, OTHER, change, everything_in, files, making, ocfl_py_says
@@ -164,7 +164,7 @@ def test_any_call_that_fails_changes_nothing(
         upload.write_bytes(b"upload")
         sources: dict[str, Source] = {"doc/b/c": Bytes(b"new"), "m": Move(str(upload))}
         with monkeypatch.context() as patch:
-            for module in (durability, intake, parents, sweep, recovery, versions):
+            for module in (durability, intake, parents, sweep, store_context, versions):
                 patch.setattr(module, "os", system)
             make = making(store, kind)
             try:

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import DraftRules
-from ibi.archive.reviews import UnderReview
+from ibi.archive.drafts import DraftRules, UnderReview
 from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
-from ibi.model.draft_record import Description
+from ibi.model.draft import Description, ReviewState
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.model.review import ReviewState
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Submitted

@@ -13,7 +13,7 @@ from ibi.label.generate import mount_prefix_of_ibip
 from ibi.label.label import Ibip
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.file import File, checked_path
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import (

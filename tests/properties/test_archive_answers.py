@@ -13,7 +13,7 @@ from ibi.archive.related_items import find_labelled
 from ibi.errors import InvalidMessage, InvalidRelation
 from ibi.instant import Instant
 from ibi.messages import Deletion, State, UrlKey, UrlList, UrlRequest, ip_addresses, parse_url_list
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation

@@ -38,7 +38,7 @@ from ibi.messages import (
     parse_request,
     parse_url_list,
 )
-from ibi.messages.query import URL_NAMES
+from ibi.messages.values import URL_NAMES
 from ibi.pairs import Pairs
 from ibi.relation import Relation
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ibi.errors import InvalidMessage
 from ibi.messages import LabelForms, UrlKey
-from ibi.messages.key import LIFETIME, RANDOM_LIMIT, UrlKeys
+from ibi.messages.identification import LIFETIME, RANDOM_LIMIT, UrlKeys
 from ibi.relation import Relation
 from tests.properties.label_strategies import labels
 from tests.properties.relation_strategies import any_tags, relations

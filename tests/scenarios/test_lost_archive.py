@@ -14,8 +14,8 @@ from typing import Any
 from ibi.composition.archive_store import open_store
 from ibi.label import parse
 from ibi.model.content import Bytes, Change
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import PendingItem
+from ibi.services.items.stored_item import name_of
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import FILE_NAME as BELIEFS
 from tests.scenarios.test_two_servers_membership import KEY

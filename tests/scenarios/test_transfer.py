@@ -15,7 +15,7 @@ from ibi.composition.archive_store import open_store
 from ibi.federation.provenance import NO_CHAIN, countersign, encode_link, link_path, sign_release
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes, Change, Keep
 from ibi.model.item import Item
 from ibi.services.items.item_repository import PendingItem

@@ -21,8 +21,8 @@ from ibi.config import load_settings
 from ibi.label import parse
 from ibi.model.content import Bytes, Change
 from ibi.resolver.signed_register import read_register
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import PendingItem
+from ibi.services.items.stored_item import name_of
 from ibi.services.membership.archive_admin import ApplicationWords
 from ibi.storage.machine import MachineClocks
 from tests.scenarios.test_two_servers_membership import KEY, log_line

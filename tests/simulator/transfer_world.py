@@ -54,7 +54,7 @@ from ibi.federation.transfer_offers import receive_offer
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State

@@ -19,7 +19,7 @@ from ibi.archive.profile import ArchiveProfile
 from ibi.errors import InvalidInput
 from ibi.label import Label
 from ibi.messages import State, UrlRequest, parse_url_list
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.item import Item
 from ibi.pairs import Pairs
 from ibi.resolver.authority import ArchiveRef, Homes

@@ -14,7 +14,7 @@ from argon2 import PasswordHasher
 from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import open_store
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.account import AuditEntry
 from ibi.ports.archive_state import UsageLog
 from ibi.resolver.memory import Memory

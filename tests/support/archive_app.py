@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.instant import Instant
 from ibi.messages import State
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.change import Revision
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File

@@ -9,9 +9,9 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
-from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
+from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
 from ibi.model.transfer import Transfer

@@ -15,7 +15,7 @@ from ibi.composition.claim_exchange import claim_context
 from ibi.errors import IbiError
 from ibi.federation.notification import Sender
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import COMMAND, Actor
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
@@ -24,8 +24,7 @@ from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.notifications.answering import RemoteClaims
-from ibi.services.notifications.checking import ClaimChecker
-from ibi.services.notifications.claim_reconciler import ClaimReconciler
+from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
 from ibi.services.notifications.delivery import Courier, NotificationDelivery
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.storage.sqlite.notifications import SqliteNotifications

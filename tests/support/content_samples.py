@@ -10,7 +10,7 @@ from types import ModuleType
 
 from ibi.instant import Instant
 from ibi.model.content import Bytes, Change, KeptObject, Source, Stream
-from ibi.ports.content import Content
+from ibi.ports.archive_store import Content
 
 NAME = "sid.inpe.br/mtc-m18@80/2009/02.16.17.46"
 OTHER = "sid.inpe.br/mtc-m18.8080/2009/02.16.17.46.05.5"

@@ -13,8 +13,8 @@ from ibi.messages import LabelForms
 from ibi.model.content import Bytes, Source
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.ports.archive_store import Content
 from ibi.ports.catalog import Catalog
-from ibi.ports.content import Content
 from ibi.services.items.deposit_parts import unread_files
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.change import ChangeKind
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
-from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord
+from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord
 from ibi.vocabulary import State
 
 SOURCE = SourceAddress("http://a.example")

@@ -12,12 +12,12 @@ import structlog
 from argon2 import PasswordHasher
 
 from ibi.label import parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import Registration
 from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_state import KeyStore
-from ibi.ports.mailer import Letter
-from ibi.ports.registry import Registry
+from ibi.ports.correspondence import Letter
+from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ibi.archive import life_cycle
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import AuditEntry
 from ibi.model.content import Change
 from ibi.model.transfer import Transfer
 from ibi.ports.clocks import Clocks
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import name_of
 
 
 class Transfers:

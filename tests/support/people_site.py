@@ -17,7 +17,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import AuditEntry, Role
 from ibi.ports.accounts import IdentityProvider
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery

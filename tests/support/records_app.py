@@ -17,7 +17,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import open_store
 from ibi.composition.claim_exchange import claim_context
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.account import Scope
 from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.services.copies.copying import Copying

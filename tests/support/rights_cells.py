@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor, Scope
-from ibi.model.draft_record import Description
+from ibi.model.draft import Description
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.trace import Answered, Failure, Reply

@@ -17,24 +17,22 @@ from ibi.composition.archive_store import open_store
 from ibi.federation.standing import KnownArchives
 from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.transfer import SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
-from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused
 from ibi.services.copies.copying import Copying
-from ibi.services.copies.giving import ObjectGiving
-from ibi.services.copies.judging import owed_by_release
+from ibi.services.copies.judging import ObjectGiving, owed_by_release
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.services.transfers.senders import Senders
 from ibi.services.transfers.sending import Sending
-from ibi.services.transfers.tracking import Tracking
-from ibi.services.transfers.worker import TransferWorker
+from ibi.services.transfers.worker import Tracking, TransferWorker
 from ibi.signing import PublicKey
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.machine import MachineClocks

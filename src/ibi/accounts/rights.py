@@ -15,7 +15,7 @@ from typing import Final
 
 from ibi.accounts.errors import BelongsToAnother, NotAllowed, NotYourItem, RoleTooSmall
 from ibi.instant import Instant
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import ROLE_SCOPES, Actor, Role, Scope, person_account, shown_account
 from ibi.model.item import Item, name_one_item
 

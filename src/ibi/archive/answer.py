@@ -23,13 +23,12 @@ from ibi.archive.related_items import (
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import Confirmation, Notice
-from ibi.messages.home_fields import Field, copies_field, transferred_field
-from ibi.messages.key import KeySubject, UrlKey, UrlKeys
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import Field, copies_field, transferred_field
+from ibi.messages.identification import KeySubject, LabelForms, UrlKey, UrlKeys
 from ibi.messages.membership import InclusionConfirmationRequest
-from ibi.messages.query import UnknownSubject
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_archive_request
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
+from ibi.messages.values import UnknownSubject
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation

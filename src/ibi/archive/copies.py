@@ -16,7 +16,7 @@ from ibi.archive import life_cycle
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import TakenFile
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item, name_one_item

@@ -12,7 +12,7 @@ from typing import Final
 
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.messages.requests import Acknowledgment
 from ibi.model.item import Item
 from ibi.model.usage import ReferrerClass, UsageDay, UsageKind, day_of

@@ -30,7 +30,7 @@ from ibi.archive.errors import (
 )
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.file import check_file_names
 from ibi.model.item import Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer

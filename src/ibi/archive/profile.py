@@ -15,7 +15,7 @@ from typing import Final
 
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.values import IpAddress
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility

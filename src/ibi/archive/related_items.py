@@ -31,8 +31,8 @@ from ibi.archive.errors import (
 from ibi.archive.life_cycle import Act, require
 from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
-from ibi.model.alternate import LEGACY, Alternate
+from ibi.messages.identification import LabelForms
+from ibi.model.description_values import LEGACY, Alternate
 from ibi.model.item import Item, Translations, name_one_item
 from ibi.ports.catalog import Catalog, Link
 from ibi.relation import Metadata, Relation, Step, Translation

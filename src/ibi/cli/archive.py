@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ibi.config import Settings
-    from ibi.messages.label_forms import LabelForms
+    from ibi.messages.identification import LabelForms
     from ibi.model.membership import ArchiveRecord, Membership
     from ibi.storage.archive_state import MembershipFiles
 
@@ -91,8 +91,8 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     """Write the e-mail that registers this Archive. It shows the registration key."""
     from ibi.cli.archive_store import local_settings
     from ibi.composition.membership import MembershipIncomplete
-    from ibi.messages.key import RegistrationKey
-    from ibi.messages.registration import SUBJECT, RegistrationMail
+    from ibi.messages.identification import RegistrationKey
+    from ibi.messages.membership import MAIL_SUBJECT, RegistrationMail
     from ibi.storage.key_files import KeyFiles
     from ibi.storage.machine import MachineClocks
 
@@ -106,7 +106,7 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     signs = None if one_form else KeyFiles(settings.data).signing_key().public
     mail = RegistrationMail(label, RegistrationKey(key.reveal()), other, signs)
     if recipient is None:
-        click.echo(f"{SUBJECT}\n\n{mail.body}", nl=False)
+        click.echo(f"{MAIL_SUBJECT}\n\n{mail.body}", nl=False)
         return
     if sender is None:
         raise click.UsageError("--to needs --from, or the setting archive.admin_email")

@@ -15,7 +15,7 @@ from ibi.cli.options import settings_from
 from ibi.composition.archive_store import CATALOGUE, STORE, is_read_only, open_read_only, open_store
 from ibi.composition.minter import Acceptance, LocalLabels, open_minter
 from ibi.config import Settings
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import COMMAND
 from ibi.model.membership import ArchiveRecord
 from ibi.services.items.archive_store import ArchiveStore

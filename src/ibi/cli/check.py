@@ -181,7 +181,7 @@ def _listening_place(text: str) -> tuple[str, int]:
 
 def _key(from_stdin: bool) -> str:
     from ibi.config import load_settings
-    from ibi.messages.key import MAX_KEY
+    from ibi.messages.identification import MAX_KEY
 
     if from_stdin:
         return sys.stdin.readline(MAX_KEY + 64).strip()

@@ -14,7 +14,7 @@ from ibi.archive.licences import read_licence
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
-from ibi.model.alternate import parse_alternate
+from ibi.model.description_values import parse_alternate
 from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date

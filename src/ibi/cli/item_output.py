@@ -12,7 +12,7 @@ from ibi.archive.profile import ArchiveUrls
 from ibi.cli.output import print_json, print_lines
 from ibi.config import Settings
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import shown_account
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document

@@ -103,7 +103,7 @@ class _Local:
         from ibi.resolver.outcome import Redirect
         from ibi.web.pages.reader import translations
         from ibi.web.resolver.alerts import alert_about
-        from ibi.web.resolver.records import resolved_record
+        from ibi.web.resolver.resolver_pages import resolved_record
 
         resolved = self._resolve_fresh(url)
         if isinstance(resolved.outcome, Redirect) and not resolved.to_confirm:
@@ -112,7 +112,7 @@ class _Local:
         raise NotResolved(url=url.text("", keep_spelling=True), said=alert.said)
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        from ibi.web.resolver.records import trace_record
+        from ibi.web.resolver.resolver_pages import trace_record
 
         return trace_record(url, self._resolve_fresh(url), self._base)
 

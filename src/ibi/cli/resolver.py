@@ -144,7 +144,7 @@ def register(labels: tuple[str, ...], *, key_stdin: bool, **options: Any) -> Non
 def read_mail(mail: BinaryIO, **options: Any) -> None:
     """Register the Archive that an e-mail asks to register; `-` reads it from standard input. Whether it comes from
     who it says is for you to judge."""
-    from ibi.messages.registration import MAIL_LIMIT, RegistrationMail
+    from ibi.messages.membership import MAIL_LIMIT, RegistrationMail
     from ibi.services.membership.mails import sender_of
 
     settings = _settings(options)
@@ -412,7 +412,7 @@ def _key(settings: Settings) -> str:
 
 
 def _key_from_stdin() -> str:
-    from ibi.messages.key import MAX_KEY
+    from ibi.messages.identification import MAX_KEY
 
     # A key never begins or ends with a blank.
     return sys.stdin.readline(MAX_KEY + 64).strip()

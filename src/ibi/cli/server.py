@@ -22,16 +22,16 @@ from ibi.composition.administration import admin_parts
 from ibi.composition.archive_site import dump_schedule, open_archive_site, own_addresses, verification_schedule
 from ibi.composition.claim_exchange import claim_courier
 from ibi.composition.copy_work import SourceFinder, open_subscriptions
-from ibi.composition.full_text import full_text_worker
 from ibi.composition.identity_provider import provider_sign_in
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
 from ibi.composition.register import MailIncomplete, configured_mailer
 from ibi.composition.resolver_site import open_registry, open_replica_site, open_resolver_site, open_standby_site
+from ibi.composition.side_stores import full_text_worker
 from ibi.config import Settings
 from ibi.model.minting import Identity
+from ibi.ports.correspondence import Mailer
 from ibi.ports.errors import StorageError
-from ibi.ports.mailer import Mailer
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.sign_in import HASHES_AT_ONCE, MOST_WAITING, SecretHasher, SignIn

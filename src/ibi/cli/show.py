@@ -1,5 +1,10 @@
-"""`ibi show`: what is kept under a label, now or in an earlier version. `ibi get`: the files of an item, into a folder,
-each checked against its digest."""
+"""`ibi show`, `ibi get` and `ibi versions`: what is kept of items.
+
+`ibi show`: what is kept under a label, now or in an earlier version. `ibi get`: the files of an item, into a folder,
+each checked against its digest.
+
+`ibi versions`: who changed an item when and why, and what changed.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from ibi.model.file import File
     from ibi.model.item import Item
     from ibi.services.items.archive_store import ArchiveStore
+    from ibi.services.items.versions import ItemVersion
 
     Opened = tuple[list[File], Callable[[File, int], Iterable[bytes]]]
     """The files of an item, and how the bytes of one are read from an offset on."""
@@ -37,7 +43,6 @@ if TYPE_CHECKING:
 def show(labels: tuple[str, ...], number: int | None, *, as_json: bool, **flags: str | None) -> None:
     """Show items: their labels, description, relations and files."""
     from ibi.cli.item_output import links, print_item
-    from ibi.cli.options import read_label
 
     settings = settings_to_read(**flags)
     if settings.is_remote:
@@ -135,3 +140,70 @@ def _local(settings: Settings, label: Label, number: int | None) -> Iterator[Ope
                 yield from opened.pieces(offset, opened.size - offset)
 
         yield files, read_from
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+_A_PAGE = 100
+_FILES = ("files_added", "files_changed", "files_removed")
+
+
+@click.command()
+@click.argument("label", metavar="LABEL")
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def versions(label: str, *, as_json: bool, **flags: str | None) -> None:
+    """List the versions of an item, newest first: who made each, when and why, and what changed."""
+    settings, this = settings_to_read(**flags), read_label(label)
+    found = _remote_versions(settings, this) if settings.is_remote else _local_versions(settings, this)
+    for version in found:
+        if as_json:
+            print_json(version)
+        else:
+            click.echo("\n".join(_lines(version)))
+
+
+def _remote_versions(settings: Settings, label: Label) -> Iterator[dict[str, Any]]:
+    from ibi.cli.remote_items import records_client
+
+    for version in records_client(settings).versions(label):
+        yield {name: value for name, value in version.items() if name != "links"}
+
+
+def _local_versions(settings: Settings, label: Label) -> Iterator[dict[str, Any]]:
+    from ibi.cli.archive_store import opened_store
+    from ibi.services.items.versions import Versions
+
+    with opened_store(settings) as store:
+        item, before = store.find(label), None
+        history = Versions(store.content, store.integrity)
+        while page := history.list(item, before=before, most=_A_PAGE):
+            yield from map(_version_document, page)
+            before = page[-1].number
+
+
+def _version_document(each: ItemVersion) -> dict[str, Any]:
+    """In the form in which a server tells it."""
+    return {
+        "number": each.number,
+        "version": None if each.item is None else each.item.version,
+        "current": each.is_current,
+        "who": each.change.user,
+        "message": each.change.message,
+        "at": str(each.change.at),
+        "changed": list(each.changes.fields),
+        "files_added": list(each.changes.added),
+        "files_changed": list(each.changes.changed),
+        "files_removed": list(each.changes.removed),
+    }
+
+
+def _lines(each: dict[str, Any]) -> Iterator[str]:
+    mark = "  (current)" if each.get("current") else ""
+    who, at = (printable(str(each.get(name))) for name in ("who", "at"))
+    yield f"{each.get('number')}  {at}  {who}  {printable(str(each.get('message')))}{mark}"
+    for name in ("changed", *_FILES):
+        values: Iterable[object] = each.get(name) or ()
+        if values:
+            yield f"   {name.replace('_', ' ')}: {', '.join(printable(str(value)) for value in values)}"

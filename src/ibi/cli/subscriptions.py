@@ -172,7 +172,7 @@ def _local_admin(settings: Settings) -> Iterator[FollowAdmin]:
     from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.sqlite.follows import SqliteFollows
     from ibi.transport.address_guard import AddressGuard
-    from ibi.transport.source_client import SourceClient
+    from ibi.transport.feed_client import SourceClient
 
     with ExitStack() as opened:
         store = opened.enter_context(closing(SqliteFollows(settings.data)))

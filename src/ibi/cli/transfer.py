@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from ibi.cli.copy import take_lost, yield_
 from ibi.cli.options import WholeHelpGroup, setting_options
 from ibi.cli.output import as_json_option, print_json
-from ibi.cli.settled import take_lost, yield_
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:

@@ -16,23 +16,22 @@ from ibi.composition.archive_store import STORE, open_repaired
 from ibi.composition.claim_exchange import claim_context, tell_of_lost_claims
 from ibi.composition.copies import copying_here
 from ibi.composition.copy_work import SourceFinder, open_copy_work
-from ibi.composition.full_text import open_texts
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
 from ibi.composition.minter import LocalLabels, LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
-from ibi.composition.side_stores import open_collections, open_requests, open_reviews, open_usage
+from ibi.composition.side_stores import open_collections, open_requests, open_reviews, open_texts, open_usage
 from ibi.composition.transfers import open_transfers, sandbox_check
 from ibi.config import Settings
 from ibi.demo.collection import fill
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin
 from ibi.ports.accounts import People
+from ibi.ports.correspondence import Mailer
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
-from ibi.ports.mailer import Mailer
 from ibi.services.correspondence.letters import AddressBook, LetterBox, ReviewLetters
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.drafts.drafts import Drafts
@@ -43,7 +42,7 @@ from ibi.services.items.harvesting import DumpSchedule
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.membership.membership import NamedCopyHolders
-from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.answering import ClaimContext
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices

@@ -36,10 +36,10 @@ from ibi.storage.ocfl.layout import FILE_NAME as VERSION_FILE
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
 from ibi.storage.sqlite.connection import set_aside
+from ibi.storage.sqlite.guarded import copy_database, remove_database
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.sqlite.tick_store import restart_given_out
-from ibi.storage.sqlite.unchanged import copy_database, remove_database
 
 STORE: Final = "store"
 CATALOGUE: Final = FILE_NAME

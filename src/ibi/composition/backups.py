@@ -18,8 +18,8 @@ from ibi.instant import Instant
 from ibi.minting.mint_log import LogBroken, decode
 from ibi.model.backup import DAMAGE_MARK, BackupManifest
 from ibi.model.data_files import BackupNote
+from ibi.ports.archive_store import OnBytes
 from ibi.ports.backups import BackupRefused, BackupTarget
-from ibi.ports.content import OnBytes
 from ibi.ports.errors import StorageError
 from ibi.services.backups.backing_up import BackingUp, BackupReport
 from ibi.services.backups.restoring import BackupCheck, PuttingBack, RestoreReport, check_backup

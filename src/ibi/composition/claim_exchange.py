@@ -15,7 +15,7 @@ from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.federation.notification import Sender
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.values import ip_address
 from ibi.model.notification import FoundItem, Unreached
 from ibi.model.visibility import IpNetwork
@@ -23,13 +23,12 @@ from ibi.origin import Origin
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
-from ibi.ports.notifications import Notifications
+from ibi.ports.federation import Notifications
 from ibi.resolver.outcome import Deleted, Redirect
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.notifications.checking import ClaimChecker
-from ibi.services.notifications.claim_reconciler import ClaimReconciler
-from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.answering import ClaimContext
+from ibi.services.notifications.checking import ClaimChecker, ClaimReconciler
 from ibi.services.notifications.delivery import Courier, NotificationDelivery
 from ibi.services.sites import ArchiveSite, NoLabels, ResolverSite
 from ibi.transport.address_guard import AddressGuard

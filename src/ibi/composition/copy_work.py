@@ -27,8 +27,7 @@ from ibi.ports.copies import NoSource
 from ibi.ports.errors import StorageError
 from ibi.resolver.outcome import Redirect
 from ibi.services.copies.copying import Brought, Copying
-from ibi.services.copies.jobs import CopyWork
-from ibi.services.copies.many import bring_many
+from ibi.services.copies.jobs import CopyWork, bring_many
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.sites import ArchiveSite, ItemServices, ResolverSite
 from ibi.services.subscriptions.follow_worker import FollowWorker
@@ -40,8 +39,8 @@ from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 from ibi.transport.address_guard import AddressGuard
+from ibi.transport.feed_client import SourceClient
 from ibi.transport.notification_client import HttpWebhookSender
-from ibi.transport.source_client import SourceClient
 from ibi.web.pages.reader import translations
 from ibi.web.resolver.alerts import alert_about
 

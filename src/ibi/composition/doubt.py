@@ -1,6 +1,6 @@
 """What a command knows of a data directory that may have been put back from a backup, without asking others.
 
-A server asks (`ibi.services.transfers.tracking`); a command goes by what the server noted, and where none has run since
+A server asks (`ibi.services.transfers.worker`); a command goes by what the server noted, and where none has run since
 by the mark in the machine's lock directory.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ibi.config import Settings
 from ibi.federation.doubt import Doubt
 from ibi.origin import is_same_place
-from ibi.services.transfers.tracking import ItemInDoubt
+from ibi.services.transfers.worker import ItemInDoubt
 from ibi.storage.archive_state import ServedAddress
 from ibi.storage.sqlite.connection import TRANSFERS
 from ibi.storage.sqlite.transfers import SqliteTransferLedger

@@ -10,8 +10,7 @@ from ibi import __version__
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput, InvalidMessage
 from ibi.instant import Instant
-from ibi.messages.key import RegistrationKey
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms, RegistrationKey
 from ibi.messages.membership import FEED_PATH, InclusionRequest
 from ibi.messages.values import ip_address
 from ibi.origin import Origin, is_same_place

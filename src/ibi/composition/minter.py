@@ -15,7 +15,7 @@ import click
 
 from ibi.config import Settings
 from ibi.instant import Instant
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.minting.identity import settled_identity
 from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide, with_accepted_clock

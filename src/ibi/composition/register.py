@@ -14,7 +14,7 @@ from ibi.errors import IbiError
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
-    from ibi.ports.mailer import Mailer
+    from ibi.ports.correspondence import Mailer
     from ibi.resolver.authority import ArchiveRef
     from ibi.resolver.membership import CallBack
     from ibi.services.membership.archive_admin import ArchiveAdmin

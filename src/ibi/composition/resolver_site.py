@@ -22,14 +22,13 @@ from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
-from ibi.messages.copy_holders import read_copies_statement
-from ibi.messages.key import UrlKeys
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import read_copies_statement
+from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.origin import Origin, is_same_place
 from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
-from ibi.ports.registry import Beliefs
+from ibi.ports.federation import Beliefs
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache

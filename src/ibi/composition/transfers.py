@@ -15,10 +15,10 @@ from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.federation.standing import KnownArchives, RegisteredArchive
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import Registration
 from ibi.ports.clocks import Clocks
-from ibi.ports.registry import Beliefs, Registry
+from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.signed_register import read_register
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.resolving.standby import KeptRegister
@@ -27,8 +27,7 @@ from ibi.services.transfers.receiving import BringsCopies, Receiving
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.senders import Senders
 from ibi.services.transfers.sending import Sending
-from ibi.services.transfers.tracking import Tracking
-from ibi.services.transfers.worker import TransferWorker
+from ibi.services.transfers.worker import Tracking, TransferWorker
 from ibi.signing import PublicKey
 from ibi.storage.key_files import RESOLVER, KeyFiles, RegisterFiles, ResolverKeyFile
 from ibi.storage.locks import WorkerLock

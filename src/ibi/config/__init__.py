@@ -21,7 +21,7 @@ from ibi.config.declaration import (
     UnknownSetting,
 )
 from ibi.config.kinds import Secret
-from ibi.config.loading import FILE_NAME, load_settings
+from ibi.config.loading import FILE_NAME, change_setting, load_settings, write_initial_toml
 from ibi.config.sections import ResolveSettings, SiteSettings
 from ibi.config.settings import (
     SETTINGS,
@@ -31,7 +31,6 @@ from ibi.config.settings import (
     Settings,
     setting,
 )
-from ibi.config.settings_file import change_setting, write_initial_toml
 
 __all__ = [
     "FILE_NAME",

@@ -40,7 +40,7 @@ class Secret:
 
 
 if TYPE_CHECKING:
-    from ibi.messages.copy_holders import CopyHolder
+    from ibi.messages.holders import CopyHolder
     from ibi.model.visibility import IpNetwork
     from ibi.relation import Relation
 
@@ -168,7 +168,7 @@ def _read_contact(text: str) -> str:
 
 def _read_registration_key(text: str) -> Secret:
     """Check the syntax of R Table 7.1."""
-    from ibi.messages.key import RegistrationKey
+    from ibi.messages.identification import RegistrationKey
 
     try:
         return Secret(RegistrationKey(text).reveal())
@@ -195,8 +195,7 @@ def _read_networks(text: str) -> tuple[IpNetwork, ...]:
 
 
 def _read_copy_holders(text: str) -> tuple[CopyHolder, ...]:
-    from ibi.messages.copy_holders import CopyHolder
-    from ibi.messages.home_fields import MOST_COPIES
+    from ibi.messages.holders import MOST_COPIES, CopyHolder
 
     words = text.split()
     if len(words) > MOST_COPIES:

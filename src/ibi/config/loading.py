@@ -1,9 +1,14 @@
-"""Load settings: flags override `IBI_*` variables, which override the file, which overrides the defaults."""
+"""Settings from flags, variables and `ibi.toml`: flags override `IBI_*` variables, which override the file, which
+overrides the defaults. The file is read here as texts, which are then converted to values; the first one is written
+here, and single settings are changed."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ibi.config.declaration import (
@@ -11,7 +16,9 @@ from ibi.config.declaration import (
     InvalidSetting,
     NamedSetting,
     SettingsConflict,
+    SettingsFileMalformed,
     SettingsFileUnreadable,
+    SettingsFileUnwritable,
     SettingSource,
     UnknownSetting,
     closest_name,
@@ -19,7 +26,264 @@ from ibi.config.declaration import (
     display_path,
 )
 from ibi.config.settings import SECTIONS, SETTINGS, Settings, setting
-from ibi.config.settings_file import read_settings_file
+from ibi.model.minting import Identity
+
+_MOST_BYTES = 1_000_000
+_KEYS = {one.name: one for one in SETTINGS if one.in_file}
+
+
+class _Float(str):
+    """A number with a point, as written: a float would round it."""
+
+    __slots__ = ()
+
+
+def read_settings_file(path: Path) -> Iterator[tuple[NamedSetting, str, str, str]]:
+    """Yield each setting of the file with its text, and with its place and value for messages.
+
+    Raises FileNotFoundError if there is no such file, and a `SettingsError` if it cannot be read or used.
+    """
+    for key, value in _flatten(path, _parse(path)):
+        one = _KEYS.get(key)
+        if one is None:
+            raise _unknown_key(path, key)
+        place = f"{key} in {display_path(path)}"
+        yield one, _setting_text(one, value, place), place, _display(value)
+
+
+def _parse(path: Path) -> dict[str, object]:
+    content = _read_bytes(path)
+    import tomllib
+
+    try:
+        return tomllib.loads(content.decode("utf-8"), parse_float=_Float)
+    except UnicodeDecodeError as error:
+        raise SettingsFileMalformed(file=display_path(path), reason=f"byte {error.start} is not UTF-8") from None
+    except RecursionError:
+        raise SettingsFileMalformed(file=display_path(path), reason="it is nested too deeply") from None
+    except ValueError as error:
+        raise SettingsFileMalformed(file=display_path(path), reason=display(str(error), quotes=False)) from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SettingsFileUnreadable(file=display_path(path), reason=error.strerror or str(error)) from None
+    if len(content) > _MOST_BYTES:
+        raise SettingsFileUnreadable(file=display_path(path), reason=f"it is longer than {_MOST_BYTES} bytes")
+    return content
+
+
+def _flatten(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the keys with their values, those of a section as `section.key`."""
+    for key, value in document.items():
+        if "." in key:  # in quotes: not the same as a key in a section
+            raise _unknown_key(path, key)
+        if key not in SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{inner}", one) for inner, one in value.items())
+        else:
+            expected = f"a section; its settings stand below a line [{key}]"
+            raise InvalidSetting(
+                place=f"{key} in {display_path(path)}", value=_display(value), expected=expected, why=""
+            )
+
+
+def _unknown_key(path: Path, key: str) -> UnknownSetting:
+    near = closest_name(key, [*_KEYS, *SECTIONS])
+    instead = " (write it without quotes)" if near == key else f" (did you mean {near}?)" if near else ""
+    return UnknownSetting(file=display_path(path), key=display(key, quotes=near == key), instead=instead)
+
+
+def _setting_text(one: NamedSetting, value: object, place: str) -> str:
+    found, allowed = _toml_type(value), one.kind.toml_types
+    if found in allowed:
+        return _scalar_text(value)
+    why = (
+        ": write it without quotes"
+        if found == "string"
+        else ": write it in quotes"
+        if found and "string" in allowed
+        else ""
+    )
+    shown_value = "what was given" if one.kind.secret else _display(value)
+    raise InvalidSetting(place=place, value=shown_value, expected=one.kind.expected, why=why)
+
+
+def _toml_type(value: object) -> str | None:
+    """Return the name of a scalar's type in TOML; None for a date, a list or a section."""
+    return {bool: "boolean", int: "integer", _Float: "float", str: "string"}.get(type(value))
+
+
+def _scalar_text(value: object) -> str:
+    """Return a scalar as text. Large integers stay hexadecimal: Python limits the digits of a decimal number."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if value.bit_length() <= 64 else hex(value)
+    return str(value)
+
+
+def _display(value: object) -> str:
+    if isinstance(value, dict):
+        return "a section"
+    if isinstance(value, list):
+        return "a list"
+    return display(value) if type(value) is str else display(_scalar_text(value), quotes=False)
+
+
+_HEAD = """\
+# Settings of this data directory. Flags and IBI_* variables override them.
+# What begins with # is not set; the value shown is the default.
+"""
+_SANDBOX = """\
+# A sandbox: its labels are for trying out, and others may have the same. It stays a sandbox.
+# For labels that last, `ibi init --host HOST --ip ADDRESS --data DIRECTORY` makes a new data directory.
+"""
+
+
+def write_initial_toml(
+    path: Path,
+    identity: Identity,
+    *,
+    port: int | None = None,
+    public_url: str | None = None,
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> bool:
+    """Write a commented file with this identity, atomically; return False if a file exists, which is left as it is.
+
+    `port` is the port on which the services listen; it is written unless it is the default. `public_url` is the address
+    at which readers reach the Archive, `others` are further settings by their names.
+
+    A missing directory is created for its owner alone. Raises `SettingsFileUnwritable` if writing fails.
+    """
+    identity.prefixes  # noqa: B018  (malformed parts are refused before anything is written)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _write_new(path, _initial_text(identity, port, public_url, others).encode("utf-8"))
+    except OSError as error:
+        raise SettingsFileUnwritable(file=display_path(path), reason=error.strerror or str(error)) from None
+
+
+def _initial_text(identity: Identity, port: int | None, public_url: str | None, others: Mapping[str, str]) -> str:
+    values = {
+        **others,
+        "port": None if port is None or str(port) == setting("port").default else str(port),
+        "public_url": public_url,
+        "mint.host": identity.host,
+        "mint.ip": identity.ip,
+        "mint.host_port": str(identity.host_port),
+        "mint.ip_port": str(identity.ip_port),
+        "mint.sandbox": "true" if identity.sandbox else "false",
+    }
+    # The file lies in the data directory, so it cannot name it.
+    settings = [one for one in SETTINGS if one.in_file and one.name != "data"]
+    top = [line for one in settings if "." not in one.name for line in _lines(one, values.get(one.name))]
+    notes = {"mint": _SANDBOX if identity.sandbox else ""}
+    below = [
+        line for name in SECTIONS for line in (f"[{name}]", notes.get(name, ""), *_section(settings, name, values))
+    ]
+    return "\n".join([_HEAD, *top, *below])
+
+
+def _section(settings: list[NamedSetting], name: str, values: dict[str, str | None]) -> Iterator[str]:
+    for one in settings:
+        if one.name.startswith(f"{name}."):
+            yield from _lines(one, values.get(one.name))
+
+
+def _lines(one: NamedSetting, value: str | None) -> Iterator[str]:
+    key = one.name.rpartition(".")[2]
+    yield f"# {one.help}"
+    if value is not None:
+        yield f"{key} = {one.kind.as_toml(value)}\n"
+    elif one.default is not None:
+        yield f"# {key} = {one.kind.as_toml(one.default)}\n"
+    else:
+        yield f"# {key} =\n"
+
+
+def change_setting(path: Path, name: str, value: str) -> None:
+    """Give a setting that stands in no section another value in the file, atomically; all else in it stays, also its
+    comments. A missing file is made. `SettingsFileUnwritable` if that cannot be done."""
+    try:
+        before = _read_bytes(path).decode("utf-8")
+    except FileNotFoundError:
+        before = ""
+    after = _with_line(before, name, f"{name} = {setting(name).kind.as_toml(value)}")
+    if not _differ_in_one(before, after, name, value):
+        raise SettingsFileUnwritable(file=display_path(path), reason=f"{name} is not in a line of its own: edit it")
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_durably(draft, after.encode("utf-8"))
+        if path.exists():
+            draft.chmod(path.stat().st_mode & 0o777)
+        draft.replace(path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise SettingsFileUnwritable(file=display_path(path), reason=error.strerror or str(error)) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _with_line(text: str, name: str, line: str) -> str:
+    """The line in the place of that of the setting, or of the comment that shows it, before the first section."""
+    section = re.search(r"^[ \t]*\[", text, re.MULTILINE)
+    top, rest = (text, "") if section is None else (text[: section.start()], text[section.start() :])
+    for pattern in (rf"^[ \t]*{name}[ \t]*=.*$", rf"^#[ \t]*{name}[ \t]*=.*$"):
+        found = re.search(pattern, top, re.MULTILINE)
+        if found is not None:
+            return f"{top[: found.start()]}{line}{top[found.end() :]}{rest}"
+    return f"{line}\n{text}"
+
+
+def _differ_in_one(before: str, after: str, name: str, value: str) -> bool:
+    """Whether both are settings that differ in this one alone."""
+    import tomllib
+
+    try:
+        return tomllib.loads(after) == {**tomllib.loads(before), name: value}
+    except (ValueError, RecursionError):
+        return False
+
+
+def _write_new(path: Path, content: bytes) -> bool:
+    """Write a draft and link it to `path`: unlike renaming, linking never replaces an existing file."""
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    try:
+        _write_durably(draft, content)
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+    return True
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# --- loading ----------------------------------------------------------------------------------------------------------
+
 
 FILE_NAME = "ibi.toml"
 """Name of the file of settings in a data directory."""

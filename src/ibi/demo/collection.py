@@ -13,7 +13,7 @@ from typing import Final
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text

@@ -20,8 +20,8 @@ from ibi.federation.provenance import (
     compare_chains,
 )
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 

@@ -28,8 +28,8 @@ import msgspec
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import name_one_item
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ibi.errors import InvalidInput
 from ibi.label import Label, match_label
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Translations, name_one_item
 from ibi.model.item_json import read_forms

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from ibi.federation.provenance import Chain, InvalidProvenance, check_chain
 from ibi.label import Label
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.signing import PublicKey
 
 

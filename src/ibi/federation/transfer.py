@@ -38,8 +38,8 @@ from ibi.federation.provenance import (
 )
 from ibi.federation.transfer_messages import Offer, Reply, TransferAcceptance, read_acceptance, sign_acceptance
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.model.item import name_one_item
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.signing import PublicKey, SigningKey

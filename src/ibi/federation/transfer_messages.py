@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from ibi.errors import InvalidInput
 from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.item_json import forms_document, read_forms, read_label
 from ibi.model.json_fields import Fields, boolean, integer, many, member, of_string, string
 from ibi.model.transfer import ReceiverStage

@@ -9,12 +9,18 @@ from ibi.messages.answers import (
     ExclusionStatus,
     InclusionStatus,
     Notice,
+    ServiceSubject,
     parse_answer,
+    resolver_service,
+    service_url,
+    subject_of,
 )
-from ibi.messages.key import RegistrationKey, UrlKey
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.messages.query import (
+from ibi.messages.identification import LabelForms, RegistrationKey, UrlKey
+from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest, RegistrationMail
+from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
+from ibi.messages.url_list import Deletion, UrlEntry, UrlList, parse_url_list
+from ibi.messages.values import (
+    IpAddress,
     MissingPair,
     MissingSubject,
     RepeatedPair,
@@ -25,13 +31,10 @@ from ibi.messages.query import (
     encode_query,
     encode_url,
     encode_value,
+    ip_address,
+    ip_addresses,
     value_of,
 )
-from ibi.messages.registration import RegistrationMail
-from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
-from ibi.messages.service import ServiceSubject, resolver_service, service_url, subject_of
-from ibi.messages.url_list import Deletion, UrlEntry, UrlList, parse_url_list
-from ibi.messages.values import IpAddress, ip_address, ip_addresses
 from ibi.vocabulary import ArchiveProtocol, ContentType, State
 
 __all__ = [

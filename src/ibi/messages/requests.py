@@ -13,12 +13,10 @@ from typing import ClassVar, Final
 from ibi.errors import InvalidMessage
 from ibi.label import Label, parse_any
 from ibi.messages import values
-from ibi.messages.key import UrlKey
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.answers import ServiceRequest, ServiceSubject, subject_among, subject_of, take
+from ibi.messages.identification import LabelForms, UrlKey
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.messages.query import MissingSubject, RepeatedPair, UnknownSubject, decode_query
-from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, subject_of, take
-from ibi.messages.values import IpAddress
+from ibi.messages.values import IpAddress, MissingSubject, RepeatedPair, UnknownSubject, decode_query
 from ibi.relation import Relation, VerbList
 from ibi.vocabulary import ContentType, State
 
@@ -76,7 +74,7 @@ class Acknowledgment(ServiceRequest):
     """The resolver tells an Archive that its URL was the one chosen (R Table 8.11).
 
     The resolver always gives `state`; what is read may lack it, as R Example 8.9 does (E19). `url` and
-    `persistent_url` are written with their own percent signs (E25): see `ibi.messages.query` for what a reader gets.
+    `persistent_url` are written with their own percent signs (E25): see `ibi.messages.values` for what a reader gets.
     `is_robot` is an extra pair, written for robots alone: readers that do not know it pass over it (E32).
     """
 

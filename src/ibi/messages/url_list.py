@@ -14,9 +14,8 @@ from ibi.errors import InvalidInput, InvalidMessage, InvalidRelation
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages import values
-from ibi.messages.key import UrlKey
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.query import MissingPair, RepeatedPair
+from ibi.messages.identification import LabelForms, UrlKey
+from ibi.messages.values import MissingPair, RepeatedPair
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
 from ibi.vocabulary import ContentType, State

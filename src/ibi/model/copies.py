@@ -26,7 +26,7 @@ import msgspec
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.content import check_tree
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import without_files

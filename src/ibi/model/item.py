@@ -17,9 +17,8 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages import values as wire
-from ibi.messages.label_forms import LabelForms
-from ibi.model.alternate import Alternate, checked_alternates
-from ibi.model.description_values import checked_text
+from ibi.messages.identification import LabelForms
+from ibi.model.description_values import Alternate, checked_alternates, checked_text
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, RecordedFiles, comparable_path
 from ibi.model.json_fields import LaterMembers

@@ -20,8 +20,8 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
-from ibi.model.alternate import Alternate
+from ibi.messages.identification import LabelForms
+from ibi.model.description_values import Alternate
 from ibi.model.errors import InvalidDocument, UnreadMember
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
-from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, ServiceSubject
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
-from ibi.messages.service import ServiceSubject
 
 SECRET_BYTES: Final = 32
 """Of the secret, at least."""

@@ -22,7 +22,7 @@ from ibi.label.generate import (
     mount_suffix_of_repository_name,
 )
 from ibi.label.reach import address_is_global, host_is_global
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 
 SANDBOX_HOST = "ibi.localhost"
 SANDBOX_IP = "127.0.0.1"

@@ -12,7 +12,7 @@ from typing import Final
 from ibi.errors import InvalidInput
 from ibi.label import Label, parse
 from ibi.messages import values as wire
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidItem
 
 LONGEST_NAME: Final = 200

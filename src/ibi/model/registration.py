@@ -11,8 +11,8 @@ from ibi.errors import InvalidInput, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix, parse_home_prefix
-from ibi.messages.copy_holders import CopyHolder
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import CopyHolder
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.values import IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.model.visibility import IpNetwork
@@ -310,7 +310,7 @@ class NamedCopies(NamedTuple):
     holders: frozenset[CopyHolder] = frozenset()
     at: int | None = None
     statement: str | None = None
-    """What it signed (`ibi.messages.copy_holders`), byte for byte, for others to check; None if it only said so."""
+    """What it signed (`ibi.messages.holders`), byte for byte, for others to check; None if it only said so."""
     signed_at: int = 0
     """When it signed that, in milliseconds since 1970."""
 

@@ -12,7 +12,7 @@ import msgspec
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidDocument, InvalidItem
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
 from ibi.model.json_fields import Fields, boolean, decode_document, integer, member, of_string, string

@@ -1,24 +1,28 @@
-"""Where an Archive looks up what it keeps, where it searches, and what it tells of its changes.
+"""What services ask of the catalogue of an Archive: its items, what changed, and collections of them.
+
+Where an Archive looks up what it keeps, where it searches, and what it tells of its changes.
 
 The search is a port of its own: resolution and deposits need none, and a catalogue need not have one. An adapter of it
 belongs to a catalogue, and finds what that has at the moment.
+
+Where the collections of an Archive are kept: named sets of its items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.model.alternate import Alternate
 from ibi.model.change import ChangePage, FeedPosition, ItemChange, Revision
 from ibi.model.content import HeldTotal
+from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
-from ibi.model.search import FacetCounts, SearchPage, SearchQuery
+from ibi.model.search import FacetCounts, ItemCollection, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.vocabulary import State
 
@@ -182,3 +186,48 @@ class Catalog(Protocol):
 
     def close(self) -> None:
         """Let go of what it is kept in. To close again does nothing."""
+
+
+# --- collections ------------------------------------------------------------------------------------------------------
+
+
+class CollectionStore(Protocol):
+    """The collections of one Archive. Calls block, from any thread and process; what one process has changed, every
+    other sees with its next call.
+
+    Items are named by their repository names, also those that are no longer here: that is for readers to notice.
+    """
+
+    def list(self) -> tuple[ItemCollection, ...]:
+        """All of them, in the order of their titles."""
+
+    def find(self, name: str) -> ItemCollection | None: ...
+
+    def add(self, collection: ItemCollection) -> None:
+        """Keep a new one, durably. `ibi.model.search.CollectionExists` if its name is taken,
+        `CollectionFull` if there are `MOST_COLLECTIONS`."""
+
+    def change(self, name: str, into: Callable[[ItemCollection], ItemCollection]) -> ItemCollection | None:
+        """Keep another one in its place, durably, under the same name: the one that is kept then, None if there was
+        none."""
+
+    def remove(self, name: str) -> bool:
+        """Forget it and which items are in it, durably; whether it was there."""
+
+    def count(self, name: str) -> int:
+        """How many items were chosen by hand."""
+
+    def members(self, name: str, offset: int, most: int) -> tuple[RepositoryName, ...]:
+        """The items chosen by hand, the latest first."""
+
+    def put_members(self, name: str, items: Sequence[RepositoryName], most: int) -> int:
+        """Add items, durably: how many were not in it before. `CollectionFull`, and none is added, if there would
+        be more than `most`; none is added either to a collection that is gone."""
+
+    def drop_members(self, name: str, items: Sequence[RepositoryName]) -> int:
+        """Take items out, durably: how many were in it."""
+
+    def holding(self, item: RepositoryName) -> tuple[ItemCollection, ...]:
+        """The collections that the item was put into by hand, in the order of their titles."""
+
+    def close(self) -> None: ...

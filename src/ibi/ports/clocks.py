@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.minting import BatchShare, Identity, LabelBatch, Reading, Span, TickState
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ibi.languages import Preference
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import LastEdition, Relation

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
-from ibi.messages.copy_holders import CopiesStatement, read_copies_statement
-from ibi.messages.key import RegistrationKey
+from ibi.messages.holders import CopiesStatement, read_copies_statement
+from ibi.messages.identification import RegistrationKey
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.signatures import RequestSignature, leads_to, read_request_signature
 from ibi.model.registration import NamedCopies, Registration

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
 from ibi.label.search import home_prefix
-from ibi.messages.copy_holders import CopyHolder
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import CopyHolder
+from ibi.messages.identification import LabelForms
 from ibi.messages.values import host_and_port
 from ibi.model.visibility import IpNetwork
 from ibi.origin import host_of

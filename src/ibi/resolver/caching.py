@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from ibi.label import Label
 from ibi.languages import Preference
 from ibi.lru_cache import LruCache, TaggedLruCache, Tags
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.languages import LanguageTag, Preference, chosen_language
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.relation import Relation, Translation
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ibi.instant import Instant
 from ibi.model.registration import ClaimKind, Dispute, Inclusion, Registration
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.resolver.membership import SILENCE
 
 _PENDING_SUBJECT: Final = "Novo endereço de Arquivo não confirmado / New address of an Archive not confirmed"

@@ -12,7 +12,7 @@ from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.search import home_prefix, parse_home_prefix
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import MOST_HOSTS, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import FailedContact, Inclusion, Registration

@@ -18,12 +18,12 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.lru_cache import LruCache
-from ibi.messages.copy_holders import CopyHolder
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import CopyHolder
+from ibi.messages.identification import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.item import name_one_item
 from ibi.model.registration import ClaimKind, KnownDeletion
-from ibi.ports.registry import Beliefs
+from ibi.ports.federation import Beliefs
 from ibi.resolver.authority import ArchiveRef, Home, Homes, LabelAuthority, Word, chain_after
 from ibi.resolver.outcome import (
     Deleted,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.messages.values import IpAddress

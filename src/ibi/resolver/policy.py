@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.label.reach import address_is_global
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress

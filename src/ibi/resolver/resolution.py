@@ -14,7 +14,7 @@ from typing import Final
 
 from ibi.label import Label
 from ibi.languages import Preference
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress

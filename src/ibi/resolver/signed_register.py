@@ -18,9 +18,9 @@ import msgspec
 from ibi.errors import InvalidInput
 from ibi.label import parse
 from ibi.label.search import home_prefix, parse_home_prefix
-from ibi.messages.copy_holders import MOST_PREFIXES as MOST_COPY_PREFIXES
-from ibi.messages.copy_holders import CopyHolder
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import MOST_PREFIXES as MOST_COPY_PREFIXES
+from ibi.messages.holders import CopyHolder
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.signatures import MOST_CHANGES
 from ibi.model.registration import MOST_FORMER_KEYS, MOST_NETWORKS, MOST_PREFIXES, Registration

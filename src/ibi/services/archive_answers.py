@@ -22,9 +22,8 @@ from ibi.label import Label, RepositoryName
 from ibi.languages import Preference
 from ibi.lru_cache import TaggedLruCache, Tags
 from ibi.messages.answers import Notice
-from ibi.messages.home_fields import FINAL_FIELD, Field
-from ibi.messages.key import RANDOM_LIMIT, UrlKeys
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import FINAL_FIELD, Field
+from ibi.messages.identification import RANDOM_LIMIT, LabelForms, UrlKeys
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request
 from ibi.messages.url_list import UrlList

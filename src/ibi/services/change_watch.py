@@ -12,11 +12,11 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
-from ibi.model.alternate import Alternate
 from ibi.model.change import ChangePage, ItemChange
+from ibi.model.description_values import Alternate
 from ibi.model.item import Item
+from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog, ChangeFeed, Link
-from ibi.ports.content import ContentDamaged
 from ibi.services.promptness import beside
 
 MOST_TOLD: Final = 500

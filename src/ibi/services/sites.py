@@ -12,22 +12,21 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.related_items import find_labelled
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.key import UrlKeys
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.model.account import Actor
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, authority_of, is_same_place, served_origin
 from ibi.ports.archive_state import DumpFiles, UsageLog
+from ibi.ports.archive_store import Content, ContentDamaged
 from ibi.ports.catalog import Catalog, ChangeFeed
 from ibi.ports.clocks import Clocks, GivenOut
-from ibi.ports.content import Content, ContentDamaged
-from ibi.ports.registry import Beliefs
+from ibi.ports.federation import Beliefs
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers, ArchiveInDoubt
 from ibi.services.change_watch import ChangeWatch
-from ibi.services.copies.giving import ObjectGiving
 from ibi.services.copies.jobs import CopyWork
+from ibi.services.copies.judging import ObjectGiving
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
@@ -35,16 +34,15 @@ from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.collections import Collections
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.full_text import FullTextSearch
-from ibi.services.items.item_reader import ItemReader
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import ItemClaims, Relating
 from ibi.services.items.searching import Searching
+from ibi.services.items.stored_item import ItemReader
 from ibi.services.items.versions import Restoring, Versions
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, confirm
-from ibi.services.notifications.answering import RemoteClaims
-from ibi.services.notifications.context import ClaimContext
+from ibi.services.notifications.answering import ClaimContext, RemoteClaims
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments

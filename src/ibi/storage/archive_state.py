@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from ibi.errors import InvalidMessage
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.membership import SECRET_BYTES, ArchiveRecord, Membership, Phase
 from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused, StoreNewer

@@ -27,8 +27,8 @@ from typing import Final
 from ibi.instant import Instant
 from ibi.model.backup import CHUNK, KeptItem
 from ibi.model.content import InvalidFilePath, check_file_path
+from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.backups import BackupRefused, FileGroup, ItemDamaged, PackedVersion, StateFile
-from ibi.ports.content import ContentDamaged
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.data_files import read_left_out

@@ -25,7 +25,7 @@ from typing import Final
 
 from ibi.model.content import BlockHasher, Move, Received, Sent
 from ibi.model.file import File
-from ibi.ports.content import OnBytes
+from ibi.ports.archive_store import OnBytes
 from ibi.ports.copies import CopyUnderWay, Pieces, SourceCut, WrongDigest
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone, open_lock, try_lock

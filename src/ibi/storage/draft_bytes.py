@@ -16,7 +16,7 @@ from typing import Final
 from ibi.errors import InvalidInput
 from ibi.lru_cache import SharedLruCache
 from ibi.model.content import BlockHasher
-from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft
+from ibi.model.draft import DRAFT_ID, DraftRecord, decode_draft
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import collision_key, folders_of
 from ibi.model.item_json import read_file

@@ -32,7 +32,7 @@ from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft, UnknownU
 from ibi.errors import IbiError
 from ibi.lru_cache import SharedLruCache
 from ibi.model.content import BlockHasher
-from ibi.model.draft_record import DRAFT_ID, DraftRecord, encode_draft
+from ibi.model.draft import DRAFT_ID, DraftRecord, encode_draft
 from ibi.model.file import File, collision_key
 from ibi.model.item_json import file_document
 from ibi.ports.clocks import Clocks

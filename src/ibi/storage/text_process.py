@@ -13,7 +13,7 @@ from threading import Event
 from typing import IO, Final
 
 from ibi.model.search import ExtractedText
-from ibi.ports.content import OpenFile
+from ibi.ports.archive_store import OpenFile
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals
 from ibi.storage.text_extraction import MOST_BYTES, MOST_SECONDS

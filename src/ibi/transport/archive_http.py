@@ -15,12 +15,11 @@ from typing import Final
 from ibi.errors import InvalidInput
 from ibi.label import Label
 from ibi.lru_cache import LruCache
-from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, parse_answer
-from ibi.messages.home_fields import read_copies, read_final, read_transferred_to
-from ibi.messages.key import UrlKey
+from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, ServiceSubject, parse_answer
+from ibi.messages.holders import read_copies, read_final, read_transferred_to
+from ibi.messages.identification import UrlKey
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.messages.service import ServiceSubject
 from ibi.messages.signatures import read_confirmation
 from ibi.messages.url_list import Deletion, LeftOut, UrlList, parse_url_list
 from ibi.model.visibility import unmap_address

@@ -1,33 +1,47 @@
-"""The feed of changes of an Archive elsewhere, read over a connection of its own (`GET /api/changes`), and what it says
+"""The feeds of changes of Archives elsewhere, as a resolver and as a follower reads them.
+
+The feed of changes of an Archive elsewhere, read over a connection of its own (`GET /api/changes`), and what it says
 of its Copies.
 
 Only the address that the Archive was included with is dialled, within the address guard; what comes is bounded and read
 strictly, as everything of strangers is.
+
+Asks the Archive that is followed: its feed of changes, what it says of an item, and what a search finds there.
+
+The address was named by the operator. Every answer is bounded in size and in time, and read strictly: numbers go on
+without a gap, names are names of items, and a redirect is no answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from ssl import SSLContext
-from typing import Annotated, Final
-from urllib.parse import quote
+from typing import Annotated, Final, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
+from ibi.errors import InvalidInput
 from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
-from ibi.label import Label
-from ibi.messages.copy_holders import LONGEST_STATEMENT
+from ibi.label import Label, RepositoryName
+from ibi.messages.holders import LONGEST_STATEMENT
 from ibi.messages.membership import PATH_FORM
 from ibi.model.change import AnnouncedCopies, ChangeKind, FollowedChange, FollowedPage
+from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
+from ibi.model.visibility import IpNetwork
+from ibi.origin import DEFAULT_PORTS
+from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import AddressGuard
-from ibi.transport.http_connection import HttpResponse
-from ibi.transport.single_request import connect, default_tls, get
-from ibi.vocabulary import ArchiveProtocol
+from ibi.safe_text import printable
+from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
+from ibi.transport.http_connection import HttpResponse, connection_failure
+from ibi.transport.single_request import ServerUrl, connect, default_tls, get
+from ibi.vocabulary import ArchiveProtocol, State
 
 _MOST_BODY: Final = 2 << 20
-_PATIENCE: Final = 3.0
+_FEED_PATIENCE: Final = 3.0
 """Seconds beyond those that the Archive is asked to wait."""
 _OK: Final = 200
 _NOT_FOUND: Final = 404
@@ -36,7 +50,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 _Short = Annotated[str, msgspec.Meta(max_length=512)]
 
 
-class _Entry(msgspec.Struct):
+class _FollowedEntry(msgspec.Struct):
     label: _Short
     related: bool = True
     kind: _Short = ""
@@ -47,9 +61,9 @@ class _Copies(msgspec.Struct):
     path: _Short
 
 
-class _Page(msgspec.Struct):
+class _FollowedPage(msgspec.Struct):
     epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-    changes: Annotated[list[_Entry], msgspec.Meta(max_length=1_000)]
+    changes: Annotated[list[_FollowedEntry], msgspec.Meta(max_length=1_000)]
     after: _Number
     end: _Number
     copies: _Copies | None = None
@@ -73,7 +87,7 @@ class ArchiveFeeds:
     async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         query = "most=1" if after is None else f"after={after}&epoch={quote(epoch, safe='')}&wait={wait}"
         try:
-            async with asyncio.timeout(wait + _PATIENCE):
+            async with asyncio.timeout(wait + _FEED_PATIENCE):
                 response = await self._get(archive, f"{archive.feed}?{query}")
         except (OSError, ValueError):  # `TimeoutError` is one; the latter for names that no certificate can have
             return None
@@ -87,7 +101,7 @@ class ArchiveFeeds:
     async def read_copies(self, archive: ArchiveRef, path: str) -> str | None:
         """What the Archive says, signed, of who holds its Copies, as it came; None if it says nothing."""
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_FEED_PATIENCE):
                 response = await self._get(archive, path)
         except (OSError, ValueError):
             return None
@@ -101,7 +115,7 @@ class ArchiveFeeds:
     async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
         """The chain of an item's releases, unchecked; empty if the Archive tells none, None if it does not answer."""
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_FEED_PATIENCE):
                 response = await self._get(archive, f"/api/items/{quote(label.spelling, safe='/')}/provenance")
         except (OSError, ValueError):
             return None
@@ -121,13 +135,13 @@ class ArchiveFeeds:
         return await get(connection, archive.address, target, "application/json")
 
 
-def _read_entry(entry: _Entry) -> FollowedChange:
+def _read_entry(entry: _FollowedEntry) -> FollowedChange:
     return FollowedChange(entry.label, entry.related, entry.kind == ChangeKind.DELETED)
 
 
 def _read_page(body: bytes) -> FollowedPage | None:
     try:
-        page = msgspec.json.decode(body, type=_Page)
+        page = msgspec.json.decode(body, type=_FollowedPage)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     changes = tuple(_read_entry(entry) for entry in page.changes)
@@ -135,3 +149,227 @@ def _read_page(body: bytes) -> FollowedPage | None:
     if copies is None or not PATH_FORM.fullmatch(copies.path):
         return FollowedPage(page.epoch, page.after, page.end, changes)
     return FollowedPage(page.epoch, page.after, page.end, changes, AnnouncedCopies(copies.at, copies.path))
+
+
+# --- source client ----------------------------------------------------------------------------------------------------
+
+
+MOST_ENTRIES: Final = 1_000
+"""Entries of a page of the feed."""
+_MOST_PAGE: Final = 2 << 20
+_MOST_RECORD: Final = 16 << 20
+"""A record of ten thousand files has some megabytes."""
+_MOST_SEARCH: Final = 8 << 20
+_PATIENCE: Final = 10.0
+"""Seconds for an answer, beyond those that the source is asked to wait."""
+_SEARCH_SIZE: Final = 100
+_MOST_FOUND: Final = 1_000_000
+"""Items that a search may find which is followed."""
+_SAME_TICK: Final = 3
+"""Pages that hold all items whose labels have dates which the source cannot tell apart."""
+_NOT_THERE: Final = frozenset({404})
+_GONE: Final = 410
+
+T = TypeVar("T")
+
+
+class _Entry(msgspec.Struct):
+    number: _Number
+    label: _Short
+    kind: _Short
+    at: _Short
+    version: _Number
+
+
+class _Page(msgspec.Struct):
+    epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    changes: Annotated[list[_Entry], msgspec.Meta(max_length=MOST_ENTRIES)]
+    after: _Number
+    end: _Number
+    archive: _Short = ""
+
+
+class _Labels(msgspec.Struct):
+    rep: _Short | None = None
+    ibip: _Short | None = None
+
+
+class _Record(msgspec.Struct):
+    labels: _Labels
+    state: _Short
+
+
+class _Listed(msgspec.Struct):
+    labels: _Labels
+
+
+class _Links(msgspec.Struct):
+    next: Annotated[str, msgspec.Meta(max_length=8_192)] | None = None
+
+
+class _Found(msgspec.Struct):
+    items: Annotated[list[_Listed], msgspec.Meta(max_length=_SEARCH_SIZE)]
+    links: _Links
+
+
+class SourceClient:
+    """The port `SourceGateway` over HTTP. For an event loop."""
+
+    def __init__(
+        self, guard: AddressGuard, networks: Sequence[IpNetwork] = (), *, tls: SSLContext | None = None
+    ) -> None:
+        """`networks` are those that are dialled beside public addresses for sources that a token named, of which the
+        operator may not know. `tls` is for HTTPS; without it the machine's authorities are trusted."""
+        self._guard, self._networks, self._tls = guard, networks, tls
+
+    def _networks_of(self, source: SourceAddress) -> Sequence[IpNetwork]:
+        return OPERATOR_NETWORKS if source.is_named_by_operator else self._networks
+
+    # --- the feed ---
+
+    async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
+        query = {"most": 1} if after is None else {"after": after, "epoch": epoch, "wait": wait}
+        response = await self._get(source, f"/api/changes?{urlencode(query)}", _MOST_PAGE, within=wait + _PATIENCE)
+        if response.status == _GONE and after is not None:
+            raise FeedBegunAgain(source=source.url)
+        page = _decode(source, _check_response(source, response), _Page)
+        if after is None:
+            return SourcePage(page.epoch, page.end, page.end, (), page.archive)
+        if page.epoch != epoch:
+            raise FeedBegunAgain(source=source.url)
+        return SourcePage(page.epoch, page.after, page.end, _entries(source, page, after), page.archive)
+
+    # --- items ---
+
+    async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
+        place = f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
+        response = await self._get(source, place, _MOST_RECORD, token=token)
+        if response.status in _NOT_THERE:
+            return None
+        body = response.body if response.status == _GONE else _check_response(source, response)
+        return _record(source, _decode(source, body, _Record))
+
+    async def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
+        query, seen, number = _search_query(words), set[str](), 0
+        while True:
+            page = await self._search_page(source, query, token)
+            for name in _names(source, page):
+                number += 1
+                yield name
+            # Of the address only what it asks for: it is this server that is asked, whatever its own links say.
+            query = urlsplit(page.links.next or "").query
+            if not query or not page.items:
+                return
+            if query in seen or number > _MOST_FOUND:
+                raise SourceUnusable(source=source.url, reason="the pages of its search do not come to an end")
+            seen.add(query)
+
+    async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
+        """Asks for what the search finds from the date of the label on: the item is on the first page, unless more
+        than a hundred were named in the same moment."""
+        place = RepositoryName.from_parts(_NO_HOST, 80, name.instant)
+        query = _search_query(words, {"after": str(place)})
+        for _ in range(_SAME_TICK):
+            page = await self._search_page(source, query, token)
+            found = _names(source, page)
+            query = urlsplit(page.links.next or "").query
+            if name in found or not query:
+                return name in found
+        return False
+
+    async def _search_page(self, source: SourceAddress, query: str, token: str | None) -> _Found:
+        response = await self._get(source, f"/api/items?{query}", _MOST_SEARCH, token=token)
+        return _decode(source, _check_response(source, response), _Found)
+
+    # --- one request ---
+
+    async def _get(
+        self, source: SourceAddress, target: str, most: int, *, token: str | None = None, within: float = _PATIENCE
+    ) -> HttpResponse:
+        server = ServerUrl.parse(source.url)
+        try:
+            async with asyncio.timeout(within):
+                response = await self._ask(server, f"{server.path}{target}", most, token, self._networks_of(source))
+        except TimeoutError:
+            raise SourceAway(source=source.url, reason=f"no answer within {within:g} seconds") from None
+        except (OSError, ValueError) as error:  # the latter for names that no certificate can have
+            raise SourceAway(source=source.url, reason=connection_failure(error).value) from None
+        if isinstance(response, Failure):
+            kind = SourceAway if response.is_silence else SourceUnusable
+            raise kind(source=source.url, reason=response.value)
+        return response
+
+    async def _ask(
+        self, server: ServerUrl, target: str, most: int, token: str | None, networks: Sequence[IpNetwork]
+    ) -> HttpResponse | Failure:
+        authority = server.origin.authority
+        port = DEFAULT_PORTS[server.origin.scheme]
+        checked = await self._guard.check_address(authority, port, networks)
+        if isinstance(checked, Failure):
+            return checked
+        connection = await connect(checked, most, (self._tls or default_tls()) if server.is_secure else None)
+        fields: Mapping[str, str] = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return await get(connection, authority, target, "application/json", fields)
+
+
+_NO_HOST: Final = "nowhere.invalid"
+"""Names no item: of a place in a list that has this host, only the date counts."""
+
+
+def _search_query(words: str, more: Mapping[str, str] | None = None) -> str:
+    return urlencode({"q": words, "sort": "oldest", "size": _SEARCH_SIZE, **(more or {})})
+
+
+def _check_response(source: SourceAddress, response: HttpResponse) -> bytes:
+    """The body of a success."""
+    if response.status == 200:
+        return response.body
+    if 300 <= response.status < 400:
+        raise SourceUnusable(source=source.url, reason="it sends elsewhere, and only the source itself is asked")
+    # A server that is overloaded, stopping or switched off answers again later.
+    kind = SourceAway if response.status >= 500 or response.status == 429 else SourceUnusable
+    raise kind(source=source.url, reason=f"HTTP status {response.status}")
+
+
+def _decode(source: SourceAddress, body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        reason = printable(" ".join(str(error).split())[:200])
+        raise SourceUnusable(source=source.url, reason=f"its answer cannot be read ({reason})") from None
+
+
+def _entries(source: SourceAddress, page: _Page, after: int) -> tuple[FeedEntry, ...]:
+    numbers = range(after + 1, after + 1 + len(page.changes))
+    if [entry.number for entry in page.changes] != list(numbers):
+        raise SourceUnusable(source=source.url, reason=f"the numbers of its feed do not go on after {after}")
+    if page.after != after + len(page.changes) or page.end < page.after:
+        raise SourceUnusable(
+            source=source.url, reason=f"its feed says that it goes on after {page.after} of {page.end}"
+        )
+    if not page.changes and page.end > after:
+        raise SourceUnusable(source=source.url, reason=f"its feed ends at {page.end}, and tells nothing after {after}")
+    return tuple(_entry(source, each) for each in page.changes)
+
+
+def _entry(source: SourceAddress, entry: _Entry) -> FeedEntry:
+    try:
+        name, kind = RepositoryName.parse(entry.label), ChangeKind(entry.kind)
+    except (ValueError, InvalidInput):
+        reason = f"entry {entry.number} of its feed has {printable(entry.kind[:40])} {printable(entry.label[:80])}"
+        raise SourceUnusable(source=source.url, reason=reason) from None
+    return FeedEntry(entry.number, str(name), kind, entry.at, entry.version)
+
+
+def _names(source: SourceAddress, page: _Found) -> list[RepositoryName]:
+    try:
+        return [RepositoryName.parse(each.labels.rep or "") for each in page.items]
+    except InvalidInput:
+        raise SourceUnusable(source=source.url, reason="its search lists what has no repository name") from None
+
+
+def _record(source: SourceAddress, record: _Record) -> SourceRecord:
+    try:
+        return SourceRecord(RepositoryName.parse(record.labels.rep or ""), State(record.state))
+    except (ValueError, InvalidInput) as error:
+        raise SourceUnusable(source=source.url, reason=f"its record cannot be read ({printable(str(error))})") from None

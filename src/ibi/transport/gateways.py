@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ibi.errors import IbiError
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.authority import ArchiveRef

@@ -16,7 +16,7 @@ from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from ibi.messages.home_fields import (
+from ibi.messages.holders import (
     ACCEPTS,
     COPIES,
     FINAL,

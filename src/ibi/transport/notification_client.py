@@ -22,7 +22,7 @@ from ibi.model.notification import FoundItem, Unreached
 from ibi.model.subscription import Delivery, Webhook
 from ibi.model.visibility import IpNetwork
 from ibi.origin import DEFAULT_PORTS, Origin
-from ibi.ports.subscriptions import GONE
+from ibi.ports.copies import GONE
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard, Checked, NameLookup
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure

@@ -11,10 +11,9 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
 
 from ibi.errors import InvalidMessage, InvalidPairs
-from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
-from ibi.messages.home_fields import KeyFields, accepts_https, read_reason
+from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer, resolver_service
+from ibi.messages.holders import KeyFields, accepts_https, read_reason
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.messages.service import resolver_service
 from ibi.model.membership import FetchedRegister, Outcome, RequestFailure
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl

@@ -17,7 +17,7 @@ from typing import Final
 
 from ibi.errors import IbiError
 from ibi.messages.values import mail_address, read
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.safe_text import printable
 
 _TIMEOUT: Final = 15.0

@@ -12,7 +12,7 @@ from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
 from ibi.origin import Origin
 from ibi.ports.copies import SourceCut
-from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused
 from ibi.transport.api_client import ApiClient
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
 from ibi.transport.item_source import HttpItemSources

@@ -39,18 +39,18 @@ from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.web.api.archives import resolver_routes
 from ibi.web.api.authentication import Authentication, TokenPages
 from ibi.web.api.changes import ChangePages
+from ibi.web.api.copies import SubscriptionPages
 from ibi.web.api.inbox import inbox_routes
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
 from ibi.web.api.status import HealthPage, IdentityPage, KeyPages, healthz
-from ibi.web.api.subscriptions import SubscriptionPages
 from ibi.web.api.transfers import ReleasePages
 from ibi.web.archive.collection import BytesAlone, ContentHost, Standby
-from ibi.web.archive.granted_files import granted_routes
+from ibi.web.archive.file_delivery import granted_routes
 from ibi.web.archive.listings import SITEMAP, DumpPage, ItemsFeed, RobotsPage, SitemapPages
+from ibi.web.archive.metadata import SearchExports
 from ibi.web.archive.oai import HarvestPages
-from ibi.web.archive.search_export import SearchExports
 from ibi.web.archive.service import ArchiveService
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.fast_path import (
@@ -62,16 +62,16 @@ from ibi.web.fast.fast_path import (
     first_segments,
 )
 from ibi.web.fast.server import LoadLog
-from ibi.web.http.polled_metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, PolledFigures
-from ibi.web.http.refusal_watch import Identify, RefusalWatch
+from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, PolledFigures, WorkerMetrics
 from ibi.web.http.request import ServedHosts
 from ibi.web.http.request_middleware import (
+    Identify,
     Metrics,
     MetricsPage,
+    RefusalWatch,
     RequestMiddleware,
     request_names,
 )
-from ibi.web.http.worker_metrics import WorkerMetrics
 from ibi.web.pages import failure
 from ibi.web.pages.account_pages import TransfersPage
 from ibi.web.pages.admin_pages import admin_routes

@@ -23,10 +23,9 @@ from ibi.web.archive.collection import Collection, Standby
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.fast.fast_path import RESERVED
 from ibi.web.http.errors import answer_to, problem
-from ibi.web.http.refusal_watch import DENIED
 from ibi.web.http.request import percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
-from ibi.web.http.request_middleware import REQUEST
+from ibi.web.http.request_middleware import DENIED, REQUEST
 from ibi.web.pages import failure, refusal, wants_page
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 

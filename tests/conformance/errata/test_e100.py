@@ -16,7 +16,7 @@ from ibi.instant import Instant
 from ibi.label.search import home_prefix
 from ibi.model.content import Bytes, Change, Keep, Source
 from ibi.model.transfer import ReceiverStage, SenderStage
-from ibi.services.items.item_reader import name_of
+from ibi.services.items.stored_item import name_of
 from ibi.services.transfers.documents import incoming_document
 from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.services.transfers.senders import Senders

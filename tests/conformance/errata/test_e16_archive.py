@@ -6,7 +6,7 @@ import pytest
 
 from ibi.archive.answer import static_answer
 from ibi.messages import UrlList, UrlRequest, parse_url_list
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.pairs import Pairs
 from ibi.relation import Relation
 from tests.support.standards_archives import MTC_M16D, NOW

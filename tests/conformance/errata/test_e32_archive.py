@@ -11,7 +11,7 @@ from ibi.archive.counting import Recent
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses, parse_request
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.standards_archives import MTC_M16D, NOW, REPORT

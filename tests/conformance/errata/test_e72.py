@@ -11,7 +11,7 @@ from ibi.errors import InvalidLabel, InvalidPersistentUrl
 from ibi.label import Ibip, LegacyLabel, RepositoryName, find_labels, parse, parse_any
 from ibi.label.search import home_prefix
 from ibi.messages import LabelForms, UrlList, UrlRequest, ip_addresses, parse_request, parse_url_list
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import NotFound, Redirect, UnprovenClaims, Unsettled

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages.answers import InclusionStatus
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.membership import Membership, Phase
 from ibi.model.registration import FailedContact
 from ibi.resolver.authority import ArchiveRef

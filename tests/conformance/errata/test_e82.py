@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.home_fields import KeyFields
+from ibi.messages.holders import KeyFields
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.requests import parse_request
 from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner

@@ -7,8 +7,8 @@ import pytest
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.label.search import home_prefix
-from ibi.messages.copy_holders import CopyHolder, read_copies_statement, sign_copies
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import CopyHolder, read_copies_statement, sign_copies
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import NO_COPIES, Registration
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.memory import Memory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.services.transfers.tracking import StillInDoubt
+from ibi.services.transfers.worker import StillInDoubt
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put
 from tests.support.transfer_archives import RESOLVER, TransferArchive, give, put_back, two_archives

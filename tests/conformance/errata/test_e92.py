@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.messages.copy_holders import CopyHolder
+from ibi.messages.holders import CopyHolder
 from ibi.resolver.authority import Home, Homes, StandIn
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Redirect

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibi.archive import life_cycle
-from ibi.cli.settled import copies_of
+from ibi.cli.copy import copies_of
 from ibi.federation.provenance import NO_CHAIN, InvalidProvenance, check_chain, sign_release
 from ibi.federation.standing import RegisteredArchive
 from ibi.federation.transfer import TransferRefused
@@ -18,12 +18,12 @@ from ibi.federation.transfer_messages import TransferAcceptance, sign_acceptance
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.model.item import Tombstone
 from ibi.model.registration import ClaimKind, FailedContact, NotLost, Registration, Ruling
 from ibi.model.transfer import ReceiverStage
-from ibi.ports.transfers import PeerRefused
+from ibi.ports.federation import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.signing import PublicKey, SigningKey

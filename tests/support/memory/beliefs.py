@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ibi.label import Label
 from ibi.label.search import home_prefix
-from ibi.messages.copy_holders import CopiesStatement, CopyHolder
+from ibi.messages.holders import CopiesStatement, CopyHolder
 from ibi.model.registration import (
     DISPUTED,
     NO_SUCCESSION,
@@ -20,7 +20,7 @@ from ibi.model.registration import (
     Ruling,
     Succession,
 )
-from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.ports.federation import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 
 __all__ = ["MemoryBeliefs"]
 

@@ -29,7 +29,7 @@ from ibi.model.content import (
     TakenFile,
     check_tree,
 )
-from ibi.ports.content import (
+from ibi.ports.archive_store import (
     ContentChanged,
     ContentExists,
     ContentMissing,

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from ibi.accounts.second_factor import (
+from ibi.accounts.sign_in import (
     PERIOD,
     RECOVERY_CODES,
     RECOVERY_RANDOM,

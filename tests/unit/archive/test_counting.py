@@ -19,7 +19,7 @@ from ibi.archive.counting import (
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses
-from ibi.messages.key import LIFETIME, UrlKeys
+from ibi.messages.identification import LIFETIME, UrlKeys
 from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation

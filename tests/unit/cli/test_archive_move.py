@@ -8,7 +8,7 @@ import pytest
 
 from ibi.cli import main
 from ibi.label import parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.membership import ArchiveRecord
 from ibi.storage.archive_state import ArchiveRecordFile, ServedAddress
 

@@ -7,7 +7,7 @@ import pytest
 from ibi.config import load_settings
 from ibi.config.declaration import InvalidSetting
 from ibi.label import parse
-from ibi.messages.copy_holders import CopyHolder
+from ibi.messages.holders import CopyHolder
 
 VARIABLE = "IBI_ARCHIVE_COPIES_AT"
 ONE, TWO = "one.br/arq/2020/01.01.00.00", "8JMKD3MGP8W/3UM2JL2"

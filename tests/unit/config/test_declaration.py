@@ -13,7 +13,7 @@ from ibi.config import SETTINGS, Settings, kinds
 from ibi.config.declaration import NamedSetting, Setting, ValueKind, declared_sections, declared_settings
 from ibi.config.kinds import Port, Url, seconds
 from ibi.label import Label
-from ibi.messages.copy_holders import CopyHolder
+from ibi.messages.holders import CopyHolder
 from ibi.model.visibility import IpNetwork
 from ibi.relation import Relation
 from tests.docs.tables import ROOT, rows

@@ -22,7 +22,7 @@ from ibi.federation.provenance import (
 )
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.signing import PublicKey, SigningKey, sign_statement
 
 ITEM = LabelForms(RepositoryName.parse("a.example/ibi/2021/01.01.00.00"))

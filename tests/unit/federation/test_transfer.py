@@ -7,7 +7,7 @@ from ibi.federation.provenance import NO_CHAIN, Chain, countersign, manifest_dig
 from ibi.federation.transfer import Rest, receiver_hears_chain
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.transfer import IncomingTransfer, ReceiverStage
 from ibi.signing import SigningKey
 from ibi.vocabulary import State

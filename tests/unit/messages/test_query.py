@@ -4,7 +4,7 @@ import pytest
 
 from ibi.errors import InvalidMessage
 from ibi.messages import decode_query, decode_value, encode_query, encode_url, encode_value
-from ibi.messages.query import QUERY_LIMIT, RepeatedPair, select
+from ibi.messages.values import QUERY_LIMIT, RepeatedPair, select
 
 
 def test_pairs_keep_their_order() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlKey
-from ibi.messages.key import LIFETIME, UrlKeys
+from ibi.messages.identification import LIFETIME, UrlKeys
 from ibi.relation import Relation
 
 NOW = 1_426_203_276

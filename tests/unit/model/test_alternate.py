@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.model.alternate import MOST_ALTERNATES, Alternate, checked_alternates, make_alternate, parse_alternate
+from ibi.model.description_values import MOST_ALTERNATES, Alternate, checked_alternates, make_alternate, parse_alternate
 from ibi.model.errors import InvalidItem
 
 

@@ -9,7 +9,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms
-from ibi.model.draft_record import Description, DraftRecord, Publication, decode_draft, encode_draft
+from ibi.model.draft import Description, DraftRecord, Publication, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 from ibi.model.file import File
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text

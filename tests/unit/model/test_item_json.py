@@ -10,7 +10,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import State
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text

@@ -12,7 +12,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import State
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.file import without_files
 from ibi.model.item import Item, Tombstone
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document, local_document

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ibi.label import parse
 from ibi.messages import LabelForms
-from ibi.ports.registry import HOLDER_AGE
+from ibi.ports.federation import HOLDER_AGE
 from ibi.resolver.authority import ArchiveRef, Homes, LabelAuthority
 from ibi.resolver.memory import PROVISIONAL_AGE, Memory
 from ibi.resolver.resolution import Resolution

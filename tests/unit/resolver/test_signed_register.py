@@ -9,8 +9,8 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import parse
-from ibi.messages.copy_holders import CopyHolder
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import CopyHolder
+from ibi.messages.identification import LabelForms
 from ibi.messages.values import ip_address
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network

@@ -11,8 +11,7 @@ import pytest
 
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.label import Label
-from ibi.messages.key import UrlKeys
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.messages.requests import UrlRequest
 from ibi.messages.values import ip_addresses
 from ibi.model.item import Item

@@ -19,8 +19,8 @@ from ibi.archive.drafts import DraftQuota, DraftRules, Holding
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.messages.label_forms import LabelForms
-from ibi.model.draft_record import Description, DraftRecord, Publication
+from ibi.messages.identification import LabelForms
+from ibi.model.draft import Description, DraftRecord, Publication
 from ibi.model.file import UNKNOWN_SHA_512, File
 from ibi.services.drafts.drafts import new_draft_id
 from ibi.services.drafts.ledger import DraftLedger

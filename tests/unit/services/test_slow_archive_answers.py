@@ -11,7 +11,7 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import UrlList
 from ibi.services.archive_answers import ArchiveAnswers, ArchiveInDoubt, WireAnswer

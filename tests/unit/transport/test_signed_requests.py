@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from ibi.messages.answers import ErrorAnswer, InclusionStatus
-from ibi.messages.home_fields import KEY, KEY_CHANGES, REASON, SIGNATURE, KeyFields
+from ibi.messages.holders import KEY, KEY_CHANGES, REASON, SIGNATURE, KeyFields
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.requests import parse_request
 from ibi.model.membership import RequestFailure

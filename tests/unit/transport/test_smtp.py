@@ -9,7 +9,7 @@ from email.header import decode_header, make_header
 import pytest
 
 from ibi.errors import InvalidMessage
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.transport.smtp import MailNotSent, MailSecurity, SmtpMailer
 from tests.support.mail_server import MailServer, mail_server, trusting
 

@@ -13,10 +13,10 @@ from ibi.errors import IbiError
 from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
-from ibi.ports.subscriptions import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
-from ibi.transport import source_client
+from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
+from ibi.transport import feed_client
 from ibi.transport.address_guard import AddressGuard
-from ibi.transport.source_client import SourceClient
+from ibi.transport.feed_client import SourceClient
 from ibi.vocabulary import State
 from tests.support.raw_archive import RawArchive, http, never, raw_archive
 
@@ -120,7 +120,7 @@ def test_an_endless_answer_is_broken_off() -> None:
 
 
 def test_a_source_that_is_silent_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_client, "_PATIENCE", 0.05)
+    monkeypatch.setattr(feed_client, "_PATIENCE", 0.05)
     assert isinstance(read_page(never), SourceAway)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ibi.model.subscription import Delivery, Webhook
-from ibi.ports.subscriptions import GONE
+from ibi.ports.copies import GONE
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.notification_client import HttpWebhookSender
 from tests.support.raw_archive import LOOPBACK, http, never, raw_archive

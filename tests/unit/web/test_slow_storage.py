@@ -17,7 +17,7 @@ from ibi.accounts.sign_in import RANDOM_BYTES, new_session
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.account import Person, Role, Scope
 from ibi.model.content import Bytes, Change
 from ibi.resolver.authority import ArchiveRef

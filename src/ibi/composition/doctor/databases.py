@@ -26,7 +26,7 @@ from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.data_files import LEFT_OUT
-from ibi.ports.content import ContentMissing
+from ibi.ports.archive_store import ContentMissing
 from ibi.ports.errors import StoreDamaged, StoreIncomplete
 from ibi.resolver.membership import failure_words
 from ibi.storage.archive_state import ArchiveRecordFile
@@ -65,10 +65,10 @@ from ibi.storage.sqlite.connection import (
     snapshot,
 )
 from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
+from ibi.storage.sqlite.guarded import inspect_unchanged, opened_unchanged
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import read_integrity
 from ibi.storage.sqlite.texts import TEXTS
-from ibi.storage.sqlite.unchanged import inspect_unchanged, opened_unchanged
 
 _DAY: Final = 86_400
 _TRIES: Final = 40

@@ -16,7 +16,7 @@ from ibi.composition.membership import MembershipIncomplete, membership_request
 from ibi.composition.register import MailIncomplete, configured_mailer
 from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.minting.errors import IdentityMissing
 from ibi.minting.identity import settled_identity
 from ibi.minting.mint_log import LogBroken, check_links
@@ -33,8 +33,8 @@ from ibi.storage.key_files import FOLDER as KEYS
 from ibi.storage.machine import machine_id
 from ibi.storage.mint_log_file import MintLogFile
 from ibi.storage.sqlite.connection import TICKS, TRANSFERS
+from ibi.storage.sqlite.guarded import opened_unchanged
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
-from ibi.storage.sqlite.unchanged import opened_unchanged
 
 _LOG: Final = "mint/mint.log"
 _LOCK: Final = "mint/lock"

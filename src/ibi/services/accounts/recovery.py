@@ -1,4 +1,8 @@
-"""Ways into an account without its password: an invitation accepted, and a password forgotten and chosen anew.
+"""Second factors, and ways into an account without its password.
+
+Second factors of people: set up, confirmed and turned off by themselves, and removed by a command.
+
+Ways into an account without its password: an invitation accepted, and a password forgotten and chosen anew.
 
 Who asks for a new password learns nothing about who has an account: the answer is the same, it is given before anything
 is looked up, and what is asked for is counted by what was typed and by network, whether or not there is such an
@@ -12,7 +16,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
@@ -20,15 +24,77 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.accounts.errors import BadSignIn
 from ibi.accounts.names import check_name, check_password, fold_name
-from ibi.accounts.sign_in import RANDOM_BYTES, find_by_sign_in, new_link, person_of_link, use_link
+from ibi.accounts.sign_in import (
+    RANDOM_BYTES,
+    RECOVERY_RANDOM,
+    SECRET_BYTES,
+    find_by_sign_in,
+    new_link,
+    person_of_link,
+    recovery_codes,
+    use_link,
+)
 from ibi.errors import IbiError
-from ibi.model.account import Actor, LinkUse, Person, Scope, person_account
+from ibi.instant import Instant
+from ibi.model.account import Actor, LinkUse, Person, Scope, SecondFactor, person_account
 from ibi.ports.accounts import AuditLog
-from ibi.ports.mailer import Letter, Mailer
+from ibi.ports.correspondence import Letter, Mailer
 from ibi.services.accounts.account_admin import PersonAdmin, note_audit
 from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses, begin_all
 from ibi.services.limits import Attempts, LimitRows
 from ibi.services.promptness import OwnThreads, beside
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactors:
+    """The second factors of people who are signed in, for the page of their account."""
+
+    sign_in: SignIn
+    admin: PersonAdmin
+
+    async def find(self, signed: SignedIn) -> SecondFactor | None:
+        """Theirs, confirmed or not."""
+        means = self.sign_in.means
+        return None if means is None else await self.sign_in.ask(lambda: means.find_factor(signed.person.name))
+
+    async def begin(self, signed: SignedIn) -> None:
+        """Make a secret for a device. Nothing asks for its codes until the first one was right."""
+        means, name = self.sign_in.means, signed.person.name
+        fresh = SecondFactor(secrets.token_bytes(SECRET_BYTES))
+
+        def make(now: SecondFactor | None) -> SecondFactor:
+            return fresh if now is None or now.confirmed is None else now
+
+        if means is not None:
+            await self.sign_in.ask(lambda: means.change_factor(name, make))
+
+    async def confirm(self, signed: SignedIn, code: str, actor: Actor) -> tuple[str, ...]:
+        """Ask for codes from now on, if the device makes the right ones; the recovery codes, which are shown only
+        now."""
+        shown, kept = recovery_codes(secrets.token_bytes(RECOVERY_RANDOM))
+        when = Instant(self.sign_in.clocks.read().wall.seconds)
+
+        def confirm(factor: SecondFactor) -> SecondFactor:
+            if factor.confirmed is not None:
+                raise BadSignIn()
+            return replace(factor, confirmed=when, recovery=kept)
+
+        await self.sign_in.check_code(signed.person, code, confirm)
+        await asyncio.to_thread(self.admin.acting_as(actor).record, "set up second factor", signed.person)
+        return shown
+
+    async def end(self, signed: SignedIn, code: str, actor: Actor) -> None:
+        """Ask for no codes any more; it takes one."""
+
+        def end(_: SecondFactor) -> None:
+            return None
+
+        await self.sign_in.check_code(signed.person, code, end)
+        await asyncio.to_thread(self.admin.acting_as(actor).record, "end second factor", signed.person)
+
+
+# --- recovery ---------------------------------------------------------------------------------------------------------
+
 
 LETTERS_OF_ACCOUNT: Final = 3
 """Letters to one account without a wait between them."""

@@ -19,7 +19,6 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from ibi.accounts.errors import BadSignIn, CodeNeeded
 from ibi.accounts.names import check_password, fold_name
-from ibi.accounts.second_factor import use_code
 from ibi.accounts.sign_in import (
     CODE_SECONDS,
     RANDOM_BYTES,
@@ -28,11 +27,12 @@ from ibi.accounts.sign_in import (
     new_link,
     new_session,
     person_of_link,
+    use_code,
     use_link,
 )
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.messages.key import RegistrationKey
+from ibi.messages.identification import RegistrationKey
 from ibi.model.account import LinkUse, Person, SecondFactor, Session
 from ibi.ports.accounts import People, SignInMeans
 from ibi.ports.clocks import Clocks

@@ -41,6 +41,7 @@ from ibi.model.backup import (
     twin_key,
     version_key,
 )
+from ibi.ports.archive_store import ContentMissing, OnBytes
 from ibi.ports.backups import (
     BackupIncomplete,
     BackupRefused,
@@ -51,7 +52,6 @@ from ibi.ports.backups import (
     OnStep,
     StateFile,
 )
-from ibi.ports.content import ContentMissing, OnBytes
 from ibi.ports.errors import StoreDamaged
 
 MARKER: Final = "ibi-backup.md"

@@ -30,6 +30,7 @@ from ibi.model.backup import (
     newest_manifest,
     twin_key,
 )
+from ibi.ports.archive_store import OnBytes
 from ibi.ports.backups import (
     BackupDamaged,
     BackupIncomplete,
@@ -38,7 +39,6 @@ from ibi.ports.backups import (
     OnStep,
     RestoredDirectory,
 )
-from ibi.ports.content import OnBytes
 from ibi.services.backups.backing_up import read_file, read_listing, read_manifest
 
 Result = TypeVar("Result")

@@ -27,8 +27,8 @@ from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.origin import Origin
+from ibi.ports.archive_store import ContentChanged, ContentExists, OnBytes
 from ibi.ports.clocks import Clocks
-from ibi.ports.content import ContentChanged, ContentExists, OnBytes
 from ibi.ports.copies import (
     CopyStaging,
     CopyStopped,
@@ -44,9 +44,8 @@ from ibi.ports.copies import (
 )
 from ibi.services.copies.judging import OWE_NOTHING, CopyJudge, IsOwed, PreparedCopy
 from ibi.services.items import item_repository as kept_items
-from ibi.services.items.item_object import DOC
-from ibi.services.items.item_reader import StoredItem, name_of
 from ibi.services.items.item_repository import ItemRepository, PendingItem
+from ibi.services.items.stored_item import DOC, StoredItem, name_of
 from ibi.vocabulary import State
 
 STEPS: Final = (*kept_items.STEPS, *kept_items.REMOVAL_STEPS)

@@ -22,9 +22,9 @@ from ibi.errors import IbiError, InvalidMessage
 from ibi.languages import message
 from ibi.messages.values import mail_address
 from ibi.model.account import Person, Role
-from ibi.model.review import Review, ReviewAct, ReviewEntry
+from ibi.model.draft import Review, ReviewAct, ReviewEntry
 from ibi.ports.accounts import People
-from ibi.ports.mailer import Letter, Mailer
+from ibi.ports.correspondence import Letter, Mailer
 from ibi.safe_text import printable, shorten
 
 _MOST_WAITING: Final = 200

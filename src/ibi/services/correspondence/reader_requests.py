@@ -31,14 +31,13 @@ from ibi.archive.reader_requests import (
 from ibi.archive.related_items import find_labelled
 from ibi.errors import InvalidLabel
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor, AuditEntry, Scope
 from ibi.model.item import Item
 from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
 from ibi.ports.clocks import Clocks
+from ibi.ports.correspondence import Letter, RequestStore
 from ibi.ports.errors import StorageError
-from ibi.ports.mailer import Letter
-from ibi.ports.reader_requests import RequestStore
 from ibi.safe_text import printable, shorten
 from ibi.services.correspondence.letters import (
     AddressBook,

@@ -17,28 +17,31 @@ from threading import Lock, Thread
 from typing import Final
 
 from ibi.accounts.rights import Belonging, ItemAct, may
-from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem, check_terms
+from ibi.archive.drafts import (
+    DraftPublished,
+    DraftRules,
+    Holding,
+    RelationsOfItem,
+    ReviewNeeded,
+    UnderReview,
+    check_terms,
+)
 from ibi.archive.life_cycle import Act, require
-from ibi.archive.reviews import ReviewNeeded, UnderReview
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Scope
-from ibi.model.draft_record import Description, DraftRecord, Publication
+from ibi.model.draft import Description, DraftRecord, Publication, ReviewState
 from ibi.model.item import Item
 from ibi.model.metadata import check_dates
-from ibi.model.review import ReviewState
 from ibi.ports.clocks import Clocks, LabelMinter
-from ibi.ports.drafts import DraftStore
+from ibi.ports.drafts import DraftStore, ReviewStore
 from ibi.ports.errors import StorageError
-from ibi.ports.reviews import ReviewStore
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftSummary, DraftView
-from ibi.services.drafts.publishing import DraftPublishing
+from ibi.services.drafts.publishing import DraftPublishing, Published, WholeDeposits
 from ibi.services.drafts.reviews import ReviewNews, Reviews, Submitted
-from ibi.services.drafts.uploads import DraftUploads
-from ibi.services.drafts.views import DraftViews
-from ibi.services.drafts.whole_deposits import Published, WholeDeposits
+from ibi.services.drafts.uploads import DraftUploads, DraftViews
 from ibi.services.items.item_repository import ItemRepository
 
 _BETWEEN_SWEEPS: Final = 3600.0

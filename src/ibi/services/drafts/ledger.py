@@ -31,9 +31,8 @@ from ibi.archive.drafts import (
 )
 from ibi.instant import Instant
 from ibi.model.account import Actor, Scope
-from ibi.model.draft_record import DraftRecord
+from ibi.model.draft import DraftRecord, ReviewState
 from ibi.model.file import File
-from ibi.model.review import ReviewState
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore, IncomingFile
 from ibi.ports.errors import DiskFull, StorageError

@@ -12,23 +12,24 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from ibi.accounts.rights import Belonging, ItemAct, may, require_right
-from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft
-from ibi.archive.errors import KeyReused
-from ibi.archive.reviews import (
+from ibi.archive.drafts import (
+    DraftBusy,
+    DraftPublished,
     InvalidComment,
     NotUnderReview,
     ReviewOutdated,
+    UnknownDraft,
     advance,
     read_comment,
     seal_content,
 )
+from ibi.archive.errors import KeyReused
 from ibi.model.account import AuditEntry
-from ibi.model.draft_record import DraftRecord, Publication
-from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
+from ibi.model.draft import DraftRecord, Publication, Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.ports.clocks import Clocks
-from ibi.ports.reviews import ReviewStore
+from ibi.ports.drafts import ReviewStore
 from ibi.services.drafts.ledger import Depositor, DraftView
-from ibi.services.drafts.views import DraftViews
+from ibi.services.drafts.uploads import DraftViews
 from ibi.services.items.item_repository import ItemRepository
 
 MOST_ENTRIES: Final = 500

@@ -16,7 +16,7 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, IntegritySummary, Problem, Verification
 from ibi.model.errors import NewerDocument
-from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile, Verifications
+from ibi.ports.archive_store import BlockDigests, ContentDamaged, OpenFile, Verifications
 from ibi.services.integrity.verified_file import VerifiedFile
 
 _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from ibi.errors import IbiError
 from ibi.model.content import BLOCK, BlockHasher, Damage, Problem, block_digest, fits, has_blocks, has_kept_digests
-from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile
+from ibi.ports.archive_store import BlockDigests, ContentDamaged, OpenFile
 
 if TYPE_CHECKING:
     import asyncio

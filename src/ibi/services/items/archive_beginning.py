@@ -13,18 +13,17 @@ from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.membership import SECRET_BYTES, ArchiveRecord
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.ports.archive_state import ArchiveRecords
+from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.clocks import KEY_LIFETIME
-from ibi.ports.content import ContentDamaged
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.item_object import ITEM, LOCAL
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import ITEM, LOCAL, name_of
 
 _KEY: Final = "the service of this Archive"
 _BEGAN, _MOVED = "The Archive began", "The Archive moved"

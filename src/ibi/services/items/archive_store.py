@@ -18,15 +18,22 @@ from ibi.model.item import Item
 from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
 from ibi.ports.accounts import AuditLog
-from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, ReadAhead, ReadItem, StoreCatalog
+from ibi.ports.archive_store import (
+    Batching,
+    ContentDamaged,
+    ContentMissing,
+    ContentStore,
+    ItemLocks,
+    Journal,
+    ReadAhead,
+    ReadItem,
+    StoreCatalog,
+)
 from ibi.ports.catalog import ChangeFeed, Search
-from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.errors import StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.items.backlinks import named_by
-from ibi.services.items.item_object import DOC, ITEM, TRANSFERRED, ItemTransferred
-from ibi.services.items.item_reader import StoredItem, name_of
 from ibi.services.items.item_repository import ItemRepository, put_together
+from ibi.services.items.stored_item import DOC, ITEM, TRANSFERRED, ItemTransferred, StoredItem, name_of, named_by
 
 STEPS: Final = ("items read in",)
 """Where a crash is tried, beside the steps of each change."""

@@ -15,19 +15,22 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.account import Actor, AuditEntry
-from ibi.model.collection import (
+from ibi.model.item import Item
+from ibi.model.search import (
+    ENOUGH,
     MOST_MEMBERS,
+    PAGE_SIZE,
     CollectionSearch,
     FoundBySearch,
     ItemCollection,
+    ListPlace,
+    Order,
+    SearchPage,
     UnknownCollection,
 )
-from ibi.model.item import Item
-from ibi.model.search import ENOUGH, PAGE_SIZE, ListPlace, Order, SearchPage
 from ibi.ports.accounts import AuditLog
-from ibi.ports.catalog import Catalog
+from ibi.ports.catalog import Catalog, CollectionStore
 from ibi.ports.clocks import Clocks
-from ibi.ports.collections import CollectionStore
 from ibi.services.items.searching import Searching
 from ibi.services.promptness import beside
 from ibi.vocabulary import State

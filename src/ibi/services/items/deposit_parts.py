@@ -15,18 +15,17 @@ from pathlib import Path
 from typing import Final
 
 from ibi.archive.errors import AlternateTaken, KeyReused
-from ibi.messages.label_forms import LabelForms
-from ibi.model.alternate import Alternate
+from ibi.messages.identification import LabelForms
 from ibi.model.content import Bytes, Copy, Keep, Move, Source, TakenFile
+from ibi.model.description_values import Alternate
 from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File, check_file_names
 from ibi.model.item import Draft, Item, name_one_item
 from ibi.model.item_json import decode_item, item_document
+from ibi.ports.archive_store import ContentDamaged, ContentMissing, FileMissing, SourceRefused
 from ibi.ports.catalog import Catalog
-from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing, SourceRefused
-from ibi.services.items.item_object import DOC, ITEM, LOCAL
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import DOC, ITEM, LOCAL, name_of
 from ibi.vocabulary import State
 
 # --- the selection of files -------------------------------------------------------------------------------------------

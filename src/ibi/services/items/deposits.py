@@ -1,8 +1,8 @@
 """Changes of items: deposit, update, delete, relate. The rules are those of `ibi.archive`.
 
-Order of a deposit: labels, content, catalogue, then the items that the new one names (see `backlinks`). Once a call has
-returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. What a
-crash leaves half done is finished or removed when the store is opened next.
+Order of a deposit: labels, content, catalogue, then the items that the new one names (see `stored_item`). Once a call
+has returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. What
+a crash leaves half done is finished or removed when the store is opened next.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from ibi.archive.related_items import find_forms, find_labelled
 from ibi.errors import IbiError, InvalidLabel, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.values import mail_address, url
 from ibi.model.account import COMMAND, Actor, AuditEntry, shown_account
 from ibi.model.content import Change, Source, TakenFile
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import check_dates
 from ibi.model.visibility import Visibility
+from ibi.ports.archive_store import ContentChanged, ContentExists, OnBytes
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
-from ibi.ports.content import ContentChanged, ContentExists, OnBytes
 from ibi.services.items import item_repository as kept_items
-from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.items.deposit_parts import DepositedFiles, giving_names, require_same
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository, PendingItem
+from ibi.services.items.stored_item import check_backlinks, items_claimed, name_of, named_by
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)

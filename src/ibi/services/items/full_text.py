@@ -18,20 +18,18 @@ from typing import Final
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.archive.highlighting import MarkedText, ScanBudget, line_of_text
 from ibi.archive.search import FIELDS, Entry, day_word, entry_of, meets
-from ibi.archive.search_terms import Terms, are_fields_met, read_terms
+from ibi.archive.search_terms import MarkedText, ScanBudget, Terms, are_fields_met, line_of_text, read_terms
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.search import SearchQuery
+from ibi.ports.archive_store import Content, TextIndex, TextReader
 from ibi.ports.catalog import Catalog, ChangeFeed
-from ibi.ports.content import Content
 from ibi.ports.errors import StorageError
-from ibi.ports.full_text import TextIndex, TextReader
-from ibi.services.items.item_object import DOC
+from ibi.services.items.stored_item import DOC
 from ibi.services.limits import hold_alone
 from ibi.vocabulary import State
 

@@ -17,32 +17,35 @@ from ibi.archive.errors import LabelTaken, UnknownItem
 from ibi.archive.related_items import find_labelled, have_one_owner, is_declined
 from ibi.errors import IbiError
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import AuditEntry
 from ibi.model.content import Bytes, Change, Keep, NewObject, Source
 from ibi.model.item import Item
 from ibi.model.item_json import encode_local
 from ibi.model.transfer import Transfer, encode_transfer
 from ibi.ports.accounts import AuditLog
-from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
+from ibi.ports.archive_store import Batching, Content, ContentMissing, ItemLocks, Job, Journal, OnBytes, Result
 from ibi.ports.catalog import Catalog
-from ibi.ports.content import Content, ContentMissing, OnBytes
 from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.items.backlinks import items_claimed, with_backlink
-from ibi.services.items.item_object import (
+from ibi.services.items.stored_item import (
     DOC,
     LOCAL,
     TRANSFERRED,
+    ItemReader,
     ItemTransferred,
     LateItem,
     MakeItem,
+    StoredItem,
     is_other,
+    items_claimed,
+    name_of,
     object_of,
+    stored,
     unfinished,
     unfinished_if_refused,
+    with_backlink,
 )
-from ibi.services.items.item_reader import ItemReader, StoredItem, name_of, stored
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "change done")

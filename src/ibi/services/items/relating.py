@@ -1,8 +1,8 @@
 """Editions, translations and metadata recorded by a librarian, for items deposited before or kept elsewhere; and claims
 on the items of others.
 
-Of two items that are both here, each records its half, in the order of `backlinks`. If one is elsewhere, or belongs to
-another account whose items the caller may not change, only the half of the other is recorded.
+Of two items that are both here, each records its half, in the order of `stored_item`. If one is elsewhere, or belongs
+to another account whose items the caller may not change, only the half of the other is recorded.
 
 This is the sending side alone. The caller has to make sure that the other Archive has taken the item over.
 """
@@ -36,13 +36,13 @@ from ibi.archive.related_items import (
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor
 from ibi.model.item import Item, name_one_item
 from ibi.ports.catalog import Catalog, Link
-from ibi.services.items.backlinks import with_backlink
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import with_backlink
 from ibi.vocabulary import State
 
 Into = Callable[[Item], Item]
@@ -228,8 +228,8 @@ def _in_language(item: Item, language: LanguageTag) -> Item:
 # Claims on the items of others: they wait until the owner of the item has answered.
 #
 # An item that says `edition_of`, `translation_of` or `describes` makes a claim on another one. If the depositor may
-# answer for the item claimed, that gets its back-link at once (`backlinks`). Otherwise it gets none, so that no link of
-# it leads to the claimant, until the claim is accepted.
+# answer for the item claimed, that gets its back-link at once (`stored_item`). Otherwise it gets none, so that no link
+# of it leads to the claimant, until the claim is accepted.
 #
 # Nothing is kept of a claim that waits: it is a claim without a back-link. What was declined is written into the record
 # of the item claimed (`Item.declined`). So a catalogue that is made anew from the store knows all of them.

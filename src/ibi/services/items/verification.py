@@ -15,8 +15,8 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 from ibi.model.content import Problem, Verification
+from ibi.ports.correspondence import Letter, Mailer
 from ibi.ports.errors import StorageError
-from ibi.ports.mailer import Letter, Mailer
 from ibi.safe_text import printable
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore

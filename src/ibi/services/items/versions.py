@@ -22,14 +22,13 @@ from ibi.model.item_json import decode_item
 from ibi.model.json_fields import restored_later
 from ibi.model.metadata_json import METADATA_MEMBERS
 from ibi.model.visibility import Visibility
+from ibi.ports.archive_store import Content, ContentDamaged, FileMissing
 from ibi.ports.clocks import Clocks
-from ibi.ports.content import Content, ContentDamaged, FileMissing
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.deposits import Deposits, address_of
-from ibi.services.items.item_object import DOC, ITEM, LOCAL
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository, PendingItem
+from ibi.services.items.stored_item import DOC, ITEM, LOCAL, name_of
 
 # --- what changed -----------------------------------------------------------------------------------------------------
 

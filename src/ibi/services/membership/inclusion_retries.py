@@ -27,7 +27,7 @@ from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import IpNetwork
 from ibi.ports.clocks import Clocks
-from ibi.ports.registry import Registry
+from ibi.ports.federation import Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import after_answer, after_failure, failure_code, failure_words
 from ibi.resolver.trace import Failure, Reply

@@ -16,7 +16,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.requests import UrlRequest
 from ibi.messages.signatures import RequestSignature
@@ -24,8 +24,8 @@ from ibi.messages.url_list import UrlList
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
-from ibi.ports.mailer import Letter, Mailer
-from ibi.ports.registry import Registry
+from ibi.ports.correspondence import Letter, Mailer
+from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import SignatureMissing, SignatureRefused, wants_proof
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import pending_letter, replaced_letter

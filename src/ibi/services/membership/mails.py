@@ -8,7 +8,7 @@ from typing import Final
 
 from ibi.errors import IbiError, InvalidMessage
 from ibi.messages.values import mail_address
-from ibi.ports.mailer import Letter, Mailer
+from ibi.ports.correspondence import Letter, Mailer
 
 _LONGEST_FIELD: Final = 1000
 

@@ -13,11 +13,10 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.messages.answers import InclusionStatus
-from ibi.messages.copy_holders import CopyHolder, sign_copies
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.answers import InclusionStatus, ServiceSubject
+from ibi.messages.holders import CopyHolder, sign_copies
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
-from ibi.messages.service import ServiceSubject
 from ibi.messages.signatures import milliseconds
 from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
 from ibi.ports.archive_state import MembershipState

@@ -15,9 +15,8 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import parse_home_prefix
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.home_fields import Field
-from ibi.messages.key import RegistrationKey
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.holders import Field
+from ibi.messages.identification import LabelForms, RegistrationKey
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.account import COMMAND, Actor, AuditEntry
@@ -25,8 +24,8 @@ from ibi.model.registration import ANSWERS, Inclusion, NotLost, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
-from ibi.ports.mailer import Mailer
-from ibi.ports.registry import Registry
+from ibi.ports.correspondence import Mailer
+from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import key_weakness, require_unknown
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import confirmation_letter

@@ -19,8 +19,8 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.home_fields import Field, KeyFields, key_fields, signature_field
-from ibi.messages.key import RegistrationKey
+from ibi.messages.holders import Field, KeyFields, key_fields, signature_field
+from ibi.messages.identification import RegistrationKey
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.signatures import (
     MOST_CHANGES,
@@ -41,7 +41,7 @@ from ibi.origin import Origin, bracketed
 from ibi.ports.archive_state import KeyStore, ResolverKeys
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
-from ibi.ports.registry import Registry
+from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import Audience, SignaturePolicy, after_signature, read_signature
 from ibi.resolver.membership import KeyRefused, TooManyAttempts
 from ibi.services.accounts.sign_in import KeyHasher

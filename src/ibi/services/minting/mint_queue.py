@@ -18,7 +18,7 @@ from secrets import randbelow
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ibi.errors import IbiError
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide
 from ibi.model.minting import BatchShare, Identity, LabelBatch, MintRequest, TickState

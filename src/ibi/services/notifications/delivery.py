@@ -15,7 +15,7 @@ import structlog
 from ibi.errors import IbiError
 from ibi.federation.notification import RELATIONS, Party, Relationship, Sender, offer_document, reply_document
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.notification import (
     DeliveryState,
     FoundItem,
@@ -27,10 +27,9 @@ from ibi.model.notification import (
     Unreached,
 )
 from ibi.origin import InvalidOrigin, Origin
-from ibi.ports.notifications import Rows
-from ibi.services.notifications.checking import PATIENCE, ClaimChecker, wait_after
-from ibi.services.notifications.claim_reconciler import ClaimReconciler
-from ibi.services.notifications.context import ClaimContext, NotificationGateway
+from ibi.ports.federation import Rows
+from ibi.services.notifications.answering import ClaimContext, NotificationGateway
+from ibi.services.notifications.checking import PATIENCE, ClaimChecker, ClaimReconciler, wait_after
 from ibi.services.promptness import end_tasks
 
 _DELETED = "the item was deleted there"

@@ -27,7 +27,7 @@ from ibi.model.notification import (
     SentClaim,
 )
 from ibi.services.limits import LimitScope, RateLimiter
-from ibi.services.notifications.context import (
+from ibi.services.notifications.answering import (
     ClaimContext,
     InboxFull,
     ItemNotClaimable,

@@ -15,7 +15,7 @@ from ibi.label import Label, parse
 from ibi.label.search import home_prefix, parse_home_prefix
 from ibi.model.registration import FalseClaim, LabelBeliefs, Registration
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.registry import HOLDER_AGE, Beliefs, Registry
+from ibi.ports.federation import HOLDER_AGE, Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 
 _MOST_CLAIMS: Final = 2_000

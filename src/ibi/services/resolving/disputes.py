@@ -20,13 +20,13 @@ from ibi.federation.provenance import ChainOrder, compare_chains
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.registration import Dispute, Ruling
 from ibi.ports.accounts import AuditLog
+from ibi.ports.correspondence import Mailer
 from ibi.ports.errors import StorageError
-from ibi.ports.mailer import Mailer
-from ibi.ports.registry import Beliefs, Registry
+from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import dispute_letter
 from ibi.services.limits import hold_alone

@@ -18,10 +18,10 @@ import structlog
 
 from ibi.errors import IbiError, InvalidInput, InvalidLabel
 from ibi.label import RepositoryName
-from ibi.messages.copy_holders import read_copies_statement
+from ibi.messages.holders import read_copies_statement
 from ibi.model.change import AnnouncedCopies, FollowedChange, FollowedPage
 from ibi.model.registration import KnownDeletion
-from ibi.ports.registry import Beliefs, Registry
+from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.archive_keys import distrust_copies
 from ibi.resolver.authority import ArchiveRef, is_home
 from ibi.services.promptness import end_tasks

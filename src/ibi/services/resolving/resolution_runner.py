@@ -19,7 +19,7 @@ from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.registry import Registry
+from ibi.ports.federation import Registry
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.caching import LONGEST, OutcomeKey
 from ibi.resolver.membership import archive_ref

@@ -24,7 +24,7 @@ from ibi.messages.signatures import former_keys, leads_to
 from ibi.model.membership import FetchedRegister
 from ibi.ports.archive_state import KeyStore, PublishedStatement, RegisterStore
 from ibi.ports.errors import StorageError
-from ibi.ports.registry import Beliefs, Registry
+from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef, Homes
 from ibi.resolver.signed_register import (
     ListedArchive,

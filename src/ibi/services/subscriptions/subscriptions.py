@@ -30,7 +30,7 @@ from ibi.model.subscription import (
 from ibi.origin import InvalidOrigin, Origin, authority_of, is_same_place
 from ibi.ports.accounts import AuditLog
 from ibi.ports.catalog import ChangeFeed
-from ibi.ports.subscriptions import FollowStore, WebhookStore
+from ibi.ports.copies import FollowStore, WebhookStore
 from ibi.services.promptness import beside
 from ibi.services.subscriptions.follow_worker import FollowWorker, SourceGateway
 from ibi.services.subscriptions.webhook_worker import WebhookWorker

@@ -28,8 +28,8 @@ from ibi.model.subscription import (
     shown_url,
 )
 from ibi.ports.catalog import ChangeFeed
+from ibi.ports.copies import GONE, WebhookStore
 from ibi.ports.errors import StorageError
-from ibi.ports.subscriptions import GONE, WebhookStore
 from ibi.services.promptness import end_tasks
 
 _LOOK: Final = 0.5

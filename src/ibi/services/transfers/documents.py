@@ -7,7 +7,7 @@ from typing import Any, Final
 from ibi.errors import IbiError
 from ibi.federation.standing import SenderStanding
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
-from ibi.ports.transfers import TransferLedger
+from ibi.ports.federation import TransferLedger
 from ibi.services.transfers.senders import Senders
 
 MOST_TRANSFERS: Final = 500

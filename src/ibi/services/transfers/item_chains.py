@@ -30,18 +30,17 @@ from ibi.federation.provenance import (
 from ibi.federation.transfer import KeepRelease, TakeOver
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import AuditEntry
 from ibi.model.content import Bytes, Change, Keep, Source
 from ibi.model.item import Item
 from ibi.model.item_json import encode_local
 from ibi.origin import Origin
 from ibi.ports.archive_state import KeyStore
+from ibi.ports.archive_store import ContentDamaged, ContentMissing
 from ibi.ports.clocks import Clocks
-from ibi.ports.content import ContentDamaged, ContentMissing
-from ibi.services.items.item_object import LOCAL, ItemTransferred
-from ibi.services.items.item_reader import StoredItem, name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import LOCAL, ItemTransferred, StoredItem, name_of
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 

@@ -23,12 +23,12 @@ from ibi.federation.provenance import (
 )
 from ibi.federation.standing import KnownArchives
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.model.content import KeptObject
 from ibi.model.item import Item
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import name_of
 from ibi.services.transfers.item_chains import yield_message
 from ibi.signing import PublicKey
 from ibi.vocabulary import State

@@ -36,11 +36,11 @@ from ibi.federation.transfer import (
 from ibi.federation.transfer_messages import Offer, Reply, read_offer
 from ibi.federation.transfer_offers import is_another, receive_offer, was_accepted
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.item import Item
 from ibi.model.transfer import IncomingTransfer, ReceiverStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.transfers import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
 from ibi.services.limits import LimitExceeded, LimitRows, LimitScope, RateLimiter
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.senders import WITHOUT_REGISTER, Senders, explain_standing, require_standing

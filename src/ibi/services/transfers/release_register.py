@@ -25,13 +25,12 @@ from ibi.federation.provenance import (
 from ibi.federation.transfer_messages import TransferAcceptance, read_acceptance
 from ibi.label import Label, RepositoryName
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import Registration, Succession
 from ibi.model.transfer import ToldChain
 from ibi.ports.archive_state import KeyStore
-from ibi.ports.registry import Beliefs
-from ibi.ports.transfers import ChainStore
+from ibi.ports.federation import Beliefs, ChainStore
 from ibi.signing import PublicKey
 
 LostTo = Callable[[Label], Iterable[Registration]]

@@ -35,7 +35,7 @@ from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
 from ibi.model.transfer import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.transfers import PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
+from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
 from ibi.services.transfers.item_chains import ItemChains
 
 _MOST_TURNS = 8

@@ -24,7 +24,7 @@ from ibi.model.content import (
     has_kept_digests,
     seal_of,
 )
-from ibi.ports.content import OnBytes, SourceRefused, UploadDamaged
+from ibi.ports.archive_store import OnBytes, SourceRefused, UploadDamaged
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch, start_writing
 

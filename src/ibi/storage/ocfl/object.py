@@ -23,7 +23,7 @@ from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.lru_cache import SharedLruCache
 from ibi.model.content import Change, KeptObject, KeptVersion
-from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.archive_store import ContentDamaged, ContentMissing
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import Broken
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
-from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing, OnBytes, OnCrc
+from ibi.ports.archive_store import BlockDigests, ContentDamaged, FileMissing, OnBytes, OnCrc
 from ibi.storage.batching import Batcher
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import check_same_file, raise_if_exhausted, refusals
-from ibi.storage.ocfl import recovery, sweep, versions
+from ibi.storage.ocfl import store_context, sweep, versions
 from ibi.storage.ocfl.layout import Broken, checked_name, ensure_version, lay_out, names_in, strays_in
 from ibi.storage.ocfl.object import Inventory, ObjectDirectory, OpenContent, RememberedInventories, inventory_stamp
 from ibi.storage.ocfl.store_context import StoreContext
@@ -29,7 +29,7 @@ STEPS = (
     *versions.REVISION_STEPS,
     *sweep.PURGE_STEPS,
     *sweep.REMOVAL_STEPS,
-    *recovery.STEPS,
+    *store_context.STEPS,
     *sweep.SWEEP_STEPS,
 )
 """Where a crash is tried."""

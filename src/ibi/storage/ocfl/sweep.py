@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ibi.errors import InvalidLabel
 from ibi.model.content import Change, Copy, Keep, NewObject, Source
-from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.archive_store import ContentDamaged, ContentMissing
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import exchange, raise_if_exhausted, refusals, sync_directory
 from ibi.storage.ocfl.intake import write_file

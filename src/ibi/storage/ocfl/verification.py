@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from ibi.model.content import BlockHasher, Damage, Problem, has_kept_digests
-from ibi.ports.content import BlockDigests, OnCrc
+from ibi.ports.archive_store import BlockDigests, OnCrc
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
 from ibi.storage.ocfl.object import (

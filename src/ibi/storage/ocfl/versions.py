@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import BinaryIO
 
 from ibi.model.content import Bytes, Change, Derived, NewObject, Source
-from ibi.ports.content import ContentDamaged, ContentExists, ContentMissing, OnBytes
+from ibi.ports.archive_store import ContentDamaged, ContentExists, ContentMissing, OnBytes
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals
 from ibi.storage.ocfl.durability import Batch

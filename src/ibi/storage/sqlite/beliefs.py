@@ -16,7 +16,7 @@ from typing import Any, Final
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
 from ibi.lru_cache import SharedLruCache
-from ibi.messages.copy_holders import CopiesStatement, CopyHolder
+from ibi.messages.holders import CopiesStatement, CopyHolder
 from ibi.model.registration import (
     DISPUTED,
     NO_COPIES,
@@ -30,7 +30,7 @@ from ibi.model.registration import (
     Ruling,
     Succession,
 )
-from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.ports.federation import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, transaction
 from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, open_or_begin_anew

@@ -19,8 +19,8 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.lru_cache import SharedLruCache
-from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
+from ibi.model.description_values import Alternate
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
@@ -52,9 +52,8 @@ from ibi.storage.sqlite.catalog_rows import (
     repository_name,
     row_of,
 )
-from ibi.storage.sqlite.changes import SqliteChanges, renew_epoch
+from ibi.storage.sqlite.changes import CatalogHoldings, SqliteChanges, renew_epoch
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
-from ibi.storage.sqlite.held_rows import CatalogHoldings
 from ibi.storage.sqlite.search_rows import check_search
 
 FILE_NAME: Final = CATALOGUE.file_name

@@ -11,7 +11,7 @@ from weakref import finalize
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.lru_cache import LruCache
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link

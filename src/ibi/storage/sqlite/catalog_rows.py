@@ -14,17 +14,25 @@ import msgspec
 from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_repository_name
-from ibi.messages.label_forms import LabelForms
-from ibi.model.alternate import Alternate
+from ibi.messages.identification import LabelForms
 from ibi.model.change import ChangeKind, Revision, kind_of
+from ibi.model.description_values import Alternate
 from ibi.model.file import RecordedFiles, without_files
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, whole_item_document, whole_local_document
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
-from ibi.storage.sqlite.changes import append_change, begin_feed, complete_feed
+from ibi.storage.sqlite.changes import (
+    BEGIN_HOLDINGS,
+    BEGIN_HOLDINGS_BY_TYPE,
+    HeldRow,
+    append_change,
+    begin_feed,
+    complete_feed,
+    count_held,
+    held_row,
+)
 from ibi.storage.sqlite.connection import Connection, Migration
-from ibi.storage.sqlite.held_rows import BEGIN_HOLDINGS, BEGIN_HOLDINGS_BY_TYPE, HeldRow, count_held, held_row
 from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, renew_search, unlist_item
 
 # --- rows -------------------------------------------------------------------------------------------------------------

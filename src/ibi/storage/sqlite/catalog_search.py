@@ -39,14 +39,16 @@ from ibi.storage.sqlite.catalog_rows import (
     repository_name,
 )
 from ibi.storage.sqlite.connection import Connection, snapshot
-from ibi.storage.sqlite.search_expressions import AFTER_LETTERS, SoughtWords, quote
 from ibi.storage.sqlite.search_rows import (
+    AFTER_LETTERS,
     BETWEEN_FILES,
     BETWEEN_SINGLES,
     BETWEEN_VALUES,
     LEAST_LETTERS,
     SEVERAL_FACETS,
     SINGLE_FACETS,
+    SoughtWords,
+    quote,
 )
 
 _CACHE: Final = "PRAGMA cache_size = -16384"

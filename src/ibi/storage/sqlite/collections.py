@@ -14,14 +14,14 @@ import msgspec
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.collection import (
+from ibi.model.search import (
     MOST_COLLECTIONS,
     CollectionExists,
     CollectionFull,
     CollectionSearch,
+    Facet,
     ItemCollection,
 )
-from ibi.model.search import Facet
 from ibi.storage.sqlite.connection import COLLECTIONS, Connection
 from ibi.storage.sqlite.guarded import PrivateStore
 

@@ -18,7 +18,7 @@ from ibi.model.subscription import (
     SourceAddress,
     WantedItem,
 )
-from ibi.ports.subscriptions import Advance
+from ibi.ports.copies import Advance
 from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.subscriptions import SubscriptionDatabase

@@ -1,14 +1,26 @@
-"""Small databases that one connection serves, for one thread at a time: what is refused when it is closed, was opened
-by another process, or is damaged; and files that their owner alone may read."""
+"""Databases opened with care: small ones for one thread at a time, and those that are only looked at.
+
+Small databases that one connection serves, for one thread at a time: what is refused when it is closed, was opened
+by another process, or is damaged; and files that their owner alone may read.
+
+Reads a database without changing anything: not the file, and nothing beside it.
+
+SQLite makes files beside a database in order to read it, and finishes there what a crash has left. So a database that
+no process has open is read as one that cannot change, and one with a log of its own in a copy. Where a server runs,
+what SQLite needs is there already.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock, RLock
+from typing import Final
 
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
@@ -20,6 +32,8 @@ from ibi.storage.sqlite.connection import (
     FileWatch,
     checkpoint,
     connect,
+    connect_by_uri,
+    inspect,
     note_begun,
     refuse_lost,
     set_aside,
@@ -156,3 +170,82 @@ class PrivateStore(GuardedDatabase):
                 # Changes are few and matter (a revoked token): the file has them, also if its log is lost.
                 checkpoint(self._connection)
                 self._watch.note_own_change()
+
+
+# --- unchanged --------------------------------------------------------------------------------------------------------
+
+
+_LOGS: Final = ("-wal", "-journal")
+"""What SQLite may have left beside a database and needs to read it; `-shm` it makes anew."""
+_TRIES: Final = 5
+_KIND_OF_LOG: Final = 18
+"""Where the header of a file tells how it is written: 2 with a write-ahead log."""
+
+
+@contextmanager
+def opened_unchanged(path: Path, *, is_in_use: bool) -> Iterator[Connection]:
+    """A connection that only reads. `is_in_use` says whether a server may have the database open."""
+    with (
+        _readable(path, is_in_use=is_in_use) as (place, how),
+        storage_errors(path, StoreDamaged),
+        closing(connect_by_uri(f"{place.absolute().as_uri()}?{how}")) as connection,
+    ):
+        yield connection
+
+
+def inspect_unchanged(path: Path, kind: DatabaseKind, *, is_in_use: bool, most: int) -> None:
+    """Raise the `damaged` of its kind if the database is not sound; up to `most` bytes, all of its pages are read."""
+    with _readable(path, is_in_use=is_in_use) as (place, how):
+        try:
+            inspect(place, kind, how, most)
+        except StoreDamaged as damage:
+            raise kind.damaged(path=path, reason=damage.parameters["reason"]) from None
+
+
+@contextmanager
+def _readable(path: Path, *, is_in_use: bool) -> Iterator[tuple[Path, str]]:
+    """Which file to open, and how."""
+    left = [end for end in _LOGS if Path(f"{path}{end}").exists()]
+    if is_in_use and (Path(f"{path}-shm").exists() or not _has_own_log(path)):
+        yield path, "mode=ro"
+    elif not left:
+        yield path, "mode=ro&immutable=1"
+    else:
+        with TemporaryDirectory(prefix="ibi-unchanged-") as beside:
+            copy = Path(beside, path.name)
+            copy_database(path, copy)
+            yield copy, "mode=ro"
+
+
+def _has_own_log(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(_KIND_OF_LOG + 1)[_KIND_OF_LOG:] == b"\2"
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a database with its log, at a moment when neither changes, if another process writes there."""
+    for _ in range(_TRIES):
+        remove_database(target)
+        before = _stamps(source)
+        for end in ("", *_LOGS):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{source}{end}", f"{target}{end}")
+        if _stamps(source) == before:
+            return
+
+
+def remove_database(path: Path) -> None:
+    for end in ("", "-shm", *_LOGS):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def _stamps(path: Path) -> list[tuple[int, int, int] | None]:
+    return [_stamp(f"{path}{end}") for end in ("", *_LOGS)]
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.values import ip_address
 from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import network

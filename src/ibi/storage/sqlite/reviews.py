@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
-from ibi.ports.reviews import ReviewChange
+from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
+from ibi.ports.drafts import ReviewChange
 from ibi.storage.sqlite.connection import REVIEWS, Connection, connect
 from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
 

@@ -1,22 +1,28 @@
-"""The tables of the catalogue by which items are searched.
+"""The tables of the catalogue by which items are searched, and how they are asked.
+
+The tables of the catalogue by which items are searched.
 
 `listed` has a row for each item that can be found, with what it is counted and ordered by. `search` is the index of
 words (FTS5) under the same numbers: those follow from the instants of labels, so that matches come newest first without
 being sorted. The words were read before (`ibi.archive.search`) and are merely split at the spaces. Facets are
 words too, which no text has: so filters are as quick as words are. `vocabulary` has each longer word once, to find
 those that begin with some letters, and those that are nearly what was typed.
+
+What is sought, as FTS5 is asked for it. Words have no quotes, and nothing else that means something there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import msgspec
 
-from ibi.archive.search import BOUNDARY, FIRST_DAY, Entry, entry_of
+from ibi.archive.search import BOUNDARY, FIELDS, FIRST_DAY, TITLE_KEY, Entry, Filters, entry_of, values_sought
+from ibi.archive.search_terms import Clause, Group, SearchField, Term, Terms
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item
@@ -240,3 +246,95 @@ def _facet_words(entry: Entry) -> Iterator[str]:
             yield facet_word(facet, value)
     if entry.kinds:
         yield type_words(entry.kinds.split(" "))
+
+
+# --- search expressions -----------------------------------------------------------------------------------------------
+
+
+AFTER_LETTERS, _AFTER_SPACE = "\U0010ffff", "!"
+"""Come after all words that begin with the same letters, and after all texts that begin with the same words."""
+_COLUMNS: Final = {SearchField.TITLE: "title", SearchField.CREATOR: "names", SearchField.SUBJECT: "subject"}
+
+
+@dataclass(frozen=True, slots=True)
+class SoughtWords:
+    """What is sought, as FTS5 is asked for it."""
+
+    terms: Terms
+    filters: Filters
+    today: str
+    words_beginning: Callable[[str], tuple[str, ...] | None]
+    """The words that begin with some letters; None if they are not known, or too many."""
+
+    def whole_words(self) -> SoughtWords:
+        return replace(self, terms=self.terms.whole_words())
+
+    def expression(self, columns: tuple[str, ...] = (), first: str | None = None) -> str | None:
+        """What to match; None for everything there is. Words that may stand anywhere have to be in `columns`, if there
+        are some, and `first` has to match too."""
+        sought = [] if first is None else [first]
+        sought += (self._any(group, columns) for group in self.terms.wanted)
+        sought += (self._filter(*pair) for pair in values_sought(self.filters))
+        if not self.terms.unwanted:
+            return " AND ".join(sought) or None
+        unwanted = " OR ".join(self._clause(clause, ()) for clause in self.terms.unwanted)
+        everything = f'"{EVERYTHING}"'
+        return f"({' AND '.join(sought) or everything}) NOT ({unwanted})"
+
+    def tiers(self) -> Iterator[str | None]:
+        """The best matches, and then all with some that are less good, and so on to all matches."""
+        phrase = self.terms.as_phrase
+        if phrase is not None:
+            yield self.expression(first=f"title : {self._phrase(phrase, '^ ')}")
+        yield self.expression(FIELDS[:1])
+        yield self.expression(FIELDS[:3])
+        yield self.expression()
+
+    def title_begins(self) -> tuple[str, str] | None:
+        """Between which keys titles lie that begin with all that is sought; None if more is sought than that."""
+        phrase, terms = self.terms.as_phrase, self.terms
+        is_more = self.filters or terms.unwanted or len(tuple(terms.wanted_terms)) < len(terms.wanted)
+        if phrase is None or is_more or any(term.field is not None for term in terms.wanted_terms):
+            return None
+        text = " ".join(phrase.words)
+        if len(text) >= TITLE_KEY:
+            return None
+        return text, text + (AFTER_LETTERS if phrase.is_beginning else _AFTER_SPACE)
+
+    def _filter(self, facet: Facet, value: str) -> str:
+        if facet is Facet.YEAR:
+            return _years(YearSpan.parse(value))
+        if facet is Facet.ACCESS:
+            return access_expression(value, self.today)
+        return f'"{facet_word(facet, value)}"'
+
+    def _any(self, group: Group, columns: tuple[str, ...]) -> str:
+        return f"({' OR '.join(self._clause(clause, columns) for clause in group)})"
+
+    def _clause(self, clause: Clause, columns: tuple[str, ...]) -> str:
+        if isinstance(clause, YearSpan):
+            return _years(clause)
+        if clause.field is SearchField.TYPE:
+            return quote(type_words(clause.words), is_beginning=clause.is_beginning)
+        within = columns if clause.field is None else (_COLUMNS[clause.field],)
+        phrase = self._phrase(clause)
+        return f"{{{' '.join(within)}}} : {phrase}" if within else phrase
+
+    def _phrase(self, term: Term, mark: str = "") -> str:
+        """All words that begin with some letters take FTS5 as long as to read all their matches; one by one they are
+        read no further than is needed."""
+        *others, last = term.words
+        longer = self.words_beginning(last) if term.is_beginning else None
+        if longer is None:
+            return f"({mark}{quote(' '.join(term.words), is_beginning=term.is_beginning)})"
+        return f"({' OR '.join(mark + quote(' '.join((*others, word))) for word in longer or (last,))})"
+
+
+def quote(words: str, *, is_beginning: bool = False) -> str:
+    return f'"{words}"{" *" if is_beginning else ""}'
+
+
+def _years(span: YearSpan | None) -> str:
+    """A span that cannot be read has no years."""
+    words = (facet_word(Facet.YEAR, ""),) if span is None else span_words(span)
+    return f"({' OR '.join(map(quote, words))})"

@@ -21,7 +21,7 @@ from ibi.model.change import ChangePage
 from ibi.services.change_watch import LONGEST_WAIT, FeedReaders
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.promptness import beside
-from ibi.web.http.preconditions import is_tag_known
+from ibi.web.http.headers import is_tag_known
 from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 
 MOST_CHANGES: Final = 1_000

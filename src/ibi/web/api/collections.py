@@ -12,8 +12,15 @@ from starlette.routing import Route
 
 from ibi.label import Label
 from ibi.model.account import Scope, shown_account
-from ibi.model.collection import LONGEST_NAME, CollectionSearch, InvalidCollection, ItemCollection
-from ibi.model.search import LARGEST_PAGE, PAGE_SIZE, Facet
+from ibi.model.search import (
+    LARGEST_PAGE,
+    LONGEST_NAME,
+    PAGE_SIZE,
+    CollectionSearch,
+    Facet,
+    InvalidCollection,
+    ItemCollection,
+)
 from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite

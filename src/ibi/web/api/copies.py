@@ -1,12 +1,17 @@
-"""Copies over HTTP: `/api/copies`, jobs that make Copies of items of other Archives; `DELETE
+"""Copies, follows and webhooks over HTTP.
+
+Copies over HTTP: `/api/copies`, jobs that make Copies of items of other Archives; `DELETE
 /api/items/<label>/object`, which drops one; and what other Archives make Copies of.
 
 They are for librarians: tokens of the scope edit. The token for the other Archive is in no answer.
+
+`/api/follows` and `/api/webhooks`: what this Archive follows elsewhere, and who is told of its changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -23,14 +28,17 @@ from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope
 from ibi.model.copies import CopyJob, JobItem, object_document
 from ibi.model.item import Item
-from ibi.services.copies.giving import LARGEST_INLINE, ObjectGiving
+from ibi.model.subscription import FollowKind
+from ibi.model.visibility import IpNetwork
 from ibi.services.copies.jobs import MOST_LABELS, CopyWork
-from ibi.web.api.authentication import Callers
+from ibi.services.copies.judging import LARGEST_INLINE, ObjectGiving
+from ibi.services.subscriptions.subscriptions import Subscriptions
+from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.item_content import require_readable
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
-from ibi.web.http.body import JSON, NO_STORE, json_answer
+from ibi.web.http.body import JSON, NO_STORE, json_answer, read_json, short_json
 from ibi.web.http.errors import problem_document
-from ibi.web.http.request import by_method, reader_address
+from ibi.web.http.request import address_text, by_method, reader_address
 from ibi.web.http.request_errors import (
     InvalidMember,
     InvalidParameter,
@@ -259,3 +267,105 @@ def _labels(said: dict[str, Any]) -> list[Label]:
         raise InvalidMember(field="labels", reason=f"there are at most {MOST_OBJECTS}")
     with refusing_members("labels"):
         return [parse(each) for each in dict.fromkeys(labels)]
+
+
+# --- subscriptions ----------------------------------------------------------------------------------------------------
+
+
+_NAMED: Final = ("label", "prefix", "search")
+
+
+class _NewFollow(msgspec.Struct, forbid_unknown_fields=True):
+    source: str
+    label: str | None = None
+    prefix: str | None = None
+    search: str | None = None
+    all: bool = False
+    token: str | None = None
+
+
+class _NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
+    url: str
+    prefix: str | None = None
+    kinds: list[str] = []
+
+
+class SubscriptionPages:
+    """Endpoints of follows, for tokens of the scope edit, and of webhooks, for those of the scope admin."""
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        authentication: Authentication,
+        proxies: Sequence[IpNetwork] = (),
+    ) -> None:
+        """`proxies` are trusted to name their client."""
+        self._follows, self._webhooks = subscriptions.follows, subscriptions.webhooks
+        self._authentication, self._proxies = authentication, proxies
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/follows", by_method(GET=self.list_follows, POST=self.follow), methods=["GET", "POST"]),
+            Route("/api/follows/{id}", self.unfollow, methods=["DELETE"]),
+            Route("/api/webhooks", by_method(GET=self.list_webhooks, POST=self.add_webhook), methods=["GET", "POST"]),
+            Route(
+                "/api/webhooks/{id}",
+                by_method(DELETE=self.remove_webhook, POST=self.enable_webhook),
+                methods=["DELETE", "POST"],
+            ),
+        ]
+
+    # --- follows ---
+
+    async def list_follows(self, request: Request) -> Response:
+        await self._actor(request, Scope.EDIT)
+        return short_json({"follows": await asyncio.to_thread(self._follows.list_follows)})
+
+    async def follow(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.EDIT)
+        wanted = await read_json(request, _NewFollow)
+        kind, text = _target(wanted)
+        listed, is_new = await self._follows.acting_as(actor).add(kind, text, wanted.source, wanted.token)
+        return short_json(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def unfollow(self, request: Request) -> Response:
+        admin = self._follows.acting_as(await self._actor(request, Scope.EDIT))
+        return short_json(await asyncio.to_thread(admin.remove_follow, str(request.path_params["id"])))
+
+    # --- webhooks ---
+
+    async def list_webhooks(self, request: Request) -> Response:
+        await self._actor(request, Scope.ADMIN)
+        return short_json({"webhooks": await asyncio.to_thread(self._webhooks.list_webhooks)})
+
+    async def add_webhook(self, request: Request) -> Response:
+        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
+        wanted = await read_json(request, _NewWebhook)
+        added = await asyncio.to_thread(admin.add_webhook, wanted.url, wanted.prefix, wanted.kinds)
+        return short_json(added, HTTPStatus.CREATED)
+
+    async def enable_webhook(self, request: Request) -> Response:
+        """Tell a webhook again that was disabled."""
+        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
+        return short_json(await asyncio.to_thread(admin.enable_webhook, str(request.path_params["id"])))
+
+    async def remove_webhook(self, request: Request) -> Response:
+        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
+        return short_json(await asyncio.to_thread(admin.remove_webhook, str(request.path_params["id"])))
+
+    async def _actor(self, request: Request, needed: Scope) -> Actor:
+        token = await self._authentication.require(request.scope["headers"], needed)
+        return Actor(token.account, token.scope, token.id, address_text(request.scope, self._proxies))
+
+
+def _target(wanted: _NewFollow) -> tuple[FollowKind, str]:
+    """What is to be followed: one of the members that name it."""
+    named = [(name, text) for name in _NAMED if (text := getattr(wanted, name)) is not None]
+    if len(named) + wanted.all > 1:
+        raise InvalidMember(field="label", reason=f"one of {', '.join(_NAMED)} and all is given")
+    if wanted.all:
+        return FollowKind.ALL, ""
+    if not named:
+        raise MemberMissing(field="label, prefix, search or all")
+    name, text = named[0]
+    return {"label": FollowKind.ITEM, "prefix": FollowKind.PREFIX, "search": FollowKind.SEARCH}[name], text

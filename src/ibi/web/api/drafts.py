@@ -16,22 +16,22 @@ from ibi.archive.importing.imported import MOST_IMPORTED, ImportedRecord
 from ibi.archive.importing.reading import read_records
 from ibi.archive.profile import encoded_path
 from ibi.model.account import Scope
-from ibi.model.draft_record import DRAFT_ID, description_document
+from ibi.model.draft import DRAFT_ID, description_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
 from ibi.model.metadata_json import metadata_document
 from ibi.services.drafts.drafts import Check
 from ibi.services.drafts.ledger import DraftView
+from ibi.services.drafts.publishing import Published
 from ibi.services.drafts.reviews import Submitted
-from ibi.services.drafts.whole_deposits import Published
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.record_requests import json_object, parse_description_here, record_target
 from ibi.web.http.body import NO_STORE, read_body, short_json
-from ibi.web.http.preconditions import Validators
+from ibi.web.http.headers import Validators
 from ibi.web.http.request import idempotency_key
 from ibi.web.http.request_errors import (
     InvalidMember,

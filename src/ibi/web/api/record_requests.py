@@ -22,10 +22,15 @@ from ibi.archive.errors import LEGACY_UNKNOWN
 from ibi.errors import InvalidInput
 from ibi.label import Label, match_any, parse, parse_any
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
-from ibi.model.alternate import MOST_ALTERNATES, make_alternate, parse_alternate
-from ibi.model.description_values import RelatedIdentifier, RelationKind
-from ibi.model.draft_record import Description, read_description
+from ibi.messages.identification import LabelForms
+from ibi.model.description_values import (
+    MOST_ALTERNATES,
+    RelatedIdentifier,
+    RelationKind,
+    make_alternate,
+    parse_alternate,
+)
+from ibi.model.draft import Description, read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.item_json import alternate_document, forms_document
 from ibi.model.json_fields import decode_document

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from ibi.instant import Instant
 from ibi.model.account import Scope, shown_account
-from ibi.model.review import Review, ReviewEntry, ReviewState
+from ibi.model.draft import Review, ReviewEntry, ReviewState
 from ibi.services.drafts.drafts import Check
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Reviews, ReviewView

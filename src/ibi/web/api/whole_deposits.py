@@ -22,14 +22,12 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.model.account import Scope
-from ibi.model.draft_record import Description
+from ibi.model.draft import Description
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import UNKNOWN_SHA_512, File, check_file_name, collision_key
 from ibi.model.json_fields import decode_document
 from ibi.services.drafts.ledger import Depositor
-from ibi.services.drafts.reviews import Submitted
-from ibi.services.drafts.uploads import Upload
-from ibi.services.drafts.whole_deposits import (
+from ibi.services.drafts.publishing import (
     MOST_BYTES,
     Published,
     SentFile,
@@ -37,6 +35,8 @@ from ibi.services.drafts.whole_deposits import (
     check_sent,
     send_to_draft,
 )
+from ibi.services.drafts.reviews import Submitted
+from ibi.services.drafts.uploads import Upload
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of

@@ -22,7 +22,7 @@ from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import encoded_path
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.label import Label, match_any
-from ibi.messages.query import decode_query
+from ibi.messages.values import decode_query
 from ibi.model.item import Item
 from ibi.origin import Origin, served_origin
 from ibi.persistent_url import PersistentUrl
@@ -32,14 +32,23 @@ from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.linked_documents import LinkedDocuments, is_document, relative_link
 from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.archive.zip_download import ZIP, ZipDownload
-from ibi.web.http.content_security import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.errors import problem
+from ibi.web.http.headers import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.request import percent_decode, raw_path, raw_query, raw_target, requested_origin
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound, whole_number
 from ibi.web.pages import redirect, refusal, wants_page
-from ibi.web.pages.file_pages import FOR_ONE_PERSON, LOOK, FileAccess, FilePage, file_access, reading_urls
+from ibi.web.pages.file_pages import (
+    FOR_ONE_PERSON,
+    LOOK,
+    VERSIONS,
+    FileAccess,
+    FilePage,
+    VersionsPage,
+    file_access,
+    reading_urls,
+    version_in,
+)
 from ibi.web.pages.preview import PREVIEW
-from ibi.web.pages.versions_page import VERSIONS, VersionsPage, version_in
 
 # --- a host of its own for content ------------------------------------------------------------------------------------
 

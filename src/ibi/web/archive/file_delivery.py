@@ -1,6 +1,13 @@
-"""Files of items on their way to readers: opened, checked, sent in ranges, and counted as use.
+"""Files on their way to readers, also to those to whom they were granted.
+
+Files of items on their way to readers: opened, checked, sent in ranges, and counted as use.
 
 Who may have a file is decided before: by the reader's address for links, by a token for programs.
+
+`/request/files/<secret>`: files that were granted to a reader who asked for a copy, for a time.
+
+The secret is all that is asked for: what is shown here is kept by no cache, told to no other site, and named to no
+robot. Files are saved, and never shown on the host of the pages.
 """
 
 from __future__ import annotations
@@ -12,20 +19,29 @@ from http import HTTPStatus
 from time import monotonic
 from typing import Final, Protocol
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ibi.archive.counting import counted_download, counts_as_download
+from ibi.archive.profile import encoded_path
+from ibi.archive.reader_requests import LinkOver
+from ibi.instant import Instant
 from ibi.model.content import BLOCK
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.ports.content import ContentDamaged
+from ibi.ports.archive_store import ContentDamaged
+from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.integrity.verified_file import PIECE, FirstReading, FirstReadingUnderWay, VerifiedFile
-from ibi.services.items.item_reader import ItemChanging
+from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.preconditions import Validators, byte_range
+from ibi.web.http.headers import Validators, attachment_headers, byte_range, is_to_run
 from ibi.web.http.request import RawHeaders, media_type_in_full, reader_address, repr_digest, values
+from ibi.web.http.request_errors import NoSuchFile, PathNotFound
 from ibi.web.http.request_middleware import AnswerBroken
+from ibi.web.pages.rendering import render
+from ibi.web.pages.words import shown_title
 
 # --- the answer -------------------------------------------------------------------------------------------------------
 
@@ -294,3 +310,70 @@ def _media_type(file: File, opened: VerifiedFile) -> str:
         return media_type_in_full(file.media_type, opened)
     except ContentDamaged:
         return file.media_type  # noted; a reader who has the file already still gets 304
+
+
+# --- granted files ----------------------------------------------------------------------------------------------------
+
+
+_SECRET: Final = {"cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex, nofollow"}
+MOST_FILES: Final = 1000
+"""On the page; more of them are fetched by their names."""
+
+
+def granted_routes(site: ArchiveSite | None) -> list[Route]:
+    requests = None if site is None or site.item_services is None else site.item_services.requests
+    return [] if site is None or requests is None else GrantedFiles(site, requests).routes()
+
+
+class GrantedFiles:
+    def __init__(self, site: ArchiveSite, requests: ReaderRequests) -> None:
+        self._site, self._requests, self._delivery = site, requests, FileDelivery(site)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/request/files/{secret}", self.list, methods=["GET"]),
+            Route("/request/files/{secret}/{path:path}", self.file, methods=["GET"]),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        found = await asyncio.to_thread(self._requests.open_link, request.path_params["secret"])
+        item, expires = found.item, found.request.expires
+        if item is None or expires is None:
+            raise LinkOver()
+        return render(
+            request.scope,
+            "request_files.html",
+            headers=_SECRET,
+            item=item,
+            title=shown_title(item),
+            files=item.files[:MOST_FILES],
+            base=request.url.path,
+            place=encoded_path,
+            expires=Instant(expires),
+            page=self._site.urls.metadata(item, None, None),
+        )
+
+    async def file(self, request: Request) -> Response:
+        found = await asyncio.to_thread(self._requests.open_link, request.path_params["secret"])
+        item, path = found.item, request.path_params["path"]
+        file = None if item is None else item.file(path)
+        if item is None or file is None:
+            raise NoSuchFile(label="" if item is None else item.rep.spelling, path=repr(path[:200]))
+        if is_to_run(request.scope["headers"]):
+            raise PathNotFound()
+        await asyncio.to_thread(self._requests.count_use, found.request.number)
+        return _SavedFile(self._delivery, item, file)
+
+
+class _SavedFile(Response):
+    """A file that is sent as it is read, to be saved."""
+
+    def __init__(self, delivery: FileDelivery, item: Item, file: File) -> None:
+        super().__init__()
+        self._delivery, self._item, self._file = delivery, item, file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        def headers(media_type: str) -> Mapping[str, str]:
+            return {**attachment_headers(media_type, self._file.path), **_SECRET}
+
+        await self._delivery.send(self._item, self._file, scope, receive, send, headers)

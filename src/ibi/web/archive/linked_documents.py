@@ -23,10 +23,10 @@ from ibi.lru_cache import LruCache
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.content import ContentDamaged
-from ibi.services.items.item_reader import ItemChanging
+from ibi.ports.archive_store import ContentDamaged
+from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.preconditions import Validators
+from ibi.web.http.headers import Validators
 from ibi.web.http.request import media_type_in_full, repr_digest, values
 from ibi.web.pages import redirect, wants_page
 

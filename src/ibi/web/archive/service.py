@@ -11,7 +11,7 @@ from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.label import Label, match_label
 from ibi.messages.answers import ErrorAnswer
-from ibi.messages.home_fields import Field
+from ibi.messages.holders import Field
 from ibi.model.item import name_one_item
 from ibi.services.sites import ArchiveSite
 from ibi.web.fast.fast_path import FastAnswer

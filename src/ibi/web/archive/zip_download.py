@@ -21,10 +21,10 @@ from ibi.lru_cache import LruCache
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.services.integrity.verified_file import PIECE, FirstReadingUnderWay
-from ibi.services.items.item_reader import ItemChanging
+from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
 from ibi.web.archive.file_delivery import FileAnswer, FileDelivery
-from ibi.web.http.content_security import attachment_headers
+from ibi.web.http.headers import attachment_headers
 from ibi.web.http.request_middleware import AnswerBroken
 
 ZIP: Final = ".zip"

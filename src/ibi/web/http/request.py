@@ -32,8 +32,7 @@ from starlette.types import Scope
 
 from ibi.archive.drafts import DigestMismatch
 from ibi.errors import IbiError, InvalidMessage
-from ibi.messages.query import decode_query
-from ibi.messages.values import IpAddress
+from ibi.messages.values import IpAddress, decode_query
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, bracketed, readable_origin, served_origin
 from ibi.services.integrity.verified_file import VerifiedFile

@@ -1,7 +1,14 @@
-"""Around every request: a name, a log line, counts for Prometheus, and headers that every answer carries.
+"""Pure ASGI around every request.
+
+Around every request: a name, a log line, counts for Prometheus, and headers that every answer carries.
 
 The library's own counters take a lock for each count, because several threads may use them: at every request that would
 cost more than the rest of the counting. The output is the same, line for line.
+
+Tells the audit log of requests that were refused: whatever page or endpoint did it, and however it said so.
+
+What counts is the status that was sent: 401 and 403, and 404 where a thing of another's is kept secret. The answer has
+gone out before the line is written.
 """
 
 from __future__ import annotations
@@ -10,12 +17,13 @@ import asyncio
 import secrets
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, count
 from logging import DEBUG, INFO, WARNING
 from math import inf
-from typing import Any
+from typing import Any, Final
 
+import structlog
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -36,16 +44,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
+from ibi.model.account import Actor
+from ibi.model.visibility import IpNetwork
+from ibi.safe_text import printable
+from ibi.services.accounts.refusals import Refusal, RefusalLog
 from ibi.services.minting.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.errors import TooManyOpenFiles
 from ibi.storage.machine import is_exhaustion
 from ibi.web.http.errors import ANSWERS
 from ibi.web.http.logging import mask_links
-from ibi.web.http.polled_metrics import PolledFigures
-from ibi.web.http.request import HARDENING, truncate_address
+from ibi.web.http.metrics import PolledFigures, WorkerMetrics
+from ibi.web.http.request import HARDENING, reader_address, truncate_address
 from ibi.web.http.request_errors import InternalError, ServerStopping
-from ibi.web.http.worker_metrics import WorkerMetrics
 
 
 class CounterTally(Collector):
@@ -346,3 +357,63 @@ def _log_fields(scope: Scope) -> dict[str, object]:
         "path": mask_links(scope["path"])[:_LONGEST_PATH],
         "client": truncate_address(client[0]) if client else "unknown",
     }
+
+
+# --- refusal watch ----------------------------------------------------------------------------------------------------
+
+
+DENIED: Final = "ibi.denied"
+"""The key of the error in the scope of a request that was refused, if it is known."""
+_STATUSES: Final = frozenset({401, 403})
+
+Identify = Callable[[Scope], Awaitable[Actor | None]]
+
+
+class RefusalWatch:
+    """Pure ASGI around all pages and endpoints. `identify` tells who sent a request, None for a stranger; `proxies` are
+    the networks that are trusted to name their client."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        refusals: RefusalLog,
+        identify: Identify,
+        proxies: tuple[IpNetwork, ...] = (),
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._app, self._refusals, self._identify, self._proxies = app, refusals, identify, proxies
+        self._log = log or structlog.get_logger("ibi.web")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 0
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        await self._app(scope, receive, watch)
+        if status in _STATUSES or DENIED in scope:
+            await self._tell(scope, status)
+
+    async def _tell(self, scope: Scope, status: int) -> None:
+        try:
+            who = await self._identify(scope)
+            await asyncio.to_thread(self._refusals.note, self._refusal(scope, status, who))
+        except IbiError as error:  # the store is away, say: the request was refused all the same
+            self._log.error("a refusal was not written down", code=error.code, detail=str(error))
+
+    def _refusal(self, scope: Scope, status: int, who: Actor | None) -> Refusal:
+        error: IbiError | None = scope.get(DENIED)
+        path = mask_links(printable(scope["path"]))
+        label = None if error is None else error.parameters.get("label")
+        why = str(status) if error is None else error.code
+        address = reader_address(scope, self._proxies)
+        where = "unknown" if address is None else str(address)
+        network = where if address is None else truncate_address(where)
+        subject = label if isinstance(label, str) else f"path:{path}"
+        return Refusal(subject, f"{scope['method'][:20]} {path}: {why}", where, network, who)

@@ -23,7 +23,7 @@ from ibi.label import RepositoryName
 from ibi.model.item import Item
 from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageOrigin, day_of, month_of
 from ibi.ports.archive_state import UsageLog
-from ibi.ports.content import ContentDamaged
+from ibi.ports.archive_store import ContentDamaged
 from ibi.safe_text import csv_row
 from ibi.services.sites import ArchiveSite
 from ibi.web.pages.admin_shell import ADMIN, AdminShell

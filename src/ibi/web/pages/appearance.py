@@ -25,7 +25,7 @@ from starlette.routing import Route
 
 from ibi.ports.archive_state import SiteFiles
 from ibi.services.promptness import beside
-from ibi.web.http.content_security import SANDBOX
+from ibi.web.http.headers import SANDBOX
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.reader import PAGE_LANGUAGES, named_language, page_language
 from ibi.web.pages.rendering import DocumentLink, SiteFacts, SiteLook, render

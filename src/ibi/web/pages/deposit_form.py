@@ -18,7 +18,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.coar_types import coar_type_of, find_coar_type, with_coar_type
 from ibi.model.description_values import Affiliation, Funding, GeoPlace, RelatedIdentifier, RelationKind, Ror
-from ibi.model.draft_record import Description
+from ibi.model.draft import Description
 from ibi.model.errors import InvalidMetadata
 from ibi.model.file import check_file_name
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date

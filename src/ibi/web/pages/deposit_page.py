@@ -21,15 +21,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.accounts.rights import Belonging, ItemAct, may
-from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft
+from ibi.archive.drafts import DraftBusy, DraftPublished, UnderReview, UnknownDraft
 from ibi.archive.licences import find_licence
-from ibi.archive.reviews import UnderReview
 from ibi.errors import IbiError
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Role, person_account
-from ibi.model.draft_record import Description
+from ibi.model.draft import Description, ReviewState
 from ibi.model.item import Item
-from ibi.model.review import ReviewState
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor, DraftView
 from ibi.services.drafts.reviews import Submitted
@@ -39,11 +37,12 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
-from ibi.web.pages.deposit_body import FormReader, SentForm
 from ibi.web.pages.deposit_form import Typed, fill_fields
 from ibi.web.pages.deposit_list import OwnItemsPage
 from ibi.web.pages.deposit_state import (
+    FormReader,
     FormState,
+    SentForm,
     SignedInAnew,
     SignedOut,
     check_record,

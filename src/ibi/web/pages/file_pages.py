@@ -1,10 +1,15 @@
-"""The files of an item for people: as a tree with sizes and persistent links, listed a page at a time, and each with a
-preview on a page of its own."""
+"""Pages of the files of an item, now and in earlier versions.
+
+The files of an item for people: as a tree with sizes and persistent links, listed a page at a time, and each with a
+preview on a page of its own.
+
+The page "Versions of this record": who changed an item when, why and what, with the files of each version.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
@@ -16,20 +21,23 @@ from starlette.types import Scope
 from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.profile import ArchiveUrls, encoded_path
 from ibi.errors import InvalidPersistentUrl
+from ibi.messages.values import decode_query
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Relation
+from ibi.services.items.versions import ItemVersion, VersionChanges
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.request import reader_address
+from ibi.web.http.request import raw_query, reader_address
+from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.preview import PREVIEW, Preview, look_at, may_be_looked_at
-from ibi.web.pages.reader import find_visitor
+from ibi.web.pages.reader import find_visitor, message
 from ibi.web.pages.rendering import POLICY, render
-from ibi.web.pages.words import shown_title
+from ibi.web.pages.words import ELEMENTS, shown_title
 
 LOOK: Final = "/preview/"
 """What stands between the address of an item and a path, where the file has a page of its own."""
-_A_PAGE: Final = 500
+_FILES_ON_A_PAGE: Final = 500
 _DEEPEST: Final = 10
 """Folders in folders; those deeper are one with a longer name."""
 _MOST_ADDED_UP: Final = 2_000
@@ -210,13 +218,13 @@ class FilePage:
         self._site = site
 
     def answer(self, item: Item, number: int, scope: Scope) -> Response:
-        pages = max(1, -(-len(item.files) // _A_PAGE))
+        pages = max(1, -(-len(item.files) // _FILES_ON_A_PAGE))
         number, access = min(max(number, 1), pages), file_access(self._site, item, scope)
         return render(
             scope,
             "files.html",
             headers=reading_headers(access),
-            tree=file_tree(item.files[(number - 1) * _A_PAGE : number * _A_PAGE], item.files),
+            tree=file_tree(item.files[(number - 1) * _FILES_ON_A_PAGE : number * _FILES_ON_A_PAGE], item.files),
             number=number,
             pages=pages,
             **_about(self._site, item, access),
@@ -245,3 +253,107 @@ def _about(site: ArchiveSite, item: Item, access: FileAccess) -> dict[str, Any]:
         "links": FileLinks(site, item),
         "is_open": bool(access),
     }
+
+
+# --- versions page ----------------------------------------------------------------------------------------------------
+
+
+VERSIONS: Final = "/versions"
+VERSION: Final = "ibiversion"
+"""The parameter that names a version in the address of a file; files of items may have parameters of their own."""
+_VERSIONS_ON_A_PAGE: Final = 50
+_MOST_PATHS: Final = 20
+
+FIELDS: Final = {
+    "state": message("State"),
+    "language": message("Language"),
+    "target": message("Main file"),
+    "target_url": message("Address of the service"),
+    "visibility": message("Access"),
+    "alternates": message("Other identifiers"),
+    "edition_of": message("Editions"),
+    "next_edition": message("Editions"),
+    "translation_of": message("Translations"),
+    "translations": message("Translations"),
+    "metadata_item": message("Metadata item"),
+    "describes": message("Metadata item"),
+    "transferable": message("Transfer"),
+    "source": message("Transfer"),
+    "transferred_to": message("Transfer"),
+    "metadata.title": message("Title"),
+    "metadata.creator": message("Creators"),
+    "metadata.description": message("Summary"),
+    "metadata.licence": message("Licence"),
+    "metadata.resource_type": message("Type"),
+    "metadata.related_identifiers": message("Related works"),
+    "metadata.funding": message("Funding"),
+    "metadata.places": message("Places"),
+}
+"""What the parts of a record are called on the page; other elements have the names that they have in a description."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVersion:
+    """A version as the page shows it."""
+
+    version: ItemVersion
+    changes: VersionChanges
+    words: tuple[str, ...]
+    """What changed, in words to be translated."""
+    files: tuple[tuple[str, str | None], ...]
+    """Some of its files, each with its address if the reader may have it."""
+    more: int
+
+
+class VersionsPage:
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    async def answer(self, item: Item, before: str, scope: Scope) -> Response:
+        """`before` is the number of a version: those before it are shown."""
+        first = whole_number(before, 9)
+        found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_VERSIONS_ON_A_PAGE)
+        return render(
+            scope,
+            "versions.html",
+            item=item,
+            title=shown_title(item),
+            urls=self._site.urls,
+            place=versions_place(self._site, item),
+            versions=[self._show_version(item, each, scope) for each in found],
+            earlier=found[-1].number if found and found[-1].number > 1 else None,
+        )
+
+    def _show_version(self, now: Item, version: ItemVersion, scope: Scope) -> ShownVersion:
+        visibility = version.visibility(now)
+        lists, access = visibility.listing, file_access(self._site, replace(now, visibility=visibility), scope)
+        changes = version.changes if lists else version.changes.without_files()
+        files = () if version.item is None or not lists else version.item.files
+        urls = reading_urls(self._site, access)
+        shown = tuple(
+            (file.path, version_file_url(urls, now, version.number, file.path) if access else None)
+            for file in files[:_MOST_PATHS]
+        )
+        return ShownVersion(version, changes, tuple(dict.fromkeys(_words(changes))), shown, len(files) - len(shown))
+
+
+def _words(changes: VersionChanges) -> Iterator[str]:
+    for name in changes.fields:
+        yield FIELDS.get(name) or ELEMENTS[name.removeprefix("metadata.")]
+
+
+def versions_place(site: ArchiveSite, item: Item) -> str:
+    return f"{site.public_url}/col/{item.rep.spelling}{VERSIONS}"
+
+
+def version_file_url(urls: ArchiveUrls, item: Item, number: int, path: str) -> str:
+    """Where readers get a file of a version: where they get the present one, with the number."""
+    return f"{urls.file(item, path)}?{VERSION}={number}"
+
+
+def version_in(scope: Scope) -> int | None:
+    """The number of the version that the address of a file names."""
+    if VERSION.encode() not in scope["query_string"]:
+        return None
+    text = next((value for name, value in decode_query(raw_query(scope)) if name == VERSION), "")
+    return whole_number(text, 9)

@@ -29,7 +29,7 @@ from ibi.instant import Instant
 from ibi.label import Label, find_labels, match_any, parse_any
 from ibi.model.account import Role
 from ibi.model.description_values import checked_text
-from ibi.model.draft_record import Description
+from ibi.model.draft import Description
 from ibi.model.errors import InvalidMetadata, InvalidNetwork
 from ibi.model.item import Item, name_one_item
 from ibi.model.metadata import Text, checked_date

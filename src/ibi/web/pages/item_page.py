@@ -22,15 +22,15 @@ from ibi.errors import InvalidPersistentUrl
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.query import decode_query
+from ibi.messages.identification import LabelForms
+from ibi.messages.values import decode_query
 from ibi.model.item import Item, name_one_item
 from ibi.model.notification import ClaimRelation
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.http.content_security import safety_headers
+from ibi.web.http.headers import safety_headers
 from ibi.web.http.request import raw_query
 from ibi.web.pages.citation_styles import STYLES, cite, default_style
 from ibi.web.pages.drawings import first_day, monthly_use, usage_plot
@@ -46,13 +46,13 @@ from ibi.web.pages.file_pages import (
     reading_urls,
     shown_preview,
     size_of_all,
+    versions_place,
 )
 from ibi.web.pages.item_actions import page_actions
 from ibi.web.pages.preview import first_look
 from ibi.web.pages.reader import find_visitor, message, page_language, translations
 from ibi.web.pages.rendering import render
 from ibi.web.pages.signposting import alternates, citations, head_tags, shown_work, signposting, structured_data
-from ibi.web.pages.versions_page import versions_place
 from ibi.web.pages.words import (
     ELEMENTS,
     KINDS,

@@ -23,8 +23,7 @@ from ibi.accounts.errors import (
     WeakPassword,
 )
 from ibi.accounts.names import MOST_SHOWN, SHORTEST_PASSWORD
-from ibi.accounts.second_factor import enrolment_uri, spell_secret
-from ibi.accounts.sign_in import MAX_NAME
+from ibi.accounts.sign_in import MAX_NAME, enrolment_uri, spell_secret
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import ROLE_SCOPES, Role, Scope, SecondFactor
@@ -32,8 +31,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.ports.errors import StorageError
 from ibi.services.accounts.account_admin import LocalTokenAdmin, PersonAdmin, TooManyTokens, TooManyTokensMade
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
-from ibi.services.accounts.recovery import AccountRecovery
-from ibi.services.accounts.second_factors import SecondFactors
+from ibi.services.accounts.recovery import AccountRecovery, SecondFactors
 from ibi.services.accounts.sign_in import SignIn, TooManyGuesses
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.sites import ArchiveSite

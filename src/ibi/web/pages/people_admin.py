@@ -17,7 +17,7 @@ from ibi.accounts.names import MOST_NAME
 from ibi.errors import IbiError
 from ibi.model.account import Person, Role
 from ibi.model.visibility import IpNetwork
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.web.http.errors import answer_to

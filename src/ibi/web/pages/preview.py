@@ -32,11 +32,11 @@ from ibi.archive.file_summaries import (
 from ibi.model.content import BLOCK
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Item
-from ibi.ports.content import ContentDamaged
+from ibi.ports.archive_store import ContentDamaged
 from ibi.services.integrity.verified_file import VerifiedFile
-from ibi.services.items.item_reader import ItemChanging
+from ibi.services.items.stored_item import ItemChanging
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.content_security import PDF
+from ibi.web.http.headers import PDF
 
 PREVIEW: Final = "preview"
 """The query of a preview's address: it is not counted as a download."""

@@ -18,19 +18,19 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from ibi.archive.drafts import InvalidComment, read_comment
 from ibi.archive.profile import encoded_path
-from ibi.archive.reviews import InvalidComment, read_comment
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import Role
+from ibi.model.draft import LONGEST_COMMENT, Review, ReviewAct, ReviewState
 from ibi.model.file import File
-from ibi.model.review import LONGEST_COMMENT, Review, ReviewAct, ReviewState
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.reviews import Reviews, ReviewView, judged_by
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.content_security import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.errors import answer_to
+from ibi.web.http.headers import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.field_choices import RELATION_WORDS
 from ibi.web.pages.file_pages import file_tree

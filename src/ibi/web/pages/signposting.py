@@ -13,8 +13,7 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
-from ibi.archive.citation.head import highwire, json_ld, script_text
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
 from ibi.archive.citation.work import Day, Work, work_of
 from ibi.federation.notification import INBOX
 from ibi.instant import Instant
@@ -22,7 +21,7 @@ from ibi.model.item import Item
 from ibi.model.metadata import Licence, ResourceType
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.http.content_security import PDF
+from ibi.web.http.headers import PDF
 from ibi.web.pages.citation_styles import OWN_STYLES, Citation, cite
 
 LONGEST: Final = 2500

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from babel.support import NullTranslations
 
 from ibi.errors import InvalidPersistentUrl
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.relation import LastEdition, Metadata, Relation, Translation
 from ibi.resolver.authority import ArchiveRef

@@ -10,13 +10,12 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError, InvalidMessage
 from ibi.label import match_label
-from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
-from ibi.messages.home_fields import ACCEPTS_FIELD, Field, reason_field
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, resolver_service
+from ibi.messages.holders import ACCEPTS_FIELD, Field, reason_field
+from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
-from ibi.messages.query import UnknownSubject, decode_query
 from ibi.messages.requests import parse_request
-from ibi.messages.service import resolver_service
+from ibi.messages.values import UnknownSubject, decode_query
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.archive_keys import SignatureRefused
 from ibi.services.membership.registration_admin import RegistrationAdmin

@@ -15,8 +15,8 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.languages import Preference, preferences
 from ibi.lru_cache import LruCache
-from ibi.messages.query import decode_query
-from ibi.messages.service import resolver_service
+from ibi.messages.answers import resolver_service
+from ibi.messages.values import decode_query
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.caching import UNFED_AGE
 from ibi.resolver.outcome import Deleted, Redirect
@@ -43,8 +43,7 @@ from ibi.web.pages.reader import page_language, translations
 from ibi.web.pages.rendering import render
 from ibi.web.resolver.alert import Alert, alert_about_fault, alert_about_punctuation
 from ibi.web.resolver.alerts import alert_about
-from ibi.web.resolver.records import resolved_record, trace_record
-from ibi.web.resolver.resolver_pages import PAGE, trace_page
+from ibi.web.resolver.resolver_pages import PAGE, resolved_record, trace_page, trace_record
 
 JSON: Final = "application/json"
 

@@ -15,7 +15,7 @@ from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolution_runner import Resolved
 from ibi.vocabulary import State
-from ibi.web.http.polled_metrics import PolledFigures
+from ibi.web.http.metrics import PolledFigures
 from ibi.web.http.request_middleware import CounterTally, HistogramTally
 
 MOST_ARCHIVES: Final = 500

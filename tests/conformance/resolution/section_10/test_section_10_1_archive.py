@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.archive.answer import answer, filter_url_list
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.relation import Relation
 from tests.support.standards_archives import CCSDS_650, MTC_M16C, MTC_M16D, NOW
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ibi.archive.answer import answer, filter_url_list
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.relation import Relation
 from tests.support.standards_archives import CCSDS_650, MTC_M16C, NOW
 

@@ -13,7 +13,7 @@ from ibi.archive.answer import answer
 from ibi.archive.profile import ArchiveProfile
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, UrlRequest
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.model.item import Item
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Missing, Redirect, RelatedItemMissing

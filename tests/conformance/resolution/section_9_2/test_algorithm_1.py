@@ -20,7 +20,7 @@ from ibi.messages import (
     parse_request,
     parse_url_list,
 )
-from ibi.messages.key import UrlKeys
+from ibi.messages.identification import UrlKeys
 from ibi.pairs import Pairs
 from tests.support.standards_archives import MTC_M16C, MTC_M16D, NOW, StandardsArchive
 

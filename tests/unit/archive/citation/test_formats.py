@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
-from ibi.archive.citation.head import highwire, json_ld, script_text
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris, script_text
 from ibi.archive.citation.work import PlaceInSource, WorkKind, read_place
 from ibi.archive.importing.bibtex import read_bibtex as import_bibtex
 from ibi.model.metadata import Licence, ResourceType

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
-from ibi.archive.citation.head import highwire, json_ld
-from ibi.archive.citation.identifiers import (
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, highwire, json_ld, ris
+from ibi.archive.citation.work import (
     MOST_IDENTIFIERS,
     IdentifierScheme,
     OtherIdentifier,
@@ -16,7 +15,7 @@ from ibi.archive.citation.identifiers import (
     read_identifier,
 )
 from ibi.instant import Instant
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from tests.unit.archive.citation.reading import read_bibtex, read_ris

@@ -8,7 +8,7 @@ from hashlib import sha512
 import pytest
 
 from ibi.model.content import BLOCK, BlockHasher, Problem, block_count, fits
-from ibi.ports.content import ContentDamaged
+from ibi.ports.archive_store import ContentDamaged
 from ibi.services.integrity.verified_file import PIECE, VerifiedFile
 from tests.support.memory.content import MemoryFile
 

@@ -10,8 +10,8 @@ from ibi.archive.errors import UnknownItem
 from ibi.composition.archive_store import CATALOGUE, open_store, rebuild_catalogue
 from ibi.model.content import Damage
 from ibi.model.item import Item
-from ibi.ports.content import ContentMissing
-from ibi.services.items.item_reader import name_of
+from ibi.ports.archive_store import ContentMissing
+from ibi.services.items.stored_item import name_of
 from tests.support.content_samples import ocfl_py_says
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
 

@@ -15,8 +15,7 @@ from ibi.model.change import ChangeKind
 from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
 from ibi.services.items.archive_store import ListingResult
-from ibi.services.items.item_object import ChangeUnfinished
-from ibi.services.items.item_reader import name_of
+from ibi.services.items.stored_item import ChangeUnfinished, name_of
 from ibi.storage.change_journal import FILE_NAME, CatalogStanding, GenerationFile
 from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS

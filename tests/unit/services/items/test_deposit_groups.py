@@ -14,9 +14,9 @@ from ibi.model import item_json
 from ibi.model.change import Revision
 from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
-from ibi.ports.content import ContentExists
-from ibi.services.items import item_object
-from ibi.services.items.item_object import ChangeUnfinished
+from ibi.ports.archive_store import ContentExists
+from ibi.services.items import stored_item
+from ibi.services.items.stored_item import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
@@ -123,7 +123,7 @@ def test_a_record_that_cannot_be_written_keeps_no_other(group: Group, monkeypatc
             raise ValueError("unforeseen")
         return before(item)
 
-    monkeypatch.setattr(item_object, "encode_item", encode)
+    monkeypatch.setattr(stored_item, "encode_item", encode)
     one, bad, other = group.run(group.deposit("one"), group.deposit("bad"), group.deposit("other"))
     assert isinstance(bad.exception(), ValueError)
     group.check(one.result(), other.result())

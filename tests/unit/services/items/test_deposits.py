@@ -33,11 +33,10 @@ from ibi.model.change import Revision
 from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.item import Item
-from ibi.ports.content import ContentChanged, ContentMissing, FileMissing, SourceRefused
+from ibi.ports.archive_store import ContentChanged, ContentMissing, FileMissing, SourceRefused
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.item_object import ChangeUnfinished
-from ibi.services.items.item_reader import StoredItem, name_of
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import ChangeUnfinished, StoredItem, name_of
 from ibi.storage.errors import DiskRefused
 from tests.support.content_samples import content_of
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources

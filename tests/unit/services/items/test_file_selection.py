@@ -10,7 +10,7 @@ import pytest
 
 from ibi.model.content import Copy
 from ibi.model.errors import InvalidFileName
-from ibi.ports.content import SourceRefused
+from ibi.ports.archive_store import SourceRefused
 from ibi.services.items.deposit_parts import gather, media_type_of
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ibi.archive.errors import AlternateTaken
 from ibi.composition.archive_store import open_store
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.item import Draft, Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits

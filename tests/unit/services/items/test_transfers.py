@@ -20,9 +20,8 @@ from ibi.messages import State
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.item_object import ItemTransferred
-from ibi.services.items.item_reader import name_of
 from ibi.services.items.item_repository import STEPS, ItemRepository
+from ibi.services.items.stored_item import ItemTransferred, name_of
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, sources
 from tests.support.one_sided_transfers import Transfers
 from tests.support.set_clocks import SetClocks

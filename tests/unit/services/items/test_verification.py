@@ -16,11 +16,11 @@ from ibi.errors import IbiError
 from ibi.label import parse
 from ibi.model.content import Bytes, Damage, Move, Problem, Sent, Verification
 from ibi.model.item import Item
-from ibi.ports.content import ContentDamaged, UploadDamaged
-from ibi.ports.mailer import Letter
+from ibi.ports.archive_store import ContentDamaged, UploadDamaged
+from ibi.ports.correspondence import Letter
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.services.items.item_reader import name_of
+from ibi.services.items.stored_item import name_of
 from ibi.services.items.verification import DamageMail, VerificationSchedule, damage_letter
 from tests.support.deposit_samples import CountedLabels, deposits, draft, labels, put
 

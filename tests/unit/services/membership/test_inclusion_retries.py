@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from ibi.model.registration import Registration
-from ibi.ports.registry import Registry
+from ibi.ports.federation import Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import SILENCE
 from ibi.services.membership.inclusion_retries import InclusionRetries

@@ -14,7 +14,7 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.model.registration import FailedContact, Registration
 from ibi.model.visibility import network
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.resolver.authority import ArchiveRef, Home
 from ibi.resolver.membership import (
     AlreadyRegistered,

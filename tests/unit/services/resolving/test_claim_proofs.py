@@ -11,7 +11,7 @@ import pytest
 from ibi.federation.provenance import Chain, countersign, sign_release
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import ClaimKind, Settlement, Succession
 from ibi.resolver.authority import ArchiveRef
 from ibi.services.resolving.disputes import ClaimProofs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.instant import Instant
-from ibi.messages.copy_holders import CopyHolder, sign_copies
+from ibi.messages.holders import CopyHolder, sign_copies
 from ibi.model.change import AnnouncedCopies, FollowedPage
 from ibi.model.registration import Registration
 from ibi.resolver.authority import ArchiveRef

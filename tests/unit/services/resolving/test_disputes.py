@@ -9,9 +9,9 @@ import pytest
 from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import ClaimKind, Registration, Settlement
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.resolver.authority import ArchiveRef
 from ibi.services.resolving.disputes import (
     DisputeMail,

@@ -13,7 +13,7 @@ from ibi.languages import preferences
 from ibi.messages import LabelForms, UrlRequest
 from ibi.model.registration import ClaimKind, Succession
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.registry import Beliefs
+from ibi.ports.federation import Beliefs
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import CLAIMED_AGE, DOUBTFUL_AGE
 from ibi.resolver.memory import Memory, NewClaim

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.messages.signatures import sign_key_change
 from ibi.model.membership import FetchedRegister
 from ibi.resolver.authority import ArchiveRef

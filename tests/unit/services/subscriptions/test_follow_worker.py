@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, SourcePage
-from ibi.ports.subscriptions import SourceAway, SourceUnusable
+from ibi.ports.copies import SourceAway, SourceUnusable
 from ibi.services.subscriptions.follow_worker import WAIT, FollowWorker
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.vocabulary import State

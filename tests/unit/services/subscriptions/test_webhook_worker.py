@@ -12,7 +12,7 @@ import pytest
 
 from ibi.model.change import ChangeKind, ChangePage, ItemChange
 from ibi.model.subscription import DISABLED_AFTER, Delivery, Webhook
-from ibi.ports.subscriptions import GONE
+from ibi.ports.copies import GONE
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
 

@@ -13,7 +13,7 @@ from ibi.federation.provenance import NO_CHAIN, Chain, InvalidProvenance, counte
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.search import home_prefix
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import ClaimKind, Ruling
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.signing import PublicKey, SigningKey

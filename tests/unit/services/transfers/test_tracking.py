@@ -14,7 +14,7 @@ from ibi.model.item import Item
 from ibi.model.transfer import SenderStage
 from ibi.services.items.relating import Relating
 from ibi.services.items.versions import Restoring
-from ibi.services.transfers.tracking import ItemInDoubt
+from ibi.services.transfers.worker import ItemInDoubt
 from ibi.storage.machine import MachineClocks
 from ibi.vocabulary import State
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, put, sources

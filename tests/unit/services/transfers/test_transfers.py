@@ -21,7 +21,7 @@ from ibi.model.content import Bytes, Keep
 from ibi.model.item import Item
 from ibi.model.transfer import ReceiverStage, SenderStage
 from ibi.services.transfers.provenance_check import ProvenanceCheck
-from ibi.services.transfers.tracking import StillInDoubt
+from ibi.services.transfers.worker import StillInDoubt
 from ibi.signing import SigningKey
 from ibi.vocabulary import State
 from tests.support.deposit_samples import CountedLabels, deposits, draft, put, sources

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from ibi.model.content import Bytes, Copy, Keep, Move, Stream
-from ibi.ports.content import ContentDamaged, ContentExists, ContentMissing, SourceRefused
+from ibi.ports.archive_store import ContentDamaged, ContentExists, ContentMissing, SourceRefused
 from ibi.storage.errors import DiskRefused, NotAStore, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.machine import sync_file_system
 from ibi.storage.ocfl import durability

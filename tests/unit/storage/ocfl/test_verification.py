@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ibi.model.content import Bytes, Keep
-from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.archive_store import ContentDamaged, ContentMissing
 from ibi.storage.ocfl.store import OcflStore
 from tests.support.content_samples import NAME, change, files, ocfl_py_says
 

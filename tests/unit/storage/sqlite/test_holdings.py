@@ -10,8 +10,8 @@ from ibi.model.file import File
 from ibi.storage.sqlite import catalog_rows
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import row_of
+from ibi.storage.sqlite.changes import BEGIN_HOLDINGS
 from ibi.storage.sqlite.connection import CATALOGUE, connect
-from ibi.storage.sqlite.held_rows import BEGIN_HOLDINGS
 from ibi.vocabulary import State
 from tests.support.archive_catalog import add_up, add_up_by_type
 from tests.support.catalog_samples import item

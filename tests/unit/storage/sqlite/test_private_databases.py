@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ibi.label import Label, RepositoryName
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage
 from ibi.ports.copies import WantedCopies
 from ibi.signing import SigningKey

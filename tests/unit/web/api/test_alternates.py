@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import parse
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.search import SearchQuery
 from tests.support.form_bodies import FORM, batch_form
 from tests.support.records_app import RECORDS, SAID, records_app

@@ -9,17 +9,26 @@ import pytest
 
 from ibi.archive.drafts import MOST_FILES, MOST_REASON
 from ibi.federation.provenance import LONGEST_LINK
-from ibi.messages import key
-from ibi.messages.home_fields import MOST_COPIES
+from ibi.messages import identification
+from ibi.messages.holders import MOST_COPIES
 from ibi.messages.membership import MOST_HOSTS
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
-from ibi.model.alternate import LONGEST_ALTERNATE, MOST_ALTERNATES
-from ibi.model.collection import LONGEST_DESCRIPTION, LONGEST_NAME, LONGEST_SEARCH, LONGEST_TITLE
+from ibi.model.description_values import LONGEST_ALTERNATE, MOST_ALTERNATES
+from ibi.model.draft import LONGEST_COMMENT
 from ibi.model.metadata_json import METADATA_MEMBERS
 from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, ClaimKind
-from ibi.model.review import LONGEST_COMMENT
-from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
+from ibi.model.search import (
+    LARGEST_PAGE,
+    LONGEST_DESCRIPTION,
+    LONGEST_NAME,
+    LONGEST_SEARCH,
+    LONGEST_TITLE,
+    MOST,
+    PAGE_SIZE,
+    Facet,
+    Order,
+)
 from ibi.services.change_watch import LONGEST_WAIT
 from ibi.services.transfers.documents import MOST_TRANSFERS
 from ibi.web.api.changes import MOST_CHANGES
@@ -62,7 +71,7 @@ BOUNDS = {
     "host_port": 65535,
     "ip_port": 65535,
     "labels": 2,  # the two forms of one label
-    "key": key.MAX_KEY,
+    "key": identification.MAX_KEY,
     "hosts": MOST_HOSTS,
     "add_hosts": MOST_HOSTS,
     "remove_hosts": MOST_HOSTS,

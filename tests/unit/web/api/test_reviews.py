@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ibi.model.account import Scope
-from ibi.model.review import ReviewState
+from ibi.model.draft import ReviewState
 from ibi.services.drafts.reviews import MOST_ENTRIES
 from tests.support.form_bodies import FORM, item_form
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app

@@ -14,7 +14,7 @@ import pytest
 from ibi.archive.drafts import DraftQuota, Holding
 from ibi.model.account import Scope, service_account
 from ibi.services.drafts.ledger import Depositor
-from ibi.services.drafts.whole_deposits import MOST_BYTES
+from ibi.services.drafts.publishing import MOST_BYTES
 from ibi.web.api import whole_deposits
 from tests.support.counted_sha512 import counted_sha512, high_bytes
 from tests.support.form_bodies import FORM, SAID, batch_form, file_part, form, item_form, item_part, part
@@ -187,7 +187,7 @@ async def test_what_all_requests_hold_in_memory_is_bounded(tmp_path: Path, monke
 async def test_files_without_bytes_are_not_held_beyond_the_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ibi.services.drafts.whole_deposits.MOST_FILES", 30)
+    monkeypatch.setattr("ibi.services.drafts.publishing.MOST_FILES", 30)
     monkeypatch.setattr(whole_deposits, "MOST_BYTES", 5_000)
     held: list[int] = []
     hold = whole_deposits._Reading._hold

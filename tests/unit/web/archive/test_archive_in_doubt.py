@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from ibi.services.transfers.tracking import ItemInDoubt
+from ibi.services.transfers.worker import ItemInDoubt
 from ibi.web.http.errors import problem
-from ibi.web.http.polled_metrics import HoldingsMetrics
+from ibi.web.http.metrics import HoldingsMetrics
 from tests.support.archive_app import REP, RESOLVER, SERVICE, ArchiveApp, archive_app, deleted, kept
 from tests.support.records_app import RECORDS, records_app
 

@@ -15,12 +15,12 @@ from prometheus_client import CollectorRegistry
 from ibi.label import Label
 from ibi.model.content import BLOCK, Damage, Problem
 from ibi.model.item import Item
-from ibi.ports.content import ContentDamaged
+from ibi.ports.archive_store import ContentDamaged
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.archive.file_delivery import BlockMemory, FileAnswer
-from ibi.web.http.polled_metrics import IntegrityMetrics
+from ibi.web.http.metrics import IntegrityMetrics
 from ibi.web.http.request_middleware import AnswerBroken
 from tests.support.archive_app import OTHER, REP, ArchiveApp, archive_app, kept
 from tests.support.memory.content import MemoryContent, MemoryFile

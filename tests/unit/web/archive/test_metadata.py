@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
-from ibi.model.alternate import Alternate
+from ibi.model.description_values import Alternate
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ibi.web.http.content_security import safety_headers
+from ibi.web.http.headers import safety_headers
 from tests.support.archive_app import BASE, REP, archive_app, kept
 
 HOSTILE = [

@@ -17,7 +17,7 @@ from ibi.messages.answers import InclusionStatus
 from ibi.model.membership import Membership, Phase
 from ibi.services.integrity.integrity import Integrity
 from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.web.http.polled_metrics import HoldingsMetrics
+from ibi.web.http.metrics import HoldingsMetrics
 from tests.support.archive_app import archive_app, deleted, kept
 from tests.support.asgi_client import ask
 from tests.support.records_app import RecordsApp, records_app

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from ibi.services.accounts.refusals import RefusalLog
 from ibi.storage.errors import DiskRefused
 from ibi.web import pages
-from ibi.web.http.refusal_watch import RefusalWatch
 from ibi.web.http.request_errors import InternalError
+from ibi.web.http.request_middleware import RefusalWatch
 from ibi.web.pages import failure
 from ibi.web.pages.reader import SESSIONS
 from tests.support.asgi_client import ask

@@ -10,8 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ibi.storage.worker_state import WorkerState
+from ibi.web.http.metrics import WorkerMetrics
 from ibi.web.http.request_middleware import CounterTally
-from ibi.web.http.worker_metrics import WorkerMetrics
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import ibi.web.pages
 from ibi.archive.life_cycle import REFUSALS, Act
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.collection import CollectionSearch, InvalidCollection, ItemCollection
+from ibi.model.search import CollectionSearch, InvalidCollection, ItemCollection
 from ibi.web.http.errors import answer_to
 from ibi.web.pages.error_words import CLAUSES, ERROR_WORDS
 from ibi.web.pages.people_admin import _PROBLEMS

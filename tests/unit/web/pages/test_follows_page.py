@@ -15,7 +15,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, Webhook
-from ibi.ports.subscriptions import Advance
+from ibi.ports.copies import Advance
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.storage.sqlite.catalog import SqliteCatalog

@@ -9,7 +9,7 @@ import pytest
 
 from ibi.accounts.sign_in import INVITATION_SECONDS, LINK_SECONDS
 from ibi.model.account import Role
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.services.accounts.account_admin import MOST_TOKENS, MOST_TOKENS_A_DAY
 from ibi.services.accounts.recovery import LETTERS_OF_ACCOUNT, LETTERS_OF_NETWORK
 from ibi.services.accounts.sign_in import Device, TooManyGuesses

@@ -16,9 +16,9 @@ from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.model.account import COMMAND, Person, Role
+from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.model.reader_request import RequestState
-from ibi.model.review import Review, ReviewAct, ReviewEntry, ReviewState
-from ibi.ports.mailer import Letter
+from ibi.ports.correspondence import Letter
 from ibi.services.correspondence.letters import (
     REVIEW_SUBJECTS,
     REVIEW_WORDS,

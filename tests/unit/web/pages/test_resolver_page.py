@@ -8,9 +8,9 @@ from starlette.applications import Starlette
 
 from ibi.instant import Instant
 from ibi.label import parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.registration import ClaimKind, KnownDeletion, Ruling
-from ibi.ports.registry import HOLDER_AGE
+from ibi.ports.federation import HOLDER_AGE
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure

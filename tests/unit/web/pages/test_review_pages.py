@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from ibi.model.account import Role, Scope
+from ibi.model.draft import ReviewState
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.model.review import ReviewState
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.sites import NoLabels
 from ibi.web.pages import review_pages

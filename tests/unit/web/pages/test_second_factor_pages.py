@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ibi.accounts.second_factor import PERIOD, code_at
-from ibi.accounts.sign_in import CODE_SECONDS
+from ibi.accounts.sign_in import CODE_SECONDS, PERIOD, code_at
 from ibi.services.limits import FREE
 from tests.support.page_reader import read_page
 from tests.support.people_site import PASSWORD, Browser, PeopleSite, PostBox, signed_in

@@ -10,7 +10,7 @@ from ibi.accounts.sign_in import TOKEN_BYTES, new_token
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import parse
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Scope
 from ibi.model.registration import ClaimKind, Registration
 from ibi.resolver.signed_register import read_register

@@ -1,4 +1,8 @@
-"""A draft that is worked on for a while: what it says, whose it is, and what became of it; and its record in JSON.
+"""Drafts, and their review.
+
+The review of a draft: how it stands, and what was said of it. Times are whole seconds since 1970.
+
+A draft that is worked on for a while: what it says, whose it is, and what became of it; and its record in JSON.
 
 Files that were sent for it are recorded one by one, beside it. In here are only those that it has from the item that it
 changes.
@@ -9,14 +13,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
-from ibi.messages.label_forms import LabelForms
+from ibi.messages.identification import LabelForms
 from ibi.model.account import service_account
-from ibi.model.alternate import Alternate, checked_alternates
+from ibi.model.description_values import Alternate, checked_alternates
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File, checked_path
 from ibi.model.item import Draft, Item
@@ -35,6 +40,76 @@ from ibi.model.json_fields import Fields, decode_document, integer, many, of_obj
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.metadata_json import metadata_document, read_metadata
 from ibi.model.visibility import Visibility
+
+LONGEST_COMMENT: Final = 5000
+"""Characters of one comment."""
+
+
+class ReviewState(StrEnum):
+    """How the review of a draft stands."""
+
+    SUBMITTED = "submitted"
+    """It waits for a librarian, and does not change."""
+    RETURNED = "returned"
+    """Its depositor works on it again."""
+    PUBLISHED = "published"
+
+
+class ReviewAct(StrEnum):
+    """What was done, as an entry of the review says it."""
+
+    SUBMITTED = "submitted"
+    COMMENTED = "commented"
+    RETURNED = "returned"
+    """Sent back by a librarian."""
+    WITHDRAWN = "withdrawn"
+    """Taken back by its depositor."""
+    PUBLISHED = "published"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewEntry:
+    """One line of a review: who did what, when, and what they said. It never changes."""
+
+    act: ReviewAct
+    at: int
+    account: str | None
+    """None is the Archive itself."""
+    name: str
+    """Of who did it, for people."""
+    text: str = ""
+    number: int = 0
+    """Given by the store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The review of one draft, as it stands after the last entry."""
+
+    draft: str
+    owner: str
+    """The account whose draft it is."""
+    depositor: str
+    """Who submitted it, for people."""
+    title: str
+    """That of the draft at the last entry."""
+    state: ReviewState
+    submitted: int
+    """When it was submitted last."""
+    changed: int
+    """When its state changed last."""
+    seal: str = ""
+    """Of the content that was submitted last."""
+    key: str | None = None
+    """The idempotency key with which it was submitted: sent again, it is not submitted twice."""
+    label: str | None = None
+    """Of the item that it became, or that it changes."""
+    turn: int = 0
+    """Its place in the queue, given by the store with each submission."""
+
+
+# --- draft record -----------------------------------------------------------------------------------------------------
+
 
 DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
 """Stands where a label would, and cannot be taken for one: those have a slash."""

@@ -1,4 +1,14 @@
-"""Conditional and partial requests (RFC 9110 §13 and §14)."""
+"""Headers of requests and answers: what browsers may do with deposited files; conditions and ranges.
+
+Security headers of deposited files on our own host: shown where that is harmless, otherwise offered for saving.
+
+Each file is confined to an origin of its own, without scripts, forms and plugins (CSP `sandbox`), and browsers must not
+guess another type (`nosniff`, which every answer carries). A PDF does not open inside a sandbox and needs none: the
+program that browsers hand it to has another origin than ours, and scripts of the PDF run, if at all, inside that
+program. Types that browsers hand to other programs are for saving.
+
+Conditional and partial requests (RFC 9110 §13 and §14).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +18,72 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import formatdate, parsedate_to_datetime
 
+from ibi.archive.profile import encoded_path
+from ibi.model.file import DEFAULT_MEDIA_TYPE, is_media_type
 from ibi.web.http.request import RawHeaders, values
 from ibi.web.http.request_errors import PreconditionFailed, RangeNotSatisfiable
+
+SANDBOX = (
+    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; style-src 'self' 'unsafe-inline';"
+    " font-src 'self' data:; frame-src 'self'; form-action 'none'; base-uri 'none'"
+)
+"""Shows an old Web page with its pictures, styles and frames, all from this host, without running any script."""
+
+PDF = "application/pdf"
+_FOR_PDF = (
+    "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
+    " frame-ancestors 'self' {pages}"
+)
+"""The style is the viewer's own. Only our own pages may show it in a frame."""
+_SHOWN = re.compile(
+    r"text/(?:html|xml|plain|csv|css|markdown|x-bibtex)|application/(?:json|xml|xhtml\+xml|ld\+json)"
+    r"|[a-z]+/[a-z0-9.-]+\+xml|image/(?:avif|bmp|gif|jpeg|png|tiff|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+"
+)
+_RUN = frozenset({"audioworklet", "paintworklet", "script", "serviceworker", "sharedworker", "worker"})
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
+
+
+def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
+    """The headers sent with the bytes of a file. `pages` is the origin of our pages."""
+    kind = media_type.partition(";")[0].strip()
+    essence = kind.lower()
+    if essence == PDF:
+        # Without a sandbox, so the type has no parameters that could make a browser choose another type.
+        return {"content-type": PDF, "content-security-policy": _FOR_PDF.format(pages=pages)}
+    sent = media_type if is_media_type(media_type) else kind
+    headers = {"content-type": sent or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
+    if not _SHOWN.fullmatch(essence):
+        headers["content-disposition"] = _attachment(path)
+    return headers
+
+
+def attachment_headers(media_type: str, path: str) -> dict[str, str]:
+    """The headers of a file that is saved and never shown, whatever its type."""
+    sent = media_type if is_media_type(media_type) else DEFAULT_MEDIA_TYPE
+    return {
+        "content-type": sent,
+        "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+        "content-disposition": _attachment(path),
+    }
+
+
+def is_to_run(headers: RawHeaders) -> bool:
+    """Whether a browser fetches a file to run it: as a page's script, which no document here may have, or as a service
+    worker. Our pages load scripts from this host, and must never load those of depositors."""
+    wanted = values(headers, b"sec-fetch-dest")
+    return bool(values(headers, b"service-worker")) or any(each.strip().lower() in _RUN for each in wanted)
+
+
+# RFC 6266: filename for old programs, filename* (RFC 8187) for all others
+def _attachment(path: str) -> str:
+    name = path.rpartition("/")[2]
+    plain = name if _PLAIN_NAME.fullmatch(name) else "file"
+    encoded = re.sub(r"[^A-Za-z0-9\-._~%]", lambda sign: f"%{ord(sign[0]):02X}", encoded_path(name))
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
+
+
+# --- preconditions ----------------------------------------------------------------------------------------------------
+
 
 # RFC 9110 §14.1.2: int-range = first-pos "-" [ last-pos ], suffix-range = "-" suffix-length
 _ONE = re.compile(r"bytes=[ \t]*(\d{0,19})-(\d{0,19})[ \t]*", re.ASCII | re.IGNORECASE)

@@ -1,0 +1,219 @@
+"""What Archives say of who holds an item: in header fields, and in signed statements of Copies.
+
+What an Archive or a resolver adds to its answers in header fields of HTTP, since R's answers have no place for it.
+
+`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere (E62). `IBI-Transferred-To: <label>`:
+the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>, <label>`: the services of
+Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed: why the resolver did not
+reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22).
+`IBI-Key: <key>` and `IBI-Key-Changes: <statement>, <statement>` on those too: with which key it signs, and how that
+followed those before it; `IBI-Signature: <statement>`: who says what the body says (E82). The bodies stay as the
+standard prints them. A field that is not written like this is ignored.
+
+Who holds Copies of an Archive's items, as the Archive says it: signed, by Archive and prefix (E84).
+
+The word of the home counts while it is silent, so it must be there before: a resolver keeps the statement, and can give
+it to others, who check it by the key of the home.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from ibi.errors import InvalidInput, InvalidLabel
+from ibi.label import Label, parse
+from ibi.label.search import parse_home_prefix
+from ibi.messages.identification import LabelForms
+from ibi.signing import InvalidStatement, PublicKey, SigningKey, Statement, read_statement, sign_statement
+
+Field = tuple[bytes, bytes]
+
+FINAL: Final = b"ibi-final"
+TRANSFERRED_TO: Final = b"ibi-transferred-to"
+COPIES: Final = b"ibi-copies"
+REASON: Final = b"ibi-reason"
+ACCEPTS: Final = b"ibi-accepts"
+KEY: Final = b"ibi-key"
+KEY_CHANGES: Final = b"ibi-key-changes"
+SIGNATURE: Final = b"ibi-signature"
+FINAL_FIELD: Final[Field] = (FINAL, b"yes")
+ACCEPTS_FIELD: Final[Field] = (ACCEPTS, b"https")
+MOST_COPIES: Final = 32
+"""Archives that one answer names as holders of Copies."""
+
+_LONGEST_LABEL: Final = 512
+_REASON: Final = re.compile(rb"[a-z][a-z-]{0,39}")
+_LONGEST: Final = 8192
+_BLANKS: Final = b" \t"
+"""What may stand around a value (RFC 9110 §5.5)."""
+
+
+def transferred_field(to: Label) -> Field:
+    return TRANSFERRED_TO, to.spelling.encode("ascii")
+
+
+def copies_field(services: Sequence[Label]) -> Field:
+    return COPIES, ", ".join(service.spelling for service in services).encode("ascii")
+
+
+def read_final(value: bytes) -> bool:
+    return value.strip(_BLANKS) == b"yes"
+
+
+@lru_cache(maxsize=256)
+def read_transferred_to(value: bytes) -> Label | None:
+    return _label(value)
+
+
+@lru_cache(maxsize=256)
+def read_copies(value: bytes) -> tuple[Label, ...]:
+    """Each label once, in the order in which they came; nothing if one of them is not a label, or if there are too
+    many."""
+    if not value or len(value) > _LONGEST or value.count(b",") >= MOST_COPIES:
+        return ()
+    services = dict.fromkeys(_label(part) for part in value.split(b","))
+    labels = tuple(service for service in services if service is not None)
+    return labels if len(labels) == len(services) else ()
+
+
+def reason_field(reason: str) -> Field:
+    return REASON, reason.encode("ascii")
+
+
+def read_reason(value: bytes) -> str | None:
+    value = value.strip(_BLANKS)
+    return value.decode("ascii") if _REASON.fullmatch(value) else None
+
+
+def accepts_https(value: bytes) -> bool:
+    return b"https" in (word.strip(_BLANKS).lower() for word in value[:_LONGEST].split(b","))
+
+
+def key_fields(key: PublicKey, changes: Sequence[str]) -> tuple[Field, ...]:
+    """The key of a resolver, and the statements by which those before it named it."""
+    told = (KEY, str(key).encode("ascii"))
+    return (told, (KEY_CHANGES, ", ".join(changes).encode("ascii"))) if changes else (told,)
+
+
+def signature_field(statement: str) -> Field:
+    return SIGNATURE, statement.encode("ascii")
+
+
+class KeyFields(NamedTuple):
+    """The fields of one answer that are about keys, as they came."""
+
+    key: bytes = b""
+    changes: bytes = b""
+    signature: bytes = b""
+
+    def read_key(self) -> PublicKey | None:
+        from ibi.signing import InvalidKey, PublicKey
+
+        try:
+            return PublicKey.parse(self.key.strip(_BLANKS).decode("ascii", "replace")) if self.key else None
+        except InvalidKey:
+            return None
+
+    def read_changes(self) -> tuple[str, ...]:
+        return tuple(self.changes.decode("ascii", "replace").replace(",", " ").split())
+
+    def read_signature(self) -> str | None:
+        return self.signature.strip(_BLANKS).decode("ascii", "replace") or None
+
+
+def _label(text: bytes) -> Label | None:
+    text = text.strip(_BLANKS)
+    if not 0 < len(text) <= _LONGEST_LABEL or not text.isascii():
+        return None
+    try:
+        return parse(text.decode("ascii"))
+    except InvalidLabel:
+        return None
+
+
+# --- copy holders -----------------------------------------------------------------------------------------------------
+
+
+LONGEST_STATEMENT: Final = 1 << 18
+"""Characters: as many Archives and prefixes as there may be, and more."""
+MOST_PREFIXES: Final = 64
+"""Prefixes of one holder; who holds more holds Copies of all."""
+_KIND: Final = "copies"
+
+
+class CopyHolder(NamedTuple):
+    """An Archive that holds Copies: of all items of the home, or of those whose labels have one of the prefixes."""
+
+    service: Label
+    prefixes: frozenset[str] = frozenset()
+    """As `ibi.label.search` writes them; empty for all items."""
+
+    @classmethod
+    def parse(cls, text: str) -> CopyHolder:
+        """From `LABEL` or `LABEL=PREFIX,PREFIX`; `InvalidLabel` if it is neither."""
+        label, equals, prefixes = text.partition("=")
+        words = prefixes.split(",") if equals else []
+        if len(words) > MOST_PREFIXES:
+            raise InvalidLabel(text, 0, "it has more than {most} prefixes", most=MOST_PREFIXES)
+        return cls(parse(label), frozenset(map(parse_home_prefix, words)))
+
+    def __str__(self) -> str:
+        prefixes = ",".join(sorted(self.prefixes))
+        return f"{self.service.spelling}={prefixes}" if prefixes else self.service.spelling
+
+    def has_copies_of(self, prefix: str) -> bool:
+        return not self.prefixes or prefix in self.prefixes
+
+
+class CopiesStatement(NamedTuple):
+    """What an Archive says of all who hold Copies of its items."""
+
+    archive: tuple[Label, ...]
+    """The forms of its service's label."""
+    at: int
+    """When it said so, in milliseconds since 1970: the latest counts."""
+    holders: tuple[CopyHolder, ...]
+    signer: PublicKey
+
+
+def sign_copies(archive: LabelForms, holders: Iterable[CopyHolder], at: int, key: SigningKey) -> str:
+    """The statement of the Archive of that service label."""
+    claims = {
+        "archive": [label.spelling for label in archive.labels],
+        "at": at,
+        "holders": [
+            {"archive": holder.service.spelling, "prefixes": sorted(holder.prefixes) or None} for holder in holders
+        ],
+    }
+    return sign_statement(_KIND, claims, key)
+
+
+def read_copies_statement(text: str) -> CopiesStatement:
+    """`InvalidStatement` if it cannot be understood, or is not signed by the key it names. Whether that is the key of
+    the Archive it names is for the caller to say."""
+    if len(text) > LONGEST_STATEMENT:
+        raise InvalidStatement(text, LONGEST_STATEMENT, "it has more than {most} characters", most=LONGEST_STATEMENT)
+    found = read_statement(text, _KIND)
+    try:
+        return _read(found)
+    except (InvalidInput, TypeError, KeyError, AttributeError) as error:
+        raise InvalidStatement(text, 0, "it does not tell who holds Copies") from error
+
+
+def _read(found: Statement) -> CopiesStatement:
+    at, archive, holders = found.claims["at"], found.claims["archive"], found.claims["holders"]
+    if not isinstance(at, int) or isinstance(at, bool) or not (isinstance(archive, list) and isinstance(holders, list)):
+        raise TypeError
+    if not 0 < len(archive) <= 2 or len(holders) > MOST_COPIES:
+        raise TypeError
+    return CopiesStatement(tuple(map(parse, archive)), at, tuple(map(_holder, holders)), found.signer)
+
+
+def _holder(claims: Any) -> CopyHolder:
+    prefixes = claims["prefixes"] or []
+    if not isinstance(prefixes, list) or len(prefixes) > MOST_PREFIXES:
+        raise TypeError
+    return CopyHolder(parse(claims["archive"]), frozenset(map(parse_home_prefix, prefixes)))
