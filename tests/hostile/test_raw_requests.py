@@ -163,11 +163,11 @@ HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r\n]*\r\n((?:[a-zA-Z0-9-]+: [^\r\n]*\r
 HEADER_NAMES = frozenset(
     b"accept-ranges access-control-allow-headers access-control-allow-methods access-control-allow-origin"
     b" access-control-max-age allow cache-control connection content-language content-length content-security-policy"
-    b" content-type cross-origin-opener-policy cross-origin-resource-policy date etag last-modified link location"
-    b" permissions-policy referrer-policy retry-after transfer-encoding vary www-authenticate x-content-type-options"
-    b" x-frame-options x-request-id x-robots-tag".split()
+    b" content-type cross-origin-opener-policy cross-origin-resource-policy date etag ibi-accepts last-modified link"
+    b" location age permissions-policy referrer-policy retry-after transfer-encoding vary www-authenticate"
+    b" x-content-type-options x-frame-options x-request-id x-robots-tag".split()
 )
-"""All that answers of this server have: another one would have been put in by whoever asks."""
+"""All that answers of this server have: another one would have been put in by who asks."""
 # Where a redirect may lead: what the Archive said, with the reader's own pairs; or a page of this server.
 LOCATION = re.compile(rb"(http://127\.0\.0\.1/it[A-Za-z0-9.()_-]*(\?[!-~]*)?|(http://urlib\.net)?/(?![/\\])[!-~]*)")
 
