@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import without_files
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item, encode_item, encode_local, item_document, local_document
+from ibi.model.item_json import decode_item, decode_names, encode_item, encode_local, item_document, local_document
 from tests.properties.item_strategies import items
+from tests.support.archive_catalog import names_of_item
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -27,6 +29,11 @@ def test_every_item_comes_back_from_its_records(item: Item) -> None:
     assert again == item
     assert (encode_item(again), encode_local(again)) == (encode_item(item), encode_local(item))
     assert again.rep.spelling == item.rep.spelling
+
+
+@given(items())
+def test_the_names_in_a_record_are_those_of_the_item(item: Item) -> None:
+    assert decode_names(encode_item(item)) == names_of_item(item)
 
 
 @given(items())
@@ -53,7 +60,8 @@ def test_a_record_that_was_changed_by_hand_is_read_as_an_item_or_refused(item: I
     container[key] = data.draw(json_values)
     encoded = [json.dumps(document).encode("utf-8", "surrogatepass") for document in documents]
     try:
-        assert isinstance(decode_item(*encoded), Item)
+        item = decode_item(*encoded)
+        assert decode_names(encoded[0]) == names_of_item(item)
     except InvalidDocument as error:
         str(error).encode()
 
@@ -72,6 +80,8 @@ def test_a_member_that_is_not_known_is_kept_wherever_it_is(item: Item, data: st.
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(one: bytes, other: bytes) -> None:
+    with suppress(InvalidDocument):
+        decode_names(one)
     try:
         decode_item(one, other)
     except InvalidDocument as error:

@@ -18,7 +18,7 @@ from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Link
 from ibi.vocabulary import State
 
-__all__ = ["PlainCatalog", "add_up", "add_up_by_type", "largest_of"]
+__all__ = ["PlainCatalog", "add_up", "add_up_by_type", "largest_of", "names_of_item"]
 
 
 class PlainCatalog:
@@ -35,6 +35,10 @@ class PlainCatalog:
     def find(self, label: Label) -> Item | None:
         rep = self._by_label.get(label)
         return None if rep is None else self._items[rep]
+
+    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
+        item = self.find(label)
+        return frozenset() if item is None else names_of_item(item)
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         for label in item.labels.labels:
@@ -115,6 +119,11 @@ class PlainCatalog:
 
     def close(self) -> None:
         """There is nothing to let go of."""
+
+
+def names_of_item(item: Item) -> frozenset[Label | Alternate]:
+    named = [forms for link in Link if (forms := getattr(item, link.value)) is not None]
+    return frozenset((*item.alternates, *(label for forms in (item.labels, *named) for label in forms.labels)))
 
 
 def add_up(items: Iterable[Item]) -> dict[State, HeldTotal]:

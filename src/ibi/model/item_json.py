@@ -11,14 +11,14 @@ says `requires_schema` is refused by every version that does not know that schem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
-from ibi.label import parse
+from ibi.label import Label, parse
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.description_values import Alternate
@@ -54,6 +54,7 @@ _SINCE_2: Final = frozenset({"alternates", "owner", "declined", "related", "sour
 
 Document = dict[str, Any]
 
+_FORMS: Final = ("rep", "ibip")
 _LINKS: Final = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
 
 
@@ -212,9 +213,8 @@ _read_tag = of_string(_tag)
 
 @of_object
 def read_forms(fields: Fields) -> LabelForms:
-    names = ("rep", "ibip")
     return LabelForms.from_words(
-        word for name in names if (label := fields.nullable(name, string)) is not None for word in (name, label)
+        word for name in _FORMS if (label := fields.nullable(name, string)) is not None for word in (name, label)
     )
 
 
@@ -315,9 +315,51 @@ def _read_local(fields: Fields) -> Document:
     return values
 
 
+# --- names alone -----------------------------------------------------------------------------------------------------
+
+_Forms = dict[str, str | None]
+
+
+class _OtherName(msgspec.Struct, frozen=True):
+    scheme: str
+    value: str
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What else a record has is not looked at."""
+
+    labels: _Forms
+    alternates: tuple[_OtherName, ...] = ()
+    edition_of: _Forms | None = None
+    next_edition: _Forms | None = None
+    translation_of: _Forms | None = None
+    metadata_item: _Forms | None = None
+    describes: _Forms | None = None
+
+
+_NAMED: Final = msgspec.json.Decoder(_Named)
+
+
+def decode_names(item_json: bytes) -> frozenset[Label | Alternate]:
+    """The labels of an item, its other names, and the labels that it names by its relations: quicker than to read the
+    item."""
+    try:
+        named = _NAMED.decode(item_json)
+        alternates = (Alternate(each.scheme, each.value) for each in named.alternates)
+        return frozenset((*_named_labels(named), *alternates))
+    except (msgspec.MsgspecError, InvalidInput) as error:
+        raise InvalidDocument("item.json", 0, "{cause}", cause=str(error)) from error
+
+
+def _named_labels(named: _Named) -> Iterator[Label]:
+    for forms in (named.labels, *(getattr(named, name) for name in _LINKS)):
+        if forms is not None:
+            yield from (parse(text) for form in _FORMS if (text := forms.get(form)) is not None)
+
+
 # --- what is known ---------------------------------------------------------------------------------------------------
 
-_FORMS_SHAPE: Final = Shape(frozenset({"rep", "ibip"}))
+_FORMS_SHAPE: Final = Shape(frozenset(_FORMS))
 _FILE_SHAPE: Final = Shape(
     frozenset({"path", "size", "sha512", "media_type", "crc32"}), identity=frozenset({"path", "sha512"})
 )

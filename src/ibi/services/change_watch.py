@@ -15,7 +15,6 @@ from ibi.label import Label
 from ibi.model.change import ChangePage, ItemChange
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
-from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog, ChangeFeed, Link
 from ibi.services.promptness import beside
 
@@ -82,22 +81,7 @@ class ChangeWatch:
         """Of what was there before and is not any more, what was made of it is known by the repository name."""
         rep = change.rep
         yield rep
-        try:
-            item = self._catalog.find(rep)
-        except ContentDamaged:
-            return
-        if item is not None:
-            yield from item.labels.labels
-            yield from item.alternates
-            yield from named_labels(item)
-
-
-def named_labels(item: Item) -> Iterator[Label]:
-    """The labels of other items that this one names by its relations."""
-    for link in Link:
-        forms = getattr(item, link.value)
-        if forms is not None:
-            yield from forms.labels
+        yield from self._catalog.names_of(rep)
 
 
 class RecordingCatalog:

@@ -20,7 +20,7 @@ from ibi.model.metadata import ResourceType
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.vocabulary import State
-from tests.support.archive_catalog import add_up, add_up_by_type, largest_of
+from tests.support.archive_catalog import add_up, add_up_by_type, largest_of, names_of_item
 
 __all__ = ["MemoryCatalog"]
 
@@ -40,6 +40,10 @@ class MemoryCatalog:
 
     def find(self, label: Label) -> Item | None:
         return self._by_label.get(label)
+
+    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
+        item = self.find(label)
+        return frozenset() if item is None else names_of_item(item)
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         with self._lock:

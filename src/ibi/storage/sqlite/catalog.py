@@ -120,6 +120,9 @@ class SqliteCatalog(CatalogHoldings):
             self._check_missing(label)
         return found
 
+    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
+        return self._ask_reader(lambda reader: reader.names_of(label))
+
     def version(self) -> tuple[int, int]:
         """As the port says. Connections count for themselves: one thread's value means nothing to another."""
         return get_ident(), self._ask_reader(CatalogReader.version)

@@ -13,6 +13,7 @@ from ibi.label import Label, RepositoryName
 from ibi.lru_cache import LruCache
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
+from ibi.model.item_json import decode_names
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog_rows import (
@@ -87,6 +88,10 @@ class CatalogReader:
         # A change between the two statements makes this newer than its version says, which does no harm.
         self._found.keep(label, item, memory_of(record, item))
         return item
+
+    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
+        record = find_record(self.connection, label)
+        return frozenset() if record is None else decode_names(record[0])
 
     def transfer(self, label: Label) -> Transfer | None:
         """Most Archives gave nothing away, and most labels that they are asked for are unknown."""
