@@ -148,7 +148,7 @@ class Client:
     """Asks one server, over connections that are kept."""
 
     def __init__(self, server: Running, connections: int = 1, status: int = 200) -> None:
-        self._server, self._status_line = server, b"HTTP/1.1 %d" % status
+        self._servers, self._status_line = [server], b"HTTP/1.1 %d" % status
         with ExitStack() as opened:
             self._sockets = [opened.enter_context(closing(_connected(server.port))) for _ in range(connections)]
             self._opened = opened.pop_all()
@@ -179,7 +179,7 @@ class Client:
         half = max(1, len(self._sockets) // 2)
         groups = cycle((self._sockets[:half], self._sockets[half:] or self._sockets))
         waiting: deque[list[socket.socket]] = deque([[]] if half < len(self._sockets) else [])
-        start, cpu = time.perf_counter(), self._server.cpu()
+        start, cpu = time.perf_counter(), self._cpu()
         for first in range(0, len(requests), half):
             asked = [*zip(next(groups), requests[first : first + half], strict=False)]
             for connection, request in asked:
@@ -188,7 +188,15 @@ class Client:
             self._read_all(waiting.popleft())
         for connections in waiting:
             self._read_all(connections)
-        return Spent(len(requests), time.perf_counter() - start, self._server.cpu() - cpu)
+        return Spent(len(requests), time.perf_counter() - start, self._cpu() - cpu)
+
+    def _cpu(self) -> float:
+        return sum(server.cpu() for server in self._servers)
+
+    def join(self, other: Client) -> None:
+        """Ask the server of the other client, too, over its connections: those of both in turn."""
+        self._servers += other._servers
+        self._sockets = [each for pair in zip(self._sockets, other._sockets, strict=True) for each in pair]
 
     def _read_all(self, connections: Sequence[socket.socket]) -> None:
         """The last one first: a client that is woken for each answer would be measured with the server."""
@@ -197,10 +205,10 @@ class Client:
 
     def fetch(self, target: bytes) -> tuple[int, Spent]:
         """The size of one answer, kept nowhere."""
-        start, cpu = time.perf_counter(), self._server.cpu()
+        start, cpu = time.perf_counter(), self._cpu()
         self._sockets[0].sendall(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
         size = self._read(self._sockets[0])
-        return size, Spent(1, time.perf_counter() - start, self._server.cpu() - cpu)
+        return size, Spent(1, time.perf_counter() - start, self._cpu() - cpu)
 
     def _read(self, connection: socket.socket) -> int:
         """One answer to its end: the length of its body."""

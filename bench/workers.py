@@ -41,21 +41,33 @@ def figures() -> list[Figure]:
 
 
 def of_links(home: Path) -> Iterator[Figure]:
+    """Two workers beside two servers of one worker each, of which one client asks both. Two processes and their client
+    share the processors on either side: so the difference is what workers of one server cost. The same beside one
+    server alone is told in the note; on a machine of two processors, most of that is the third process."""
     with ExitStack() as opened:
-        servers = []
-        for name, workers in (("one", 1), ("two", 2)):
-            data_directory(home / name)
-            servers.append(opened.enter_context(ibi_up(home / name / "ibi-data", workers=workers)))
+        one, another, two = servers = [
+            opened.enter_context(ibi_up(data_directory(home / name), workers=workers))
+            for name, workers in (("one", 1), ("another", 1), ("two", 2))
+        ]
         for server in servers:
             wait_for_redirect(server)
-        yield idle(servers[1])
-        clients = [opened.enter_context(spread_client(server, LINK_CONNECTIONS, 302)) for server in servers]
+        yield idle(two)
+        both, other = (opened.enter_context(Client(each, LINK_CONNECTIONS // 2, 302)) for each in (one, another))
+        both.join(other)
+        sides = [
+            opened.enter_context(Client(one, LINK_CONNECTIONS, 302)),
+            both,
+            opened.enter_context(spread_client(two, LINK_CONNECTIONS, 302)),
+        ]
+        found = rounds([lambda client=client: client.ask([ITEM] * LINKS) for client in sides])  # type: ignore[misc]
+        alone = median(two.cpu_each / one.cpu_each for one, _, two in found)
         yield compared(
-            "redirect that was kept, two workers beside one",
-            rounds([lambda client=client: client.ask([ITEM] * LINKS) for client in clients]),  # type: ignore[misc]
+            "redirect that was kept, two workers beside two servers of one",
+            [(singles, two) for _, singles, two in found],
             LINK_AIM,
+            f"; {alone:.2f}× of one server alone",
         )
-        yield spread(servers[1])
+        yield spread(two)
 
 
 def of_deposits(home: Path) -> Iterator[Figure]:
@@ -76,19 +88,20 @@ def of_deposits(home: Path) -> Iterator[Figure]:
         yield compared(words, rounds([lambda: send(0), lambda: send(1)]), DEPOSIT_AIM)
 
 
-def rounds(sides: Sequence[Callable[[], Spent]]) -> list[tuple[Spent, Spent]]:
-    """Each side is as often the first as the second; the first round warms up."""
+def rounds(sides: Sequence[Callable[[], Spent]]) -> list[tuple[Spent, ...]]:
+    """Each side is the first in turn; the first round warms up."""
     found = []
     for number in range(ROUNDS + 1):
-        spent = {which: sides[which]() for which in ((0, 1) if number % 2 else (1, 0))}
-        found.append((spent[0], spent[1]))
+        order = [(number + place) % len(sides) for place in range(len(sides))]
+        spent = {which: sides[which]() for which in order}
+        found.append(tuple(spent[which] for which in range(len(sides))))
     return found[1:]
 
 
-def compared(words: str, found: Sequence[tuple[Spent, Spent]], aim: float) -> Figure:
+def compared(words: str, found: Sequence[tuple[Spent, ...]], aim: float, further: str = "") -> Figure:
     ratios = [two.cpu_each / one.cpu_each for one, two in found]
     ratio, faster = median(ratios), median(two.rate / one.rate for one, two in found)
-    note = f"{min(ratios):.2f} to {max(ratios):.2f}×; {faster:.2f}× as many a second"
+    note = f"{min(ratios):.2f} to {max(ratios):.2f}×; {faster:.2f}× as many a second{further}"
     cost = median(two.cpu_each for _, two in found)
     return Figure(words, cost, "µs CPU", ratio, f"≤ {aim:g}×", ratio <= aim, note)
 
