@@ -21,10 +21,11 @@ import pytest
 from ibi.archive.drafts import MOST_FILES
 from tests.support.cutting_proxy import cutting_proxy
 from tests.support.ibi_command import IbiCommand, Outcome
+from tests.support.worker_server import wait_until
 
 
 class Remote:
-    """The command against a server, as somebody has it who has a token and nothing else."""
+    """The command against a server, as a person has it who has a token and nothing else."""
 
     def __init__(self, command: IbiCommand, url: str, *, scope: str = "deposit") -> None:
         self.command, self.url = command, url
@@ -74,6 +75,17 @@ def folder(tmp_path: Path) -> Path:
     (place / "a.txt").write_text("one")
     (place / "sub" / "ção b.txt").write_text("dois")
     return place
+
+
+def test_the_text_of_files_is_searched_through_a_server_and_on_its_data_directory(remote: Remote, folder: Path) -> None:
+    (folder / "a.txt").write_text("About the quetzal, a bird.")
+    made = remote.json("deposit", str(folder), "--title", "Birds")
+    asked = ("search", "quetzal")
+    wait_until(lambda: made["ibip"] in remote(*asked).out)  # the server reads texts beside all else
+    assert remote(*asked).out == f"{made['ibip']}  Birds\n    in the text: About the quetzal, a bird.\n"
+    for arguments in (asked, (*asked, "--json"), ("search", "birds"), ("search", "bird", "-n", "1")):
+        there, here = remote(*arguments), remote.command(*arguments, "--data", str(remote.command.data))
+        assert (there.code, there.out) == (0, here.out), arguments
 
 
 def test_the_command_does_the_same_through_a_server_as_on_a_data_directory(remote: Remote, folder: Path) -> None:

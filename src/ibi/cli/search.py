@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import closing, contextmanager, suppress
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ibi.model.item import Item
     from ibi.model.search import SearchQuery
     from ibi.ports.catalog import Search
+    from ibi.services.items.archive_store import ArchiveStore
+    from ibi.transport.api_clients import RecordsClient
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -64,7 +66,8 @@ def list_options(command: Command) -> Command:
 def search(words: tuple[str, ...], *, as_json: bool, **given: Any) -> None:
     """Find items by words, phrases in quotes, labels or links, as the search of the pages does. `title:`, `creator:`,
     `subject:` and `type:` before a word say where it stands, `year:2001..2010` when it was published; `one OR other`
-    finds either, `-word` what is without it. Put `--` before a text that begins with a hyphen."""
+    finds either, `-word` what is without it. Put `--` before a text that begins with a hyphen. What is found in the
+    text of files comes last, with a line of it."""
     print_found(" ".join(words), given, as_json=as_json)
 
 
@@ -72,17 +75,29 @@ def print_found(text: str, given: dict[str, Any], *, as_json: bool) -> None:
     """Print what is found for `text`, or everything if it is empty."""
     settings = settings_to_read(**{name: given.pop(name) for name in ("data", "config", "server", "token")})
     with _remote(settings, text, given) if settings.is_remote else _local(settings, text, given) as found:
-        for each in islice(found, given["most"]):
+        for each in islice(_once(found), given["most"]):
             print_json(each) if as_json else click.echo(_line(each))
+
+
+def _once(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What was found by its description already is not found in its text."""
+    described: set[str] = set()
+    for each in found:
+        if each["in_text"] is None:
+            described.add(each["rep"])
+            yield each
+        elif each["rep"] not in described:
+            yield each
 
 
 def _line(each: dict[str, Any]) -> str:
     title = printable(each["title"]) if each["title"] else "(without a title)"
     creators = f" ({printable('; '.join(each['creators']))})" if each["creators"] else ""
-    return f"{each['ibip'] or each['rep']}  {title}{creators}"
+    in_text = "" if each["in_text"] is None else f"\n    in the text: {printable(each['in_text'])}"
+    return f"{each['ibip'] or each['rep']}  {title}{creators}{in_text}"
 
 
-def _item_document(item: Item, persistent_url: str | None) -> dict[str, Any]:
+def _item_document(item: Item, persistent_url: str | None, in_text: str | None = None) -> dict[str, Any]:
     creators = [str(creator) for creator in item.metadata.creator]
     return {
         "rep": item.rep.spelling,
@@ -92,6 +107,7 @@ def _item_document(item: Item, persistent_url: str | None) -> dict[str, Any]:
         "creators": creators,
         "state": item.state.value,
         "updated": str(item.updated),
+        "in_text": in_text,
     }
 
 
@@ -104,10 +120,16 @@ def _remote(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[It
     pairs += [("sort", given["sort"])] if given["sort"] else []
     client = records_client(settings)
     records = client.search([*pairs, ("size", str(min(given["most"] or 50, 50)))])
-    # One that is too long for a list is asked for alone.
-    whole = (client.record(_name(record, settings)) if record.get("in_short") else record for record in records)
-    items = ((record, item_of(record, settings)) for record in whole)
-    yield (_item_document(item, links_of(record, item)["persistent_url"]) for record, item in items)
+    whole = ((_whole(client, record, settings), record.get("in_text")) for record in records)
+    items = ((record, item_of(record, settings), in_text) for record, in_text in whole)
+    yield (_item_document(item, links_of(record, item)["persistent_url"], in_text) for record, item, in_text in items)
+
+
+def _whole(client: RecordsClient, record: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """One that is too long for a list is asked for alone."""
+    if record.get("in_short"):
+        return client.record(_name(record, settings))
+    return {name: value for name, value in record.items() if name != "in_text"}
 
 
 def _name(record: dict[str, Any], settings: Settings) -> Label:
@@ -131,8 +153,24 @@ def _local(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[Ite
     size = min(given["most"] or 100, 100)
     with opened_store(settings) as store:
         query = SearchQuery(text=text, filters=filters, order=order, size=size)
-        found = walk(store.search, query)
-        yield (_item_document(item, links(item, settings)["persistent_url"]) for item in found)
+        found = chain(((item, None) for item in walk(store.search, query)), _in_text(settings, store, query))
+        yield (_item_document(item, links(item, settings)["persistent_url"], in_text) for item, in_text in found)
+
+
+def _in_text(settings: Settings, store: ArchiveStore, query: SearchQuery) -> Iterator[tuple[Item, str]]:
+    """What is in the text of files, as far as a server has read it."""
+    from ibi.composition.archive_store import is_read_only
+    from ibi.ports.errors import StorageError
+    from ibi.services.items.full_text import FullTextSearch
+    from ibi.storage.machine import MachineClocks
+    from ibi.storage.sqlite.texts import FILE_NAME, SqliteTexts
+
+    is_read = settings.archive.full_text and (settings.data / FILE_NAME).exists()
+    if not is_read or is_read_only(settings.data):
+        return
+    with suppress(StorageError), closing(SqliteTexts(settings.data)) as index:  # a server begins a damaged one anew
+        texts = FullTextSearch(store.catalog, index, lambda: MachineClocks().read().wall)
+        yield from ((match.item, match.text) for match in texts.find_now(query))
 
 
 def walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:

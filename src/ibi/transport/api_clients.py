@@ -84,18 +84,23 @@ class RecordsClient(ApiClient):
         return self._object("GET", _place(label), accepted=_SHOWN)
 
     def search(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-        """The items that a search finds, page by page, as the server lists them."""
-        place = f"/api/items?{urlencode(pairs)}"
-        seen: set[str] = set()
+        """The items that a search finds, as the server lists them; then those found in the text of their files, each
+        with `in_text`, a line of it."""
+        place, seen = f"/api/items?{urlencode(pairs)}", set[str]()
+        in_text: list[dict[str, Any]] = []
         while True:
             page = self._object("GET", place)
             yield from self._list_in(page, "items")
+            if not seen and "in_text" in page:
+                in_text = self._list_in(page, "in_text")
             following = urlsplit(str(self._members(page, "links").get("next", "")))
             # Of the address only what it asks for: it is this server that is asked, whatever its own links say.
             if not following.query or following.query in seen:
-                return
+                break
             seen.add(following.query)
             place = f"/api/items?{following.query}"
+        for match in in_text:
+            yield {**self._members(match, "item"), "in_text": str(match.get("line", ""))}
 
     def manifest(self, label: Label) -> list[dict[str, Any]]:
         """The files of an item, with their digests."""

@@ -33,7 +33,7 @@ def test_items_are_listed_and_found(data: Path) -> None:
     assert [each["title"] for each in lines(data, "list")] == ["Another", "Glaciers of the south"]
     assert [each["title"] for each in lines(data, "list", "--sort", "oldest", "-n", "1")] == ["Glaciers of the south"]
     (found,) = lines(data, "search", "glaciers", "south", "--language", "pt")
-    assert set(found) == {"rep", "ibip", "persistent_url", "title", "creators", "state", "updated"}
+    assert set(found) == {"rep", "ibip", "persistent_url", "title", "creators", "state", "updated", "in_text"}
     assert lines(data, "search", "glaciers", "--creator", "Bob") == []
     assert run(data, "search", "glaciers").output == f"{found['ibip']}  Glaciers of the south (Ana)\n"
     assert [each["rep"] for each in lines(data, "search", found["persistent_url"])] == [found["rep"]]

@@ -184,6 +184,11 @@ class TextMatch:
     item: Item
     line: tuple[MarkedText, ...]
 
+    @property
+    def text(self) -> str:
+        """The line without its marks."""
+        return "".join(piece.text for piece in self.line)
+
 
 class FullTextSearch:
     """Finds items by the text of their files, beside those that are found by their description."""
@@ -192,11 +197,13 @@ class FullTextSearch:
         self._catalog, self._index, self._now = catalog, index, now
 
     async def find(self, query: SearchQuery) -> tuple[TextMatch, ...]:
-        """The newest of them, a few. Where the index cannot be asked there are none."""
-        terms = read_terms(query.text)
-        if not terms.has_words or terms.labels:
-            return ()
-        return await asyncio.to_thread(self._find, query, terms)
+        """The newest of them, a few; they are told with the first page of a search. Where the index cannot be asked
+        there are none."""
+        return await asyncio.to_thread(self.find_now, query) if _may_be_in_text(query) else ()
+
+    def find_now(self, query: SearchQuery) -> tuple[TextMatch, ...]:
+        """The same. Blocks."""
+        return self._find(query, read_terms(query.text)) if _may_be_in_text(query) else ()
 
     def _find(self, query: SearchQuery, terms: Terms) -> tuple[TextMatch, ...]:
         found: list[TextMatch] = []
@@ -227,3 +234,8 @@ class FullTextSearch:
     def _is_found_by_main_file(self, item: Item) -> bool:
         """Whether nothing is kept of files of the item that are not listed any more."""
         return set(self._index.digests(item.rep)) <= {file.sha512 for file in _searched_files(item)}
+
+
+def _may_be_in_text(query: SearchQuery) -> bool:
+    terms = read_terms(query.text)
+    return query.page == 1 and query.after is None and terms.has_words and not terms.labels

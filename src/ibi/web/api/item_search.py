@@ -34,6 +34,7 @@ from ibi.model.search import (
     SearchQuery,
     YearSpan,
 )
+from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
@@ -68,6 +69,7 @@ class ItemSearch:
         query, has_facets = read_query(request.query_params)
         found = await self._searching.search(query)
         counts = await self._searching.facets(query) if has_facets else None
+        in_text = () if self._site.texts is None else await self._site.texts.find(query)
         following = query.next_page(found, by_number=False)
         links = {"self": self._address(query, has_facets=has_facets)}
         if query.after is not None or query.page > 1:
@@ -83,7 +85,7 @@ class ItemSearch:
             "links": links,
         }
         # A page may have a hundred long descriptions.
-        body = await asyncio.to_thread(lambda: _encode(self._site, found.items, document))
+        body = await asyncio.to_thread(lambda: _encode(self._site, found.items, in_text, document))
         return _answer(request, body)
 
     def _address(self, query: SearchQuery, *, has_facets: bool) -> str:
@@ -95,8 +97,11 @@ class ItemSearch:
         return f"{base}?{urlencode(pairs)}" if pairs else base
 
 
-def _encode(site: ArchiveSite, items: Sequence[Item], rest: dict[str, Any]) -> bytes:
-    return msgspec.json.encode({"items": [_encode_item(site, item) for item in items], **rest})
+def _encode(site: ArchiveSite, items: Sequence[Item], in_text: Sequence[TextMatch], rest: dict[str, Any]) -> bytes:
+    found = {"items": [_encode_item(site, item) for item in items]}
+    if in_text:
+        rest |= {"in_text": [{"item": _encode_item(site, match.item), "line": match.text} for match in in_text]}
+    return msgspec.json.encode(found | rest)
 
 
 def _encode_item(site: ArchiveSite, item: Item) -> msgspec.Raw:

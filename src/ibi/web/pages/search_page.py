@@ -20,7 +20,6 @@ from ibi.model.item import Item, name_one_item
 from ibi.model.metadata import Text
 from ibi.model.search import Order, SearchQuery
 from ibi.safe_text import close_directions
-from ibi.services.items.full_text import TextMatch
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
@@ -176,7 +175,7 @@ class SearchPages:
         found, counts = await self._searching.page(query)
         is_lost = not found.items and query.text and query.page == 1
         meant = await self._searching.suggest(query) if is_lost else None
-        in_text = await self._find_in_text(query)
+        in_text = () if self._site.texts is None else await self._site.texts.find(query)
         marked = await asyncio.to_thread(mark_items, found.items, query.text)
         following = query.next_page(found, by_number=True)
         first = replace(query, page=1, after=None)
@@ -202,12 +201,6 @@ class SearchPages:
             previous=search_address(replace(query, page=query.page - 1)) if _has_previous(query) else None,
             following=None if following is None else search_address(following),
         )
-
-    async def _find_in_text(self, query: SearchQuery) -> tuple[TextMatch, ...]:
-        """On the first page alone."""
-        if self._site.texts is None or query.page > 1 or query.after is not None:
-            return ()
-        return await self._site.texts.find(query)
 
 
 def _has_previous(query: SearchQuery) -> bool:

@@ -15,6 +15,7 @@ from ibi.services.items.searching import Searching
 from tests.support.archive_app import BASE, IBIP, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 from tests.support.memory.search import MemorySearch
 from tests.unit.web.api.test_records import DOCUMENT, check
+from tests.unit.web.pages.test_search_page import InText
 
 
 def described(title: str, creator: str = "Ana") -> DescriptiveMetadata:
@@ -166,3 +167,16 @@ async def test_any_text_is_a_query(text: str) -> None:
 
 async def test_a_wrong_token_is_refused_here_too() -> None:
     assert (await library().get("/api/items", {"authorization": "Bearer x"})).status == 401
+
+
+async def test_what_is_in_the_text_of_files_comes_with_the_first_page_and_a_line_of_it() -> None:
+    items = [kept(REP, IBIP, metadata=described("Árvores")), kept(OTHER, metadata=described("Trees"))]
+    app = archive_app(*items, texts=InText(archive_app(*items)))
+
+    document = await found(app, "?q=trees")
+
+    assert (names(document), document["total"]) == ([OTHER], 1)
+    (match,) = document["in_text"]
+    assert (match["item"]["labels"]["rep"], match["line"]) == (REP, "of <trees>")
+    assert "in_text" not in await found(app, "?q=trees&page=2")
+    assert "in_text" not in await found(library(), "?q=trees")

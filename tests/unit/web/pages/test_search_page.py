@@ -221,14 +221,15 @@ async def test_a_slip_of_the_pen_is_answered_with_what_may_have_been_meant() -> 
 
 
 class InText:
-    """Finds one item in the text of its files, whatever is sought."""
+    """Finds one item in the text of its files, whatever is sought, as what comes with the first page."""
 
     def __init__(self, app: ArchiveApp) -> None:
         self._catalog = app.site.catalog
 
     async def find(self, query: SearchQuery) -> tuple[TextMatch, ...]:
         line = (MarkedText("of "), MarkedText("<trees>", is_sought=True))
-        return tuple(TextMatch(item, line) for item in self._catalog.items() if item.rep == parse(REP))
+        items = self._catalog.items() if query.page == 1 else ()
+        return tuple(TextMatch(item, line) for item in items if item.rep == parse(REP))
 
 
 async def test_what_is_in_the_text_of_files_stands_below_with_a_line_of_it() -> None:
