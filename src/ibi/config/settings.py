@@ -69,7 +69,7 @@ class MintSettings:
     ip_port: Annotated[Port, Setting("The port that goes with the address in labels.", default="800")]
     sandbox: Annotated[
         Boolean,
-        Setting("Whether labels are only for trying out, so that host and address may be anybody's.", default="false"),
+        Setting("Whether labels are only for trying out, so that host and address may be any.", default="false"),
     ]
     granularity: Annotated[
         GranularityOrAuto,

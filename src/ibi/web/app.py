@@ -75,7 +75,7 @@ from ibi.web.http.request_middleware import (
 from ibi.web.pages import failure
 from ibi.web.pages.account_pages import TransfersPage
 from ibi.web.pages.admin_pages import admin_routes
-from ibi.web.pages.admin_shell import AdminParts
+from ibi.web.pages.admin_shell import Administration, AdminParts
 from ibi.web.pages.appearance import Appearance
 from ibi.web.pages.collection_pages import collection_routes
 from ibi.web.pages.copies_pages import FollowsPage, JobPages
@@ -183,7 +183,10 @@ def create_app(
         copy_work, transfers = _copy_work(archive), None if archive is None else archive.transfers
         others = OtherPages(archive is not None, copy_work is not None, transfers is not None)
         recovery = recovery or AccountRecovery(sign_in, audit=audit)
-        routes += people_routes(sessions, recovery, token_admin, archive, others, provider)
+        administered = (archive, resolver, membership, subscriptions, verification, share)
+        administration = None if admin is None else Administration(admin, *administered)
+        places = () if administration is None else administration.places
+        routes += people_routes(sessions, recovery, token_admin, archive, others, provider, places)
         if archive is not None and archive.item_services is not None:
             routes += ItemActionPages(archive).routes()
         if transfers is not None:
@@ -195,7 +198,7 @@ def create_app(
             routes += DepositPages(archive, queue).routes()
         if subscriptions is not None:
             routes += FollowsPage(sessions, *subscriptions.lists).routes()
-        routes += admin_routes(admin, archive, resolver, membership, subscriptions, verification, share)
+        routes += [] if administration is None else admin_routes(administration)
     url = facts.public_url if facts else "" if archive is None else archive.public_url
     routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=any(each.path == SITEMAP for each in routes)).get))
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}

@@ -37,7 +37,7 @@ from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.admin_archives import ArchivesPage
 from ibi.web.pages.admin_audit import TrailPage
-from ibi.web.pages.admin_shell import ADMIN, Administration, AdminParts, AdminShell
+from ibi.web.pages.admin_shell import ADMIN, Administration, AdminShell
 from ibi.web.pages.admin_usage import UsagePage
 from ibi.web.pages.reader import ForeignForm, Visitor, message, see_other
 from ibi.web.pages.words import KINDS, shown_title
@@ -135,7 +135,7 @@ PHASES: Final = {
 STATES: Final = {
     State.ORIGINAL: message("Originals"),
     State.COPY: message("Copies"),
-    State.DELETED: message("Deleted"),
+    State.DELETED: message("Deleted items"),
 }
 
 
@@ -166,6 +166,7 @@ class OverviewPage:
             states=STATES,
             version=__version__,
             workers=self._workers(),
+            doubt=None if self._administration.archive is None else self._administration.archive.doubt_document(),
             pages={place.path for place in self._administration.places},
         )
 
@@ -301,13 +302,10 @@ class StoragePage:
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def admin_routes(parts: AdminParts | None, *others: Any) -> list[Route]:
-    """The pages under `/admin` that this server has; none without `parts`. The `others` are those of `Administration`,
-    in its order."""
-    if parts is None:
-        return []
-    administration = Administration(parts, *others)
+def admin_routes(administration: Administration) -> list[Route]:
+    """The pages under `/admin` that this server has."""
     shell, site, integrity = AdminShell(administration), administration.archive, administration.integrity
+    parts = administration.parts
     found = [*OverviewPage(shell).routes(), *ArchivesPage(shell).routes(), *SettingsPage(shell).routes()]
     if site is not None and integrity is not None:
         found += FixityPage(shell, site, integrity).routes()

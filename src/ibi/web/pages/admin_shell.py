@@ -144,7 +144,7 @@ class AdminShell:
             headers=PRIVATE,
             places=places,
             here=request.url.path,
-            people=PEOPLE if is_admin else None,
+            people_page=PEOPLE if is_admin else None,
             csrf=visitor.csrf,
             problem=None if error is None else error.message(gettext),
             instant=Instant,

@@ -122,9 +122,10 @@ class ActForm:
 
 
 def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, ...]:
-    """What the reader of the item's page may do with it; nothing for readers who are not signed in."""
+    """What the reader of the item's page may do with it; nothing for readers who are not signed in, nor while it is not
+    known whether the Original is still here."""
     services = site.item_services
-    if services is None or item.state is not State.ORIGINAL:
+    if services is None or item.state is not State.ORIGINAL or site.is_unconfirmed(item):
         return ()
     visitor = find_visitor(Request(scope), site)
     if isinstance(visitor, Response):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -37,6 +38,7 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import InvalidMember
+from ibi.web.pages.admin_shell import AdminPlace
 from ibi.web.pages.item_page import qr_code
 from ibi.web.pages.people_admin import ROLES, PeoplePage
 from ibi.web.pages.reader import (
@@ -261,11 +263,13 @@ def people_routes(
     archive: ArchiveSite | None,
     others: OtherPages,
     provider: ProviderSignIn | None = None,
+    places: Sequence[AdminPlace] = (),
 ) -> list[Route]:
-    """The pages of people: to get in, of one's own account, and of all accounts."""
+    """The pages of people: to get in, of one's own account, and of all accounts, which leads to the other `places` of
+    the administration."""
     proxies, integrity = ((), None) if archive is None else (archive.proxies, archive.integrity)
     return [
         *SignInPages(recovery.sign_in, sessions, recovery, proxies, provider).routes(),
         *AccountPage(recovery.sign_in, sessions, recovery, tokens, proxies, integrity, others, provider).routes(),
-        *PeoplePage(recovery, proxies).routes(),
+        *PeoplePage(recovery, proxies, places).routes(),
     ]

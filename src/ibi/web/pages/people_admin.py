@@ -5,7 +5,7 @@ Where no mail is set up, or a letter could not be sent, the page shows the link 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.accounts.names import MOST_NAME
+from ibi.accounts.rights import may_administer
 from ibi.errors import IbiError
 from ibi.model.account import Person, Role
 from ibi.model.visibility import IpNetwork
@@ -22,6 +23,7 @@ from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import InvalidMember
+from ibi.web.pages.admin_shell import PEOPLE, AdminPlace
 from ibi.web.pages.reader import (
     PRIVATE,
     Visitor,
@@ -34,8 +36,6 @@ from ibi.web.pages.reader import (
     translations,
 )
 from ibi.web.pages.rendering import SITE, SiteFacts, render
-
-PEOPLE: Final = "/admin/people"
 
 ROLES: Final = {
     Role.READER: message("reader"),
@@ -65,11 +65,14 @@ _PROBLEMS: Final = {
 
 
 class PeoplePage:
-    """The page of one site. `proxies` are the networks that are trusted to name their client."""
+    """The page of one site. `proxies` are the networks that are trusted to name their client, `places` the other pages
+    of the administration."""
 
-    def __init__(self, recovery: AccountRecovery, proxies: tuple[IpNetwork, ...] = ()) -> None:
+    def __init__(
+        self, recovery: AccountRecovery, proxies: tuple[IpNetwork, ...] = (), places: Sequence[AdminPlace] = ()
+    ) -> None:
         self._admin, self._recovery, self._public_url = recovery.admin, recovery, recovery.public_url
-        self.proxies = proxies
+        self.proxies, self._places = proxies, places
 
     def routes(self) -> list[Route]:
         return [Route(PEOPLE, self.handle, methods=["GET", "POST"])]
@@ -145,6 +148,9 @@ class PeoplePage:
             headers=PRIVATE,
             csrf=visitor.csrf,
             me=visitor.name,
+            places=[place for place in self._places if may_administer(visitor.actor, place.act)],
+            here=PEOPLE,
+            people_page=PEOPLE,
             people=await asyncio.to_thread(self._admin.list),
             invitations=await asyncio.to_thread(self._admin.invitations),
             roles=ROLES,

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,6 +95,29 @@ async def test_the_overview_tells_administrators_and_librarians_how_the_server_s
         assert "7 B" in page
         assert "Feed position" in page
         assert ("/admin/settings" in page) is (role == "admin")
+
+
+async def test_the_page_of_people_leads_to_the_other_pages_of_the_administration(app: AdminApp) -> None:
+    page = read_page((await app.text("/admin/people")).encode())
+    assert {place.path for place in PLACES} <= set(page.links)
+    (nav,) = [each for each in page.root.iter("nav") if each.get("class") == "admin-nav"]
+    assert [each.get("href") for each in nav.iter("a") if each.get("aria-current") == "page"] == ["/admin/people"]
+    assert "/admin/people" in read_page((await app.text("/admin")).encode()).links
+
+
+@pytest.mark.parametrize(("is_silent", "words"), [(True, "items cannot be changed"), (False, "no Original can be")])
+async def test_the_overview_says_what_waits_after_a_backup_was_put_back(
+    app: AdminApp, is_silent: bool, words: str
+) -> None:
+    assert "put back from a backup" not in await app.text("/admin")
+    tracking = SimpleNamespace(in_doubt=True, is_silent=is_silent, unheard=("https://<b>.example",))
+    object.__setattr__(app.site, "transfers", SimpleNamespace(tracking=tracking))
+    text = await app.text("/admin")
+    read_page(text.encode())
+    assert "put back from a backup" in text
+    assert words in text
+    assert "https://&lt;b&gt;.example" in text
+    assert "ibi transfers trust" in text
 
 
 async def test_every_page_is_strict_html_in_three_languages(app: AdminApp) -> None:

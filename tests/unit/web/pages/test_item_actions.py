@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -332,6 +333,18 @@ async def test_an_access_that_cannot_be_is_refused_beside_its_field(
         assert "<script>alert" not in page
         assert find(app, label).visibility.is_public
         assert (drafts(app), 'aria-invalid="true"' in page) == ([], field != "version")
+
+
+async def test_nothing_is_offered_while_the_state_of_an_item_is_not_confirmed(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        desk = Desk(app, Role.DEPOSITOR)
+        label = await item_of(app, desk)
+        assert "Edit description and files" in (await desk.page(label)).body.decode()
+        tracking = SimpleNamespace(in_doubt=True, is_silent=True, unheard=("https://b.example",))
+        object.__setattr__(app.site, "transfers", SimpleNamespace(tracking=tracking))
+        page = (await desk.page(label)).body.decode()
+        assert "Edit description and files" not in page
+        assert "State being confirmed" in page
 
 
 async def test_a_deletion_says_why_and_what_takes_its_place(tmp_path: Path) -> None:
