@@ -31,6 +31,8 @@ class TooManyRequests(IbiError):
     """Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."""
 
     code = "too-many-requests"
+    retry_after = 3600
+    """Seconds: not after less than an hour."""
 
 
 class UnknownRequest(IbiError):

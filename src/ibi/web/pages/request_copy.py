@@ -21,6 +21,7 @@ from ibi.archive.reader_requests import (
     LONGEST_REASON,
     MOST_DAYS,
     InvalidRequest,
+    NothingWithheld,
     UnknownRequest,
     read_asked,
     read_days,
@@ -32,7 +33,7 @@ from ibi.model.account import Role
 from ibi.model.reader_request import RequestKind, RequestState
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to
+from ibi.web.http.errors import answer_to, retry_header
 from ibi.web.http.request import reader_address, truncate_address
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.file_pages import file_access
@@ -121,6 +122,8 @@ class RequestPages:
             return see_other("/request/sent")
         act = self._requests.ask_for_copy if named[0] is RequestKind.COPY else self._requests.send_message
         try:
+            if named[0] is RequestKind.COPY:
+                await self._require_withheld(request, label)
             said = (fields.get(name, "") for name in _FIELDS)
             asked = read_asked(*said, language=page_language(request.scope))
             await asyncio.to_thread(act, label, asked, self._network(request))
@@ -129,6 +132,12 @@ class RequestPages:
                 raise
             return await self._form(request, label, *named, error, fields)
         return see_other("/request/sent")
+
+    async def _require_withheld(self, request: Request, label: Label) -> None:
+        """Whom the form is not offered, since they can read the files, does not ask for them either."""
+        item = await asyncio.to_thread(self._requests.find_item, label)
+        if file_access(self._site, item, request.scope):
+            raise NothingWithheld(label=str(item.rep))
 
     async def sent(self, request: Request) -> Response:
         return render(request.scope, "request_sent.html", headers=PRIVATE, days=self._requests.rules.days)
@@ -146,7 +155,7 @@ class RequestPages:
         return render(
             request.scope,
             "request_form.html",
-            headers=PRIVATE,
+            headers=PRIVATE if error is None else {**PRIVATE, **retry_header(error)},
             kind=kind,
             heading=heading,
             item=item,

@@ -252,6 +252,10 @@ async def test_nothing_is_asked_for_that_every_reader_gets(world: World) -> None
     rep = await world.deposit(SAID)
     assert "no request is needed" in page_of(await world.get(f"/request/copy?item={quote(rep)}")).text
     assert (await world.ask_copy(rep)).status == 409
+    closed = await world.deposit()
+    by_right = await world.dan.post(f"/request/copy?item={quote(closed)}", ASKED)
+    assert by_right.status == 409, "who may read the files has nothing to ask for"
+    assert (await world.eve.post(f"/request/copy?item={quote(closed)}", ASKED)).status == 303
     for place in (
         "/request/copy",
         "/request/copy?item=x",
@@ -325,6 +329,7 @@ async def test_flooding_of_one_network_is_bounded_and_others_go_on(world: World)
         assert (await world.ask_copy(rep)).status == 303
     late = await world.ask_copy(rep)
     assert "try again" in page_of(late, 429).text
+    assert late.headers["retry-after"] == "3600"
     assert late.body.decode().count(ASKED["name"]) == 1  # and what was typed is still there
     world.app.clocks.advance(3601)
     assert (await world.ask_copy(rep)).status == 303
