@@ -45,6 +45,7 @@ from ibi.web.pages.file_pages import (
     FilePage,
     VersionsPage,
     file_access,
+    list_access,
     reading_urls,
     version_in,
 )
@@ -233,7 +234,7 @@ class Collection:
         return redirect(urls.metadata(item, None, None))
 
     def _list(self, item: Item, number: str, scope: Scope) -> Response:
-        if not item.visibility.listing:
+        if not list_access(self._site, item, scope):
             raise ListingNotPermitted(label=str(item.rep))
         page = whole_number(number, 6)
         return self._files.answer(item, 1 if page is None else page, scope)
@@ -290,17 +291,19 @@ class Collection:
     async def _all_files(self, item: Item, scope: Scope, receive: Receive, send: Send) -> Response | None:
         """All files in one ZIP file, which also lists them."""
         access, elsewhere = file_access(self._site, item, scope), self._host.for_bytes(scope)
-        if elsewhere is not None and access is not FileAccess.BY_RIGHT:
+        lists = list_access(self._site, item, scope)
+        used = FileAccess.BY_RIGHT if FileAccess.BY_RIGHT in (access, lists) else access
+        if elsewhere is not None and used is not FileAccess.BY_RIGHT:
             return redirect(elsewhere)
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
-        if not item.visibility.listing:
+        if not lists:
             raise ListingNotPermitted(label=str(item.rep))
         if not item.files or is_to_run(scope["headers"]):
             raise PathNotFound()
         if not access:
             return redirect(self._site.urls.metadata(item, None, None))
-        await self._zip.send(item, scope, receive, send, _caching(item, access))
+        await self._zip.send(item, scope, receive, send, _caching(item, used))
         return None
 
     def _headers(self, item: Item, path: str, access: FileAccess, media_type: str, *, is_saved: bool) -> dict[str, str]:

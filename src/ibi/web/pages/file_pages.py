@@ -169,10 +169,20 @@ def file_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
     address = reader_address(scope, site.proxies)
     if item.visibility.is_open_to(() if address is None else (address,), site.now):
         return FileAccess.OPEN
+    return _access_by_right(site, item, scope)
+
+
+def list_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
+    """The same of the list of the files, with which all of them are downloaded at once."""
+    return FileAccess.OPEN if item.visibility.listing else _access_by_right(site, item, scope)
+
+
+def _access_by_right(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
     visitor = find_visitor(Request(scope), site)
     if isinstance(visitor, Response):
         return FileAccess.WITHHELD
-    belonging = Belonging.of(item, site.profile.service, site.now)
+    # What is not for all readers, as if all of the item were not.
+    belonging = replace(Belonging.of(item, site.profile.service, site.now), is_restricted=True)
     return FileAccess.BY_RIGHT if may(visitor.actor, ItemAct.READ_FILES, belonging) else FileAccess.WITHHELD
 
 
@@ -206,9 +216,9 @@ def shown_preview(site: ArchiveSite, preview: Preview | None, access: FileAccess
     return None if preview is not None and preview.kind == "pdf" and is_saved else preview
 
 
-def reading_headers(access: FileAccess) -> dict[str, str]:
-    """Headers of a page with what its reader may see of withheld files."""
-    return dict(FOR_ONE_PERSON) if access is FileAccess.BY_RIGHT else {}
+def reading_headers(*accesses: FileAccess) -> dict[str, str]:
+    """Headers of a page with what its reader may see of withheld files, or of files that are not listed."""
+    return dict(FOR_ONE_PERSON) if FileAccess.BY_RIGHT in accesses else {}
 
 
 class FilePage:
@@ -223,7 +233,7 @@ class FilePage:
         return render(
             scope,
             "files.html",
-            headers=reading_headers(access),
+            headers=reading_headers(access, list_access(self._site, item, scope)),
             tree=file_tree(item.files[(number - 1) * _FILES_ON_A_PAGE : number * _FILES_ON_A_PAGE], item.files),
             number=number,
             pages=pages,
@@ -326,7 +336,8 @@ class VersionsPage:
 
     def _show_version(self, now: Item, version: ItemVersion, scope: Scope) -> ShownVersion:
         visibility = version.visibility(now)
-        lists, access = visibility.listing, file_access(self._site, replace(now, visibility=visibility), scope)
+        seen = replace(now, visibility=visibility)
+        lists, access = list_access(self._site, seen, scope), file_access(self._site, seen, scope)
         changes = version.changes if lists else version.changes.without_files()
         files = () if version.item is None or not lists else version.item.files
         urls = reading_urls(self._site, access)

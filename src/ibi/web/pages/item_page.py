@@ -41,6 +41,7 @@ from ibi.web.pages.file_pages import (
     content_policy,
     file_access,
     file_tree,
+    list_access,
     preview_url,
     reading_headers,
     reading_urls,
@@ -257,7 +258,7 @@ class ItemPage:
         if item.tombstone is not None:
             return await tombstone_page(self._site, item, scope)
         site, language = self._site, page_language(scope)
-        access = file_access(site, item, scope)
+        access, lists = file_access(site, item, scope), list_access(site, item, scope)
         preview = shown_preview(site, await asyncio.to_thread(first_look, site, item), access) if access else None
         work, style = shown_work(item, site.persistent_url(item.labels)), _chosen_style(scope, language)
         return render(
@@ -266,8 +267,11 @@ class ItemPage:
             headers={
                 "link": signposting(site, item),
                 "content-security-policy": content_policy(site),
-                **reading_headers(access),
+                **reading_headers(access, lists),
             },
+            lists=bool(lists),
+            zip_url=reading_urls(site, lists if lists is FileAccess.BY_RIGHT else access).zip(item),
+            tree=file_tree(item.files[:MOST_FILES], item.files) if lists else (),
             actions=page_actions(site, item, scope),
             is_open=bool(access),
             is_by_right=access is FileAccess.BY_RIGHT,
@@ -315,7 +319,6 @@ class ItemPage:
             "is_embargoed": item.visibility.is_embargoed(site.now),
             "versions_url": versions_place(site, item),
             "related_kinds": RELATED,
-            "tree": file_tree(item.files[:MOST_FILES], item.files) if item.visibility.listing else (),
             "number_shown": min(MOST_FILES, len(item.files)),
             "size_of_all": size_of_all(item.files),
             "file_links": FileLinks(site, item),

@@ -163,6 +163,48 @@ async def test_a_document_with_links_is_shown_to_its_owner(world: World) -> None
     assert_for_one_person(view)
 
 
+UNLISTED = {"listing": False}
+
+
+@pytest.mark.parametrize("place", ["/doc/?list", ".zip"])
+async def test_files_that_are_not_listed_are_listed_for_those_with_the_right_alone(world: World, place: str) -> None:
+    rep = await world.deposit(UNLISTED, a=b"content", b=b"another content")
+    for name in ("dep", "lib", "adm"):
+        answer = await world.people[name].get(f"/col/{rep}{place}")
+        assert (answer.status, b"b.txt" in answer.body) == (200, True)
+        assert_for_one_person(answer)
+    for asked in (world.people["eve"].get, world.people["rea"].get, world.stranger):
+        assert (await asked(f"/col/{rep}{place}")).status == 403
+
+
+async def test_the_page_of_an_item_lists_unlisted_files_for_those_with_the_right_alone(world: World) -> None:
+    rep = await world.deposit(UNLISTED, a=b"content", b=b"another content")
+    own = await world.people["dep"].get(f"/col/{rep}/metadata")
+    assert_for_one_person(own)
+    assert {f"http://arq.lab.br/col/{rep}.zip", f"http://arq.lab.br/col/{rep}/doc/b.txt"} <= set(
+        read_page(own.body).links
+    )
+    assert "not public: you see it because" in own.body.decode()
+    for asked in (world.people["eve"].get, world.stranger):
+        other = (await asked(f"/col/{rep}/metadata")).body.decode()
+        assert "The list of files is not public." in other
+        assert "b.txt" not in other
+        assert ".zip" not in other
+    versions = f"/col/{rep}/versions"
+    assert "b.txt" in (await world.people["dep"].get(versions)).body.decode()
+    assert "b.txt" not in (await world.people["eve"].get(versions)).body.decode()
+
+
+async def test_unlisted_files_are_packed_by_the_host_of_the_pages_where_files_have_their_own(two_hosts: World) -> None:
+    rep = await two_hosts.deposit(UNLISTED, a=b"content", b=b"another content")
+    dep, at_pages = two_hosts.people["dep"], {"host": PAGES}
+    page = await dep.get(f"/col/{rep}/metadata", **at_pages)
+    assert f"http://arq.lab.br/col/{rep}.zip" in read_page(page.body).links
+    answer = await dep.get(f"/col/{rep}.zip", **at_pages)
+    assert (answer.status, answer.headers["content-disposition"][:10]) == (200, "attachment")
+    assert_for_one_person(answer)
+
+
 async def test_where_files_have_a_host_of_their_own_the_host_of_the_pages_gives_withheld_ones_to_be_saved(
     two_hosts: World,
 ) -> None:
