@@ -29,6 +29,15 @@ def test_a_person_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) 
     assert json.loads(listed.out)["disabled"] is not None
 
 
+def test_the_language_of_mails_to_a_person_is_set_and_taken_away(ibi: IbiCommand) -> None:
+    ibi("person", "create", "ana", "--role", "depositor")
+    for given, kept in (("pt-BR", "pt-BR"), ("es", "es"), ("", None)):
+        changed = ibi("person", "change", "ana", "--language", given, "--json")
+        assert (changed.code, json.loads(changed.out)["language"]) == (0, kept)
+    refused = ibi("person", "change", "ana", "--language", "tlh")
+    assert (refused.code, "pt-BR" in refused.err) == (2, True)
+
+
 def test_a_person_is_called_as_they_write_their_name(ibi: IbiCommand) -> None:
     made = ibi("person", "create", "João Ávila", "--role", "depositor", "--mail", "joao@lab.example")
     again = ibi("person", "create", "JOÃO ÁVILA", "--role", "admin")

@@ -23,6 +23,11 @@ _ROLES = click.Choice(["reader", "depositor", "librarian", "admin"])
 _where = setting_options("data", "config")
 _mail = click.option("--mail", metavar="ADDRESS", help="Their e-mail address, by which they can sign in too.")
 _shown = click.option("--shown", metavar="TEXT", help="What pages call them, if that is not NAME.")
+_language = click.option(
+    "--language",
+    type=click.Choice(["en", "pt-BR", "es", ""]),  # those of the pages
+    help="The language of mails to them.",
+)
 _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the password from the first line of stdin.")
 
 
@@ -144,16 +149,25 @@ def enable(name: str, **flags: str | None) -> None:
 @click.option("--role", type=_ROLES, help="What they may do from now on.")
 @_mail
 @_shown
+@_language
 @as_json_option
 @_where
 def change(
-    name: str, role: str | None, mail: str | None, shown: str | None, *, as_json: bool, **flags: str | None
+    name: str,
+    role: str | None,
+    mail: str | None,
+    shown: str | None,
+    language: str | None,
+    *,
+    as_json: bool,
+    **flags: str | None,
 ) -> None:
-    """Change what NAME may do, what pages call them, or their e-mail address; an empty text takes it away."""
-    if role is None and mail is None and shown is None:
-        raise click.UsageError("Say what to change: --role, --mail or --shown.")
+    """Change what NAME may do, what pages call them, their e-mail address, or the language of mails to them; an empty
+    text takes it away."""
+    if role is None and mail is None and shown is None and language is None:
+        raise click.UsageError("Say what to change: --role, --mail, --shown or --language.")
     with opened_admin(settings_from(**flags)) as admin:
-        changed = admin.describe(name, shown=shown, mail=mail)
+        changed = admin.describe(name, shown=shown, mail=mail, language=language)
         changed = changed if role is None else admin.set_role(name, role)
     if as_json:
         print_json(_fields(changed))
@@ -197,6 +211,7 @@ def _fields(one: Person) -> dict[str, object]:
         "name": one.name,
         "shown": one.full_name,
         "mail": one.mail,
+        "language": one.language,
         "role": str(one.role),
         "created": str(one.created),
         "password": one.password_hash is not None,
