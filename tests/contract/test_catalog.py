@@ -402,7 +402,7 @@ class Shadowed(RuleBasedStateMachine):
         for label in LABELS:
             assert self.catalog.find(label) == self.plain.find(label)
             if isinstance(label, RepositoryName):
-                assert self.catalog.names_of(label) == self.plain.names_of(label)
+                assert self.catalog.names_of([label]) == self.plain.names_of([label])
             for link in Link:
                 assert self.catalog.find_linked(link, label) == self.plain.find_linked(link, label)
             after = label if isinstance(label, RepositoryName) else None
@@ -455,16 +455,19 @@ def test_an_item_is_found_by_its_other_names(catalog: Adapter) -> None:
     assert catalog.find_alternate(doi) == ()
 
 
-def test_the_names_of_an_item_are_its_own_and_those_it_gives_to_others(catalog: Adapter) -> None:
+def test_the_names_of_items_are_their_own_and_those_they_give_to_others(catalog: Adapter) -> None:
     doi, other = Alternate("doi", "10.1000/AbC"), forms_at(50)
-    one = replace(item(1), alternates=(doi,), edition_of=other)
+    one, two, unknown = replace(item(1), alternates=(doi,), edition_of=other), item(2), item(3)
     catalog.put(one)
-    assert catalog.names_of(one.rep) == {*one.labels.labels, doi, *other.labels}
+    catalog.put(two)
+    own, others = {*one.labels.labels, doi, *other.labels}, set(two.labels.labels)
+    assert catalog.names_of([one.rep]) == own
+    assert catalog.names_of(each.rep for each in (one, unknown, two)) == own | others
+    assert catalog.names_of([unknown.rep]) == catalog.names_of([]) == set()
     catalog.put(item(1))
-    assert catalog.names_of(one.rep) == set(one.labels.labels)
-    assert catalog.names_of(item(2).rep) == set()
+    assert catalog.names_of([one.rep]) == set(one.labels.labels)
     catalog.remove(one.rep)
-    assert catalog.names_of(one.rep) == set()
+    assert catalog.names_of([one.rep]) == set()
 
 
 def test_the_items_of_an_account_are_found_the_newest_first(catalog: Adapter) -> None:

@@ -36,9 +36,8 @@ class PlainCatalog:
         rep = self._by_label.get(label)
         return None if rep is None else self._items[rep]
 
-    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
-        item = self.find(label)
-        return frozenset() if item is None else names_of_item(item)
+    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        return frozenset().union(*(names_of_item(item) for label in labels if (item := self.find(label))))
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         for label in item.labels.labels:

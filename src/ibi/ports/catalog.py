@@ -111,17 +111,17 @@ class Catalog(Protocol):
     """
 
     prompt: bool
-    """Whether `find`, `names_of`, `transfer`, `find_linked` and `find_alternate` take tens of microseconds, so that
-    an event loop may make them. Changes, `version` and `check` may wait for the disk, and walks through all items take
-    long, on any adapter."""
+    """Whether `find`, `names_of`, `transfer`, `find_linked` and `find_alternate` take tens of microseconds an item, so
+    that an event loop may make them. Changes, `version` and `check` may wait for the disk, and walks through all items
+    take long, on any adapter."""
 
     def find(self, label: Label) -> Item | None:
         """The item that bears this label, in either form; None if there is none, or it was dropped. Quick. Labels of
         before 2008 are other names (`find_alternate`): no item bears one."""
 
-    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
-        """The labels of the item with that repository name, its other names, and the labels that it names by its
-        relations; none if there is no such item. In much less time than `find`."""
+    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        """The labels of the items with these repository names, their other names, and the labels that they name by
+        their relations; none of items that are not here. In much less time than `find`."""
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         """Keep `item` in the place of the one with its repository name, durably.

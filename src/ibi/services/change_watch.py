@@ -8,11 +8,11 @@ depend on more than labels are told whether any of the items has relations.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
-from ibi.model.change import ChangePage, ItemChange
+from ibi.model.change import ChangePage
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog, ChangeFeed, Link
@@ -74,14 +74,10 @@ class ChangeWatch:
         if not is_known:
             self._number = page.end
             return EVERYTHING
-        labels = frozenset(label for change in page.changes for label in self._labels(change))
+        # Of what was there before and is not any more, what was made of it is known by the repository name.
+        changed = {change.rep for change in page.changes}
+        labels = self._catalog.names_of(changed) | changed
         return Touched(labels, related=any(change.related for change in page.changes))
-
-    def _labels(self, change: ItemChange) -> Iterator[Label | Alternate]:
-        """Of what was there before and is not any more, what was made of it is known by the repository name."""
-        rep = change.rep
-        yield rep
-        yield from self._catalog.names_of(rep)
 
 
 class RecordingCatalog:

@@ -41,9 +41,8 @@ class MemoryCatalog:
     def find(self, label: Label) -> Item | None:
         return self._by_label.get(label)
 
-    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
-        item = self.find(label)
-        return frozenset() if item is None else names_of_item(item)
+    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        return frozenset().union(*(names_of_item(item) for label in labels if (item := self.find(label))))
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         with self._lock:

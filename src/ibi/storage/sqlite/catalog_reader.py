@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Final
 from weakref import finalize
@@ -38,7 +38,7 @@ from ibi.storage.sqlite.catalog_rows import (
     transfers,
 )
 from ibi.storage.sqlite.catalog_search import LAST_ROW, SqliteSearch
-from ibi.storage.sqlite.connection import Connection
+from ibi.storage.sqlite.connection import Connection, snapshot
 
 _VERSION: Final = "PRAGMA data_version"
 _MOST_ITEMS: Final = 1_000
@@ -89,9 +89,11 @@ class CatalogReader:
         self._found.keep(label, item, memory_of(record, item))
         return item
 
-    def names_of(self, label: RepositoryName) -> frozenset[Label | Alternate]:
-        record = find_record(self.connection, label)
-        return frozenset() if record is None else decode_names(record[0])
+    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        # In one snapshot: with each of its own, what others write meanwhile has all pages read again.
+        with snapshot(self.connection):
+            records = [find_record(self.connection, label) for label in labels]
+        return frozenset().union(*(decode_names(record[0]) for record in records if record is not None))
 
     def transfer(self, label: Label) -> Transfer | None:
         """Most Archives gave nothing away, and most labels that they are asked for are unknown."""
