@@ -17,7 +17,7 @@ from urllib.parse import quote
 from bench.catalogue import own
 from bench.figure import Figure, figure_table
 from bench.search import COMMON, Words, filled, sample
-from bench.serving import Client, Running, ibi_up
+from bench.serving import Client, Running, ibi_up, wait_for_rest
 from ibi.archive.harvesting import Resumption, Selection, write_token
 from ibi.storage.sqlite.catalog import SqliteCatalog
 
@@ -55,6 +55,7 @@ def _pages(data: Path) -> Iterator[Figure]:
     filled(data / "catalogue.sqlite", ITEMS, words)
     own(data)
     with ibi_up(data) as server, Client(server) as client:
+        wait_for_rest(server)
         for name, targets in {**_targets(words), **_harvests(data)}.items():
             client.ask(targets[:2])  # templates are read, and the first of everything is dearer
             milliseconds = client.ask(targets[2:]).cpu_each / 1e3

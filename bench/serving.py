@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-__all__ = ["Client", "Running", "Spent", "ibi_up", "nginx", "running"]
+__all__ = ["Client", "Running", "Spent", "ibi_up", "nginx", "running", "wait_for_rest"]
 
 IBI = (sys.executable, "-c", "from ibi.cli import main; main()")
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 _BUFFER = 1 << 20
+_REST, _AT_REST = 3.0, 0.02
+"""Seconds, longer than what a server does by itself lets pass in between; and the share of a processor it may take."""
+_LONGEST_START = 300.0
 _PATIENCE = 60.0
 """Seconds for an answer to come in, however busy the machine is; after that something is wrong."""
 
@@ -89,6 +92,18 @@ def ibi_up(data: Path, program: Sequence[str] = IBI, workers: int = 1) -> Iterat
     variables = {**own, **place, "IBI_WORKERS": str(workers)}
     with running((*program, "up", "--port", "0", "--data", str(data)), data.parent, variables) as server:
         yield server
+
+
+def wait_for_rest(server: Running) -> None:
+    """Until a server has done what it does by itself after a start, such as to look for files whose text is to be read:
+    its processors are measured as a whole."""
+    deadline = time.monotonic() + _LONGEST_START
+    while time.monotonic() < deadline:
+        before = server.cpu()
+        time.sleep(_REST)
+        if server.cpu() - before < _AT_REST * _REST:
+            return
+    raise TimeoutError("the server does not come to rest")
 
 
 _NGINX = """
