@@ -7,12 +7,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ibi.errors import IbiError, InvalidLabel
+from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.data_files import LEFT_OUT, BackupNote, DataFile, DiskSpace, LeftOutOfRestore
@@ -68,16 +67,9 @@ class LeftOutItems:
             seen = None
         if seen == self._seen:
             return
-        names = list(_repository_names(read_left_out(self._data).items))
+        names = [RepositoryName.parse(name) for name in read_left_out(self._data).items]
         self._instants = {name.instant: str(name) for name in names}
         self._names, self._seen = frozenset(map(str, names)), seen
-
-
-def _repository_names(texts: Iterable[str]) -> Iterator[RepositoryName]:
-    """Those that can be read: the note may have been edited."""
-    for text in texts:
-        with suppress(InvalidLabel):
-            yield RepositoryName.parse(text)
 
 
 class StartReserve:

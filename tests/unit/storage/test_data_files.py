@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pytest
-
 from ibi.instant import Instant
-from ibi.model.data_files import LEFT_OUT, BackupNote
-from ibi.ports.archive_store import ContentDamaged
-from ibi.storage.data_files import NOTE, DataDirectoryFiles, LeftOutItems
-from tests.properties.item_strategies import forms_at
+from ibi.model.data_files import BackupNote
+from ibi.storage.data_files import NOTE, DataDirectoryFiles
 
 
 def test_databases_and_logs_are_listed_with_what_lies_beside_them(tmp_path: Path) -> None:
@@ -39,24 +34,3 @@ def test_a_backup_is_noted_and_a_note_that_cannot_be_read_is_none(tmp_path: Path
     for spoiled in (b"", b"[]", b'{"at": 1}', b'{"at":"x","items":1,"damaged":0}', b"\xff"):
         (tmp_path / NOTE).write_bytes(spoiled)
         assert files.last_backup() is None
-
-
-def test_items_left_out_of_a_restore_are_not_unknown_while_the_note_says_so(tmp_path: Path) -> None:
-    left_out, forms = LeftOutItems(tmp_path), forms_at(1)
-    assert forms.rep is not None
-    assert forms.ibip is not None
-    for label in forms.labels:
-        left_out.require_unknown(label)
-    note = tmp_path / LEFT_OUT
-    note.write_text(json.dumps({"items": ["no label", forms.rep.spelling.upper()], "files": []}))
-    for label in forms.labels:
-        with pytest.raises(ContentDamaged, match="the restore left it out"):
-            left_out.require_unknown(label)
-    for label in forms_at(2).labels:
-        left_out.require_unknown(label)
-    note.unlink()
-    for label in forms.labels:
-        left_out.require_unknown(label)
-    for spoiled in ("", "[]", '{"items": 1}', '{"items": [null, {}], "files": []}'):
-        note.write_text(spoiled)
-        left_out.require_unknown(forms.rep)
