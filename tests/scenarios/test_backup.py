@@ -211,14 +211,6 @@ def test_damaged_parts_are_left_out_of_a_restore_or_written_again(tmp_path: Path
     assert [json.loads(line)["check"] for line in told.splitlines()[:-1]] == ["left-out"]
     assert first in told
     assert second in told
-    shown = ibi("show", first, "--data", "new")
-    assert (shown.code, "the restore left it out" in shown.err) == (1, True)
-    with ibi.up("--data", "new") as (_, url):
-        for label in (first, second):
-            status, body = get(url, f"/col/{label}/metadata")
-            assert (status, b"the restore left it out" in body) == (500, True), body
-            assert get(url, f"/{label}")[0] == 502, "it was given out, and is not unknown"
-        assert get(url, f"/{own.rpartition('/')[0]}/01.01.00.00")[0] == 404
     mended = ibi("backup", "../backup", "--check")
     assert (mended.code, mended.err.count("ibi: damaged: ")) == (1, 3)
     assert "3 parts were damaged or missing, and were written again" in mended.out

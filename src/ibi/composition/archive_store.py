@@ -18,7 +18,7 @@ from typing import Final
 
 from ibi.errors import InvalidLabel
 from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
+from ibi.label import RepositoryName
 from ibi.model.minting import Identity
 from ibi.ports.archive_store import ReadAhead
 from ibi.ports.errors import CatalogDamaged, StorageError
@@ -29,7 +29,6 @@ from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.batching import batched
 from ibi.storage.change_journal import FILE_NAME as GENERATION
 from ibi.storage.change_journal import ChangeJournal, GenerationFile
-from ibi.storage.data_files import LeftOutItems
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import FileItemLocks
 from ibi.storage.machine import MachineClocks, refusals
@@ -108,13 +107,7 @@ def open_in_place(
         opened.callback(journal.close)
         marks = GenerationFile(generation)
         opened.callback(marks.close)
-        left_out = LeftOutItems(data)
-
-        def check_missing(label: Label) -> None:
-            integrity.require_unknown(label)
-            left_out.require_unknown(label)
-
-        catalog = SqliteCatalog(data / CATALOGUE, marks, check_missing)
+        catalog = SqliteCatalog(data / CATALOGUE, marks, integrity.require_unknown)
         opened.callback(catalog.close)
         locks = FileItemLocks(data / _LOCKS)
         opened.callback(locks.close)

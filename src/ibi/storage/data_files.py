@@ -13,9 +13,7 @@ from typing import Final
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
 from ibi.model.data_files import LEFT_OUT, BackupNote, DataFile, DiskSpace, LeftOutOfRestore
-from ibi.ports.archive_store import ContentDamaged
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, write_durably
 
@@ -35,41 +33,6 @@ def read_left_out(data: Path) -> LeftOutOfRestore:
         found = json.loads((data / LEFT_OUT).read_bytes())
         return LeftOutOfRestore(tuple(map(str, found["items"])), tuple(map(str, found["files"])))
     return LeftOutOfRestore()
-
-
-class LeftOutItems:
-    """The items that a restore left out, as long as the note of them is there. They were given out: that they are not
-    here says nothing of whether there are such items."""
-
-    def __init__(self, data: Path) -> None:
-        self._data = data
-        self._seen: tuple[int, int] | None = None
-        self._names: frozenset[str] = frozenset()
-        self._instants: dict[Instant, str] = {}
-
-    def require_unknown(self, label: Label) -> None:
-        """Raise `ContentDamaged` if the label, which the catalogue lacks, is that of such an item. Its IBIp is only in
-        its record, so it is recognised by the instant that both labels share."""
-        self._look()
-        if not self._names or not label.is_dated:
-            return
-        name = str(label) if isinstance(label, RepositoryName) else self._instants.get(label.instant)
-        if name is not None and name in self._names:
-            reason = "its backup was damaged, and the restore left it out"
-            raise ContentDamaged(name=name, problem="left-out", reason=reason)
-
-    def _look(self) -> None:
-        """Read the note again if it is another one."""
-        try:
-            status = (self._data / LEFT_OUT).stat()
-            seen = (status.st_ino, status.st_mtime_ns)
-        except OSError:
-            seen = None
-        if seen == self._seen:
-            return
-        names = [RepositoryName.parse(name) for name in read_left_out(self._data).items]
-        self._instants = {name.instant: str(name) for name in names}
-        self._names, self._seen = frozenset(map(str, names)), seen
 
 
 class StartReserve:
