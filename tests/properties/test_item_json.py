@@ -76,6 +76,7 @@ def test_a_member_that_is_not_known_is_kept_wherever_it_is(item: Item, data: st.
     except InvalidDocument:
         return  # where names are values: the forms of a label, the languages of translations
     assert [json.loads(encode_item(again)), json.loads(encode_local(again))] == documents
+    assert decode_names(json.dumps(documents[0]).encode()) == names_of_item(again)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))

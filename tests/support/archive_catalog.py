@@ -36,8 +36,8 @@ class PlainCatalog:
         rep = self._by_label.get(label)
         return None if rep is None else self._items[rep]
 
-    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
-        return frozenset().union(*(names_of_item(item) for label in labels if (item := self.find(label))))
+    def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        return frozenset().union(*(names_of_item(item) for rep in reps if (item := self.find(rep))))
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         for label in item.labels.labels:

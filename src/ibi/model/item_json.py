@@ -317,7 +317,13 @@ def _read_local(fields: Fields) -> Document:
 
 # --- names alone -----------------------------------------------------------------------------------------------------
 
-_Forms = dict[str, str | None]
+
+# What else a record has, here or in one of a later version, is not looked at.
+
+
+class _Forms(msgspec.Struct, frozen=True):
+    rep: str | None = None
+    ibip: str | None = None
 
 
 class _OtherName(msgspec.Struct, frozen=True):
@@ -326,8 +332,6 @@ class _OtherName(msgspec.Struct, frozen=True):
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """What else a record has is not looked at."""
-
     labels: _Forms
     alternates: tuple[_OtherName, ...] = ()
     edition_of: _Forms | None = None
@@ -354,7 +358,7 @@ def decode_names(item_json: bytes) -> frozenset[Label | Alternate]:
 def _named_labels(named: _Named) -> Iterator[Label]:
     for forms in (named.labels, *(getattr(named, name) for name in _LINKS)):
         if forms is not None:
-            yield from (parse(text) for form in _FORMS if (text := forms.get(form)) is not None)
+            yield from (parse(text) for text in (forms.rep, forms.ibip) if text is not None)
 
 
 # --- what is known ---------------------------------------------------------------------------------------------------

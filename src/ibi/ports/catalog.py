@@ -119,9 +119,9 @@ class Catalog(Protocol):
         """The item that bears this label, in either form; None if there is none, or it was dropped. Quick. Labels of
         before 2008 are other names (`find_alternate`): no item bears one."""
 
-    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+    def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
         """The labels of the items with these repository names, their other names, and the labels that they name by
-        their relations; none of items that are not here. In much less time than `find`."""
+        their relations; none of items that are not here. Takes a small part of the time in which `find` reads them."""
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         """Keep `item` in the place of the one with its repository name, durably.

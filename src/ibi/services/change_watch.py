@@ -16,6 +16,7 @@ from ibi.model.change import ChangePage
 from ibi.model.description_values import Alternate
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog, ChangeFeed, Link
+from ibi.ports.errors import StorageError
 from ibi.services.promptness import beside
 
 MOST_TOLD: Final = 500
@@ -76,7 +77,10 @@ class ChangeWatch:
             return EVERYTHING
         # Of what was there before and is not any more, what was made of it is known by the repository name.
         changed = {change.rep for change in page.changes}
-        labels = self._catalog.names_of(changed) | changed
+        try:
+            labels = self._catalog.names_of(changed) | changed
+        except StorageError:  # a row that cannot be read concerns who asks for that item
+            return EVERYTHING
         return Touched(labels, related=any(change.related for change in page.changes))
 
 

@@ -41,8 +41,8 @@ class MemoryCatalog:
     def find(self, label: Label) -> Item | None:
         return self._by_label.get(label)
 
-    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
-        return frozenset().union(*(names_of_item(item) for label in labels if (item := self.find(label))))
+    def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        return frozenset().union(*(names_of_item(item) for rep in reps if (item := self.find(rep))))
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         with self._lock:

@@ -67,6 +67,17 @@ def test_a_change_by_another_connection_is_told(catalog: SqliteCatalog, tmp_path
     assert found == [Touched(frozenset(item(1).labels.labels), related=False)]
 
 
+def test_a_changed_row_that_cannot_be_read_may_be_any_label(catalog: SqliteCatalog) -> None:
+    told = Told(catalog)
+    told.last()
+    catalog.put(item(2))
+    catalog.write(lambda connection: connection.execute("UPDATE items SET item = '{'"))
+    assert told.last() == [EVERYTHING]
+    assert told.last() == []
+    catalog.put(item(3))
+    assert told.last() == [Touched(frozenset(item(3).labels.labels), related=False)]
+
+
 def test_another_epoch_and_very_many_changes_touch_everything(
     catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

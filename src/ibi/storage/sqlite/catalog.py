@@ -120,8 +120,8 @@ class SqliteCatalog(CatalogHoldings):
             self._check_missing(label)
         return found
 
-    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
-        return self._ask_reader(lambda reader: reader.names_of(labels))
+    def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        return self._ask_reader(lambda reader: reader.names_of(reps))
 
     def version(self) -> tuple[int, int]:
         """As the port says. Connections count for themselves: one thread's value means nothing to another."""

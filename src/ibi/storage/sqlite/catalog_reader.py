@@ -89,11 +89,14 @@ class CatalogReader:
         self._found.keep(label, item, memory_of(record, item))
         return item
 
-    def names_of(self, labels: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+    def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
+        asked, found = list(reps), set[Label | Alternate]()
         # In one snapshot: with each of its own, what others write meanwhile has all pages read again.
         with snapshot(self.connection):
-            records = [find_record(self.connection, label) for label in labels]
-        return frozenset().union(*(decode_names(record[0]) for record in records if record is not None))
+            for rep in asked:
+                record = find_record(self.connection, rep)
+                found |= frozenset() if record is None else decode_names(record[0])
+        return frozenset(found)
 
     def transfer(self, label: Label) -> Transfer | None:
         """Most Archives gave nothing away, and most labels that they are asked for are unknown."""
