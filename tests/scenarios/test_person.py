@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ibi.web.pages.reader import PAGE_LANGUAGES
 from tests.support.ibi_command import IbiCommand
 
 
@@ -31,7 +32,7 @@ def test_a_person_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) 
 
 def test_the_language_of_mails_to_a_person_is_set_and_taken_away(ibi: IbiCommand) -> None:
     ibi("person", "create", "ana", "--role", "depositor")
-    for given, kept in (("pt-BR", "pt-BR"), ("es", "es"), ("", None)):
+    for given, kept in (*((each, each) for each in PAGE_LANGUAGES), ("", None)):
         changed = ibi("person", "change", "ana", "--language", given, "--json")
         assert (changed.code, json.loads(changed.out)["language"]) == (0, kept)
     refused = ibi("person", "change", "ana", "--language", "tlh")

@@ -31,8 +31,11 @@ class TooManyRequests(IbiError):
     """Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."""
 
     code = "too-many-requests"
-    retry_after = 3600
-    """Seconds: not after less than an hour."""
+
+    @property
+    def retry_after(self) -> int:
+        """Seconds."""
+        return 3600 * int(str(self.parameters["hours"]))
 
 
 class UnknownRequest(IbiError):

@@ -120,16 +120,14 @@ def _remote(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[It
     pairs += [("sort", given["sort"])] if given["sort"] else []
     client = records_client(settings)
     records = client.search([*pairs, ("size", str(min(given["most"] or 50, 50)))])
-    whole = ((_whole(client, record, settings), record.get("in_text")) for record in records)
+    whole = ((_whole(client, record, settings), record.pop("in_text")) for record in records)
     items = ((record, item_of(record, settings), in_text) for record, in_text in whole)
     yield (_item_document(item, links_of(record, item)["persistent_url"], in_text) for record, item, in_text in items)
 
 
 def _whole(client: RecordsClient, record: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """One that is too long for a list is asked for alone."""
-    if record.get("in_short"):
-        return client.record(_name(record, settings))
-    return {name: value for name, value in record.items() if name != "in_text"}
+    return client.record(_name(record, settings)) if record.get("in_short") else record
 
 
 def _name(record: dict[str, Any], settings: Settings) -> Label:
@@ -166,7 +164,7 @@ def _in_text(settings: Settings, store: ArchiveStore, query: SearchQuery) -> Ite
     from ibi.storage.sqlite.texts import FILE_NAME, SqliteTexts
 
     is_read = settings.archive.full_text and (settings.data / FILE_NAME).exists()
-    if not is_read or is_read_only(settings.data):
+    if not query.text or not is_read or is_read_only(settings.data):
         return
     with suppress(StorageError), closing(SqliteTexts(settings.data)) as index:  # a server begins a damaged one anew
         texts = FullTextSearch(store.catalog, index, lambda: MachineClocks().read().wall)

@@ -84,13 +84,13 @@ class RecordsClient(ApiClient):
         return self._object("GET", _place(label), accepted=_SHOWN)
 
     def search(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-        """The items that a search finds, as the server lists them; then those found in the text of their files, each
-        with `in_text`, a line of it."""
+        """The items that a search finds, as the server lists them; then those found in the text of their files. Each
+        has `in_text`, a line of that, or None."""
         place, seen = f"/api/items?{urlencode(pairs)}", set[str]()
         in_text: list[dict[str, Any]] = []
         while True:
             page = self._object("GET", place)
-            yield from self._list_in(page, "items")
+            yield from ({**each, "in_text": None} for each in self._list_in(page, "items"))
             if not seen and "in_text" in page:
                 in_text = self._list_in(page, "in_text")
             following = urlsplit(str(self._members(page, "links").get("next", "")))

@@ -191,6 +191,11 @@ def reading_urls(site: ArchiveSite, access: FileAccess) -> ArchiveUrls:
     return ArchiveUrls(site.public_url, site.public_url) if access is FileAccess.BY_RIGHT else site.urls
 
 
+def zip_url(site: ArchiveSite, item: Item, access: FileAccess, lists: FileAccess) -> str:
+    """Where a reader gets all files at once who may read and list them."""
+    return reading_urls(site, lists if lists is FileAccess.BY_RIGHT else access).zip(item)
+
+
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
@@ -229,11 +234,13 @@ class FilePage:
 
     def answer(self, item: Item, number: int, scope: Scope) -> Response:
         pages = max(1, -(-len(item.files) // _FILES_ON_A_PAGE))
-        number, access = min(max(number, 1), pages), file_access(self._site, item, scope)
+        number = min(max(number, 1), pages)
+        access, lists = file_access(self._site, item, scope), list_access(self._site, item, scope)
         return render(
             scope,
             "files.html",
-            headers=reading_headers(access, list_access(self._site, item, scope)),
+            headers=reading_headers(access, lists),
+            zip_url=zip_url(self._site, item, access, lists),
             tree=file_tree(item.files[(number - 1) * _FILES_ON_A_PAGE : number * _FILES_ON_A_PAGE], item.files),
             number=number,
             pages=pages,
@@ -313,6 +320,8 @@ class ShownVersion:
     files: tuple[tuple[str, str | None], ...]
     """Some of its files, each with its address if the reader may have it."""
     more: int
+    accesses: tuple[FileAccess, FileAccess]
+    """To the files, and to their list."""
 
 
 class VersionsPage:
@@ -323,14 +332,16 @@ class VersionsPage:
         """`before` is the number of a version: those before it are shown."""
         first = whole_number(before, 9)
         found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_VERSIONS_ON_A_PAGE)
+        shown = [self._show_version(item, each, scope) for each in found]
         return render(
             scope,
             "versions.html",
+            headers=reading_headers(*(access for each in shown for access in each.accesses)),
             item=item,
             title=shown_title(item),
             urls=self._site.urls,
             place=versions_place(self._site, item),
-            versions=[self._show_version(item, each, scope) for each in found],
+            versions=shown,
             earlier=found[-1].number if found and found[-1].number > 1 else None,
         )
 
@@ -345,7 +356,8 @@ class VersionsPage:
             (file.path, version_file_url(urls, now, version.number, file.path) if access else None)
             for file in files[:_MOST_PATHS]
         )
-        return ShownVersion(version, changes, tuple(dict.fromkeys(_words(changes))), shown, len(files) - len(shown))
+        words, more = tuple(dict.fromkeys(_words(changes))), len(files) - len(shown)
+        return ShownVersion(version, changes, words, shown, more, (access, lists))
 
 
 def _words(changes: VersionChanges) -> Iterator[str]:

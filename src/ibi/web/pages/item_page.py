@@ -48,6 +48,7 @@ from ibi.web.pages.file_pages import (
     shown_preview,
     size_of_all,
     versions_place,
+    zip_url,
 )
 from ibi.web.pages.item_actions import page_actions
 from ibi.web.pages.preview import first_look
@@ -270,7 +271,7 @@ class ItemPage:
                 **reading_headers(access, lists),
             },
             lists=bool(lists),
-            zip_url=reading_urls(site, lists if lists is FileAccess.BY_RIGHT else access).zip(item),
+            zip_url=zip_url(site, item, access, lists),
             tree=file_tree(item.files[:MOST_FILES], item.files) if lists else (),
             actions=page_actions(site, item, scope),
             is_open=bool(access),

@@ -191,15 +191,18 @@ async def test_the_page_of_an_item_lists_unlisted_files_for_those_with_the_right
         assert "b.txt" not in other
         assert ".zip" not in other
     versions = f"/col/{rep}/versions"
-    assert "b.txt" in (await world.people["dep"].get(versions)).body.decode()
+    shown = await world.people["dep"].get(versions)
+    assert "b.txt" in shown.body.decode()
+    assert_for_one_person(shown)
     assert "b.txt" not in (await world.people["eve"].get(versions)).body.decode()
 
 
 async def test_unlisted_files_are_packed_by_the_host_of_the_pages_where_files_have_their_own(two_hosts: World) -> None:
     rep = await two_hosts.deposit(UNLISTED, a=b"content", b=b"another content")
     dep, at_pages = two_hosts.people["dep"], {"host": PAGES}
-    page = await dep.get(f"/col/{rep}/metadata", **at_pages)
-    assert f"http://arq.lab.br/col/{rep}.zip" in read_page(page.body).links
+    for place in ("metadata", "doc/?list"):
+        page = await dep.get(f"/col/{rep}/{place}", **at_pages)
+        assert f"http://arq.lab.br/col/{rep}.zip" in read_page(page.body).links
     answer = await dep.get(f"/col/{rep}.zip", **at_pages)
     assert (answer.status, answer.headers["content-disposition"][:10]) == (200, "attachment")
     assert_for_one_person(answer)

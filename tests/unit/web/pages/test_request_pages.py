@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from ibi.archive.reader_requests import RequestRules, UnknownRequest
+from ibi.archive.reader_requests import RequestRules, TooManyRequests, UnknownRequest
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import parse
@@ -29,6 +29,7 @@ from ibi.services.correspondence.letters import (
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.sqlite.requests import SqliteRequests
+from ibi.web.http.errors import retry_header
 from ibi.web.pages.reader import letter_translations
 from tests.support.archive_app import SERVICE
 from tests.support.asgi_client import Answer, ask
@@ -333,6 +334,13 @@ async def test_flooding_of_one_network_is_bounded_and_others_go_on(world: World)
     assert late.body.decode().count(ASKED["name"]) == 1  # and what was typed is still there
     world.app.clocks.advance(3601)
     assert (await world.ask_copy(rep)).status == 303
+
+
+@pytest.mark.parametrize("counts", [(5, 0, 0), (0, 20, 0), (0, 0, 500)])
+def test_who_asks_too_often_is_told_when_to_ask_again_at_most_an_hour_later(counts: tuple[int, int, int]) -> None:
+    with pytest.raises(TooManyRequests) as refused:
+        RequestRules().check(*counts)
+    assert retry_header(refused.value) == {"retry-after": "3600"}
 
 
 async def test_csrf_no_form_of_another_site_is_taken(world: World) -> None:
