@@ -53,7 +53,7 @@ PATIENCE = 60.0
 """Seconds for a server to lead to an item for the first time."""
 AIM = 20.0
 MANY = 10_000
-MANY_AIM, BESIDE_AIM, HITS_AIM = 1.5, 1.3, 99.0
+MANY_AIM, BESIDE_AIM, NOTICED_AIM, HITS_AIM = 1.5, 1.3, 1.2, 99.0
 """Times the CPU of one kept link, of that in quiet, and per cent that stay kept."""
 ITEM = f"/{label_at(1, RepositoryName).spelling}".encode()
 UNKEPT = (sys.executable, "-m", "bench.resolving")
@@ -150,36 +150,40 @@ def compared(rounds: dict[str, list[Spent]]) -> Iterator[Figure]:
 
 
 def beside_deposits(data: Path, elsewhere: Path) -> Iterator[Figure]:
-    """Kept links while another process deposits into the same directory as fast as it can, compared with the same while
-    it deposits into a directory `elsewhere`: client, server and deposits share the processors on either side, and the
-    difference is what changes cost that have to be noticed. The same beside a quiet machine is told in the note; where
-    there are two processors, most of that is the third process. No other server runs."""
+    """Kept links while another process deposits into the same directory as fast as it can, beside a quiet machine; and
+    beside the same while it deposits into a directory `elsewhere`. Of the first, most is the third process where two
+    processors are shared by client, server and deposits: it is an aim where there are more. The second is what changes
+    cost that have to be noticed. No other server runs, and the text of files is not read."""
     links = many_links()
     turns = cycle(links)
     with up(data, IBI) as kept, Client(kept, CONNECTIONS, 302) as client:
         wait_for_redirect(kept)
         client.ask(links)
 
-        def ask(times: int = 2 * ROUNDS) -> list[Spent]:
-            return [client.ask(list(islice(turns, REQUESTS))) for _ in range(times)]
+        def ask() -> list[Spent]:
+            return [client.ask(list(islice(turns, REQUESTS))) for _ in range(ROUNDS)]
 
-        spent: dict[str, list[Spent]] = {"quiet": ask(), "elsewhere": [], "here": []}
-        for _ in range(2):
-            with depositing(elsewhere):
-                spent["elsewhere"] += ask()
-            before = outcomes(kept)
-            with depositing(data) as deposited:
-                began = time.perf_counter()
-                spent["here"] += ask()
-                rate = deposited() / (time.perf_counter() - began)
-            after = outcomes(kept)
-            spent["quiet"] += ask(ROUNDS)
+        spent: dict[Path | None, list[Spent]] = {None: [], data: [], elsewhere: []}
+        rates: dict[Path, list[float]] = {data: [], elsewhere: []}
+        before = outcomes(kept)
+        for places in ((elsewhere, data), (data, elsewhere)) * 2:
+            spent[None] += ask()
+            for place in places:
+                with depositing(place) as deposited:
+                    began = time.perf_counter()
+                    spent[place] += ask()
+                    rates[place].append(deposited() / (time.perf_counter() - began))
+        after = outcomes(kept)
     hits = 100 * (after["yes"] - before["yes"]) / max(1, sum(after.values()) - sum(before.values()))
-    cpu = {name: median(each.cpu_each for each in all_) for name, all_ in spent.items()}
-    ratio, of_quiet = cpu["here"] / cpu["elsewhere"], cpu["here"] / cpu["quiet"]
-    name, aim = "kept redirects beside deposits, and beside deposits elsewhere", f"≤ {BESIDE_AIM:g}×"
-    note = f"{of_quiet:.2f}× of a quiet machine; {rate:,.0f} deposits/s meanwhile"
-    yield Figure(name, cpu["here"], "µs CPU", ratio, aim, ratio <= BESIDE_AIM, note)
+    quiet, here, there = (median(each.cpu_each for each in spent[place]) for place in (None, data, elsewhere))
+    rate = f"{min(rates[data]):,.0f} to {max(rates[data]):,.0f} deposits/s meanwhile"
+    other = f"{min(rates[elsewhere]):,.0f} to {max(rates[elsewhere]):,.0f} deposits/s elsewhere"
+    is_judged = (os.cpu_count() or 1) > 2
+    aim = f"≤ {BESIDE_AIM:g}×" if is_judged else None
+    is_met = here / quiet <= BESIDE_AIM or not is_judged
+    yield Figure("kept redirects beside deposits", here, "µs CPU", here / quiet, aim, is_met, rate)
+    name, is_met = "the same, and beside deposits elsewhere", here / there <= NOTICED_AIM
+    yield Figure(name, here, "µs CPU", here / there, f"≤ {NOTICED_AIM:g}×", is_met, other)
     yield Figure("kept links that stay kept beside deposits", hits, "%", None, f"≥ {HITS_AIM:g} %", hits >= HITS_AIM)
 
 
