@@ -28,7 +28,7 @@ class InvalidRequest(InvalidField):
 
 
 class TooManyRequests(IbiError):
-    """Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."""
+    """Too many requests came from your network, or for this item, in a short time: try again in {hours} h."""
 
     code = "too-many-requests"
 

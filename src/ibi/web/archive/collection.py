@@ -96,16 +96,20 @@ class ContentHost:
 
 class BytesAlone:
     """Pure ASGI around the whole application: the content host serves nothing but the collection, so that signing in is
-    impossible there, and no document can call the API from its own origin."""
+    impossible there, and no document can call the API from its own origin. Nor does it know a session: browsers send
+    the cookies of the pages to each port of their host."""
 
     def __init__(self, app: ASGIApp, host: ContentHost) -> None:
         self._app, self._host = app, host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._host.is_asked(scope) and not _is_for_bytes(scope):
-            await problem(PathNotFound())(scope, receive, send)
-        else:
+        if scope["type"] != "http" or not self._host.is_asked(scope):
             await self._app(scope, receive, send)
+        elif _is_for_bytes(scope):
+            headers = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
+            await self._app({**scope, "headers": headers}, receive, send)
+        else:
+            await problem(PathNotFound())(scope, receive, send)
 
 
 def _is_for_bytes(scope: Scope) -> bool:

@@ -76,7 +76,7 @@ _ERRORS: Final = (
     message("enter a message"),
     message("say why: the reader gets it by mail"),
     message("it is a number from 1 to {most}"),
-    message("Too many requests came from your network, or for this item, in a short time: try again in {hours} hours."),
+    message("Too many requests came from your network, or for this item, in a short time: try again in {hours} h."),
     message("There is no request {number}, or it is not yours to answer, or it was deleted with time."),
     message("Request {number} was answered already: {state}."),
     message(

@@ -208,6 +208,16 @@ async def test_unlisted_files_are_packed_by_the_host_of_the_pages_where_files_ha
     assert_for_one_person(answer)
 
 
+@pytest.mark.parametrize("visibility", [EMBARGO, UNLISTED])
+async def test_the_host_of_the_files_knows_no_session(two_hosts: World, visibility: dict[str, Any]) -> None:
+    rep = await two_hosts.deposit(visibility, a=b"content", b=b"another content")
+    there = {"host": "content.lab.br"}
+    for place in (".zip", "/doc/b.txt"):
+        own = await two_hosts.people["dep"].get(f"/col/{rep}{place}", **there)
+        other = await two_hosts.stranger(f"/col/{rep}{place}", **there)
+        assert (own.status, own.body) == (other.status, other.body)
+
+
 async def test_where_files_have_a_host_of_their_own_the_host_of_the_pages_gives_withheld_ones_to_be_saved(
     two_hosts: World,
 ) -> None:
