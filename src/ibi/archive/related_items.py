@@ -34,6 +34,7 @@ from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.description_values import LEGACY, Alternate
 from ibi.model.item import Item, Translations, name_one_item
+from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog, Link
 from ibi.relation import Metadata, Relation, Step, Translation
 from ibi.vocabulary import State
@@ -297,7 +298,10 @@ def described_by(catalog: Catalog, item: Item) -> LabelForms | None:
     """What `item` is the metadata of: by what it says itself, or by what the source says that it translates."""
     if item.describes is not None or item.translation_of is None:
         return item.describes
-    source = find_forms(catalog, item.translation_of)
+    try:
+        source = find_forms(catalog, item.translation_of)
+    except ContentDamaged:  # a record that cannot be read closes no other item
+        return None
     return None if source is None else source.describes
 
 

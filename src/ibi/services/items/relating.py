@@ -39,6 +39,7 @@ from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Actor
 from ibi.model.item import Item, name_one_item
+from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog, Link
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
@@ -315,7 +316,10 @@ class ItemClaims:
         if claimant.state is not State.ORIGINAL:
             return
         for link, forms in claims_of(claimant):
-            held = find_forms(self.repository.catalog, forms)
+            try:
+                held = find_forms(self.repository.catalog, forms)
+            except ContentDamaged:  # its owner can answer when it is whole again
+                continue
             if held is not None and held.state is State.ORIGINAL:
                 yield ItemClaim(claimant, link, held, claim_state(held, link, claimant.labels))
 

@@ -332,7 +332,10 @@ class ClaimReconciler:
             return []
         found = []
         for link, forms in claims_of(item):
-            held = find_forms(self._context.catalog, forms)
+            try:
+                held = find_forms(self._context.catalog, forms)
+            except ContentDamaged:  # it is here, and cannot be read
+                continue
             if held is None or held.state is State.COPY:
                 found.append((_RELATIONS[link], forms))
         return found

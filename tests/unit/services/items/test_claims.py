@@ -10,13 +10,15 @@ import pytest
 
 from ibi.accounts.errors import NotAllowed, NotYourItem
 from ibi.archive.errors import ClaimAccepted, NoSuchClaim, SecondSuccessor
-from ibi.archive.related_items import ClaimState, Described, Named, Related, Relatives
+from ibi.archive.related_items import ClaimState, Described, Named, Related, Relatives, described_by
 from ibi.composition.archive_store import open_store, rebuild_catalogue
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms
 from ibi.model.account import COMMAND, Actor, Scope
+from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
+from ibi.ports.archive_store import ContentDamaged
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import ItemClaims, Relating
@@ -90,6 +92,24 @@ def test_a_claim_on_another_s_item_waits_and_leads_nowhere_until_it_is_accepted(
     office.claims(ANA).accept(item.rep, claimant.rep, WHO)
     assert str(claimant.rep) in office.led_to(item, relation)
     assert office.listed(ANA) == [(claim, "accepted")]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_an_item_whose_record_cannot_be_read_closes_neither_its_claimant_nor_other_claims(
+    office: Office, claim: str
+) -> None:
+    said, _ = CLAIMS[claim]
+    damaged, whole = office.put(ANA, language="pt"), office.put(ANA, language="pt")
+    claimant, _ = office.put(BIA, **said(damaged)), office.put(BIA, **said(whole))
+    office.store.catalog.remove(damaged.rep)
+    problem = Problem(Damage.UNREADABLE, "unreadable", "item.json", "it is cut off")
+    assert office.store.integrity is not None
+    office.store.integrity.note(str(damaged.rep), problem)
+    with pytest.raises(ContentDamaged):
+        office.store.catalog.find(damaged.rep)
+    assert office.listed(ANA) == [(claim, "pending")]
+    assert described_by(office.store.catalog, claimant) == claimant.describes
+    assert [str(claimant.rep)] == office.led_to(claimant, "")
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
