@@ -201,8 +201,9 @@ def _version_document(each: ItemVersion) -> dict[str, Any]:
 
 def _lines(each: dict[str, Any]) -> Iterator[str]:
     mark = "  (current)" if each.get("current") else ""
-    who, at = (printable(str(each.get(name))) for name in ("who", "at"))
-    yield f"{each.get('number')}  {at}  {who}  {printable(str(each.get('message')))}{mark}"
+    # Without a token a server does not say who it was.
+    said = (printable(str(each[name])) for name in ("at", "who", "message") if each.get(name) is not None)
+    yield "  ".join((str(each.get("number")), *said)) + mark
     for name in ("changed", *_FILES):
         values: Iterable[object] = each.get(name) or ()
         if values:

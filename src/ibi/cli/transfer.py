@@ -156,6 +156,8 @@ class _Giving:
                 self._show.refused(str(item.rep), str(error))
                 continue
             self._show.tell(kept)
+            if self._copy_token is None and not (item.visibility.is_public and item.visibility.listing):
+                self._show.advise_token(str(item.rep))
             begun[str(item.rep)] = kept
         self._go_on(begun, wait)
         self._show.sum_up(begun.values())
@@ -196,7 +198,7 @@ class _Giving:
             if is_tired
             else transfers.sending.go_on(kept.rep, self._token)
         )
-        if (current.stage, current.remote) != (kept.stage, kept.remote):
+        if (current.stage, current.remote, current.reason) != (kept.stage, kept.remote, kept.reason):
             self._show.tell(current)
         return current
 
@@ -221,6 +223,14 @@ class _Shown:
             print_json({"item": name, "stage": "refused", "reason": reason})
         else:
             click.echo(f"ibi: {printable(reason)}", err=True)
+
+    def advise_token(self, name: str) -> None:
+        if not self._as_json:
+            click.echo(
+                f"ibi: {name}: its files are not for all readers, or not listed: if the other Archive cannot read them,"
+                " give it --copy-token, a token of this Archive of the scope copy",
+                err=True,
+            )
 
     def tell(self, kept: OutgoingTransfer) -> None:
         if self._as_json:

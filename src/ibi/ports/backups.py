@@ -31,7 +31,8 @@ class BackupIncomplete(StorageError):
 class BackupDamaged(StorageError):
     """{place} has {count} damaged or missing parts, among them {key} ({reason}). What is whole was put back; the data
     directory stays out of use. Restore from another backup; or, if the old data directory is still there, let `ibi
-    backup {place} --check` write them again; or go on without {lost}: `ibi restore {place} --without-damaged`."""
+    backup {place} --check` write them again, with the same --data; or go on without {lost}: `ibi restore {place}
+    --without-damaged`, with the same --data."""
 
     code = "backup-damaged"
 
