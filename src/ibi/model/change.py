@@ -75,11 +75,12 @@ class ChangePage(NamedTuple):
 
 class FollowedChange(NamedTuple):
     """An entry of another Archive's feed, as far as a resolver needs it: the repository name of the item, whether it
-    has relations to others, and whether it was deleted."""
+    has relations to others, and whether it was deleted; of a deleted one also its IBIp, if it is told."""
 
     label: str
     related: bool
     deleted: bool = False
+    ibip: str | None = None
 
 
 class AnnouncedCopies(NamedTuple):

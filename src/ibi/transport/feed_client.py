@@ -54,6 +54,7 @@ class _FollowedEntry(msgspec.Struct):
     label: _Short
     related: bool = True
     kind: _Short = ""
+    ibip: _Short | None = None
 
 
 class _Copies(msgspec.Struct):
@@ -136,7 +137,7 @@ class ArchiveFeeds:
 
 
 def _read_entry(entry: _FollowedEntry) -> FollowedChange:
-    return FollowedChange(entry.label, entry.related, entry.kind == ChangeKind.DELETED)
+    return FollowedChange(entry.label, entry.related, entry.kind == ChangeKind.DELETED, entry.ibip)
 
 
 def _read_page(body: bytes) -> FollowedPage | None:

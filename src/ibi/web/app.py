@@ -356,7 +356,7 @@ def _item_routes(
 
 def _changes_routes(archive: ArchiveSite, readers: FeedReaders) -> list[Route]:
     own = str(archive.profile.service.labels[0])
-    return ChangePages(readers, archive.public_url, own, archive.copy_holders).routes()
+    return ChangePages(readers, archive.public_url, own, archive.catalog, archive.copy_holders).routes()
 
 
 def _feed_routes(archive: ArchiveSite | None) -> list[Route]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ibi.instant import Instant
-from ibi.label import RepositoryName
+from ibi.label import Ibip, RepositoryName, parse
+from ibi.messages import LabelForms
 from ibi.model.change import FollowedChange, FollowedPage
 from ibi.model.item import Tombstone
 from ibi.model.registration import KnownDeletion
@@ -25,6 +26,9 @@ from tests.support.scripted_archives import body, drive, resolution
 from tests.unit.web.archive.test_service import url_request
 
 LABEL = RepositoryName.parse(ITEM)
+ADDRESS, OWN_INSTANT = "150.163.34.243", HOME.service.labels[0].instant
+OWN_IBIP = str(Ibip.from_parts(ADDRESS, 800, LABEL.instant))
+FOREIGN_IBIP = "J8LNKAN8RW/3A4A4EP"
 GONE = body(HOME, f"rep {ITEM}", state="Deleted", timestamp="2026-01-02T03:04:05Z")
 COPIED = body(COPY, f"rep {ITEM}", url=f"http://{COPY.address}/x", state="Copy", contenttype="Data")
 THERE = body(HOME, f"rep {ITEM}", url=f"http://{HOME.address}/x", state="Original", contenttype="Data")
@@ -66,17 +70,24 @@ def test_a_home_that_has_it_again_is_believed() -> None:
     assert isinstance(asked(memory, Failure.CONNECTION_REFUSED), Redirect)
 
 
-@pytest.mark.parametrize(("teller", "is_believed"), [(HOME, True), (LIAR, False)])
-async def test_the_feed_of_the_home_tells_it_and_no_other(teller: ArchiveRef, *, is_believed: bool) -> None:
+WITH_ADDRESS = replace(HOME, service=LabelForms(HOME.service.rep, Ibip.from_parts(ADDRESS, 800, OWN_INSTANT)))
+
+
+@pytest.mark.parametrize(("teller", "is_believed"), [(WITH_ADDRESS, True), (LIAR, False)])
+async def test_the_feed_of_the_home_tells_it_of_both_labels_and_no_other(
+    teller: ArchiveRef, *, is_believed: bool
+) -> None:
     beliefs = MemoryBeliefs()
     statements = CopyStatements(None, MemoryRegistry(), beliefs, lambda: 1.0)  # type: ignore[arg-type]
     changes = (
-        FollowedChange(ITEM, related=False, deleted=True),
-        FollowedChange("no label", related=False, deleted=True),
+        FollowedChange(ITEM, related=False, deleted=True, ibip=OWN_IBIP),
+        FollowedChange("no label", related=False, deleted=True, ibip=FOREIGN_IBIP),
     )
     statements.note(teller, FollowedPage("e", 2, 2, changes))
     await statements.settle()
     assert (beliefs.deletion(LABEL) is not None) is is_believed
+    assert (beliefs.deletion(parse(OWN_IBIP)) is not None) is is_believed
+    assert beliefs.deletion(parse(FOREIGN_IBIP)) is None
 
 
 async def test_a_copy_that_knows_it_answers_no_resolver() -> None:

@@ -5,6 +5,8 @@ Public, as the labels in it are: it says which items changed and when, and nothi
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -17,7 +19,9 @@ from starlette.routing import Route
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.messages.membership import COPIES_PATH
-from ibi.model.change import ChangePage
+from ibi.model.change import ChangeKind, ChangePage, ItemChange
+from ibi.ports.archive_store import ContentDamaged
+from ibi.ports.catalog import Catalog
 from ibi.services.change_watch import LONGEST_WAIT, FeedReaders
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.promptness import beside
@@ -39,11 +43,17 @@ class EpochEnded(IbiError):
 
 class ChangePages:
     def __init__(
-        self, readers: FeedReaders, public_url: str, archive: str, copies: NamedCopyHolders | None = None
+        self,
+        readers: FeedReaders,
+        public_url: str,
+        archive: str,
+        catalog: Catalog,
+        copies: NamedCopyHolders | None = None,
     ) -> None:
         """`archive` is the name of the Archive's own item; `copies` tells who holds Copies of the items, which a page
         announces."""
         self._readers, self._public_url, self._archive, self._copies = readers, public_url, archive, copies
+        self._catalog = catalog
         self._place = f"{public_url}/api/changes"
 
     def routes(self) -> list[Route]:
@@ -67,9 +77,21 @@ class ChangePages:
         headers = _headers(page, after, most, said)
         if is_tag_known(request.headers.raw, headers["etag"]):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
-        return Response(msgspec.json.encode(self._body(page, after, said)), HTTPStatus.OK, headers, "application/json")
+        deleted = [change for change in page.changes if change.kind is ChangeKind.DELETED]
+        ibips = dict(await beside(lambda: list(self._ibips(deleted)))) if deleted else {}
+        body = msgspec.json.encode(self._body(page, after, said, ibips))
+        return Response(body, HTTPStatus.OK, headers, "application/json")
 
-    def _body(self, page: ChangePage, after: int, said: int | None) -> dict[str, object]:
+    def _ibips(self, deleted: Sequence[ItemChange]) -> Iterator[tuple[str, str]]:
+        """The other label of what was deleted: who is told of the one can answer for both while this Archive is
+        silent."""
+        for change in deleted:
+            with suppress(ContentDamaged):
+                item = self._catalog.find(change.rep)
+                if item is not None and item.labels.ibip is not None:
+                    yield change.label, item.labels.ibip.spelling
+
+    def _body(self, page: ChangePage, after: int, said: int | None, ibips: Mapping[str, str]) -> dict[str, object]:
         following = page.changes[-1].number if page.changes else after
         copies = {} if said is None else {"copies": {"at": said, "path": COPIES_PATH}}
         statement = {} if said is None else {"copies": f"{self._public_url}{COPIES_PATH}"}
@@ -85,6 +107,7 @@ class ChangePages:
                     "version": head,
                     "listed": _time(listed),
                     "related": related,
+                    **({"ibip": ibips[label]} if kind is ChangeKind.DELETED and label in ibips else {}),
                 }
                 for number, label, kind, at, head, listed, related in page.changes
             ],

@@ -50,6 +50,9 @@ async def test_the_feed_lists_deposits_relations_and_deletions_in_order(tmp_path
         assert told[:2] == [(1, old, "put", 1), (2, new, "put", 1)]
         assert {told[2][1:], told[3][1:]} == {(old, "put", 2), (new, "put", 2)}
         assert told[4] == (5, new, "deleted", 3)
+        tombstone = (await app.ask("GET", f"{RECORDS}/{new}")).json()
+        assert page["changes"][4]["ibip"] == tombstone["labels"]["ibip"]
+        assert not any("ibip" in each for each in page["changes"][:4])
         assert (page["after"], page["end"]) == (5, 5)
         assert await read_all(app, 2) == page["changes"]
 
