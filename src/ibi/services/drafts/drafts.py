@@ -26,6 +26,7 @@ from ibi.archive.drafts import (
     UnderReview,
     check_terms,
 )
+from ibi.archive.errors import UnknownItem
 from ibi.archive.life_cycle import Act, require
 from ibi.errors import IbiError
 from ibi.instant import Instant
@@ -35,6 +36,7 @@ from ibi.model.account import Scope
 from ibi.model.draft import Description, DraftRecord, Publication, ReviewState
 from ibi.model.item import Item
 from ibi.model.metadata import check_dates
+from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.drafts import DraftStore, ReviewStore
 from ibi.ports.errors import StorageError
@@ -128,6 +130,17 @@ class Drafts:
             if record.labels is not None and item.is_called(record.labels.labels[0])
         ]
         return self._views.view(max(found, key=lambda record: self._files.last_change(record.id))) if found else None
+
+    def compare_access(self, record: DraftRecord) -> tuple[Visibility | None, Visibility]:
+        """Access to the item that the draft changes, as it is now and as a publication of the draft makes it. The
+        former is None if the draft changes no item, or the item is gone."""
+        if record.labels is None:
+            return None, record.description.visibility
+        try:
+            item = self._kept.find(record.labels.labels[0])
+        except UnknownItem:
+            return None, record.description.visibility
+        return item.visibility, self._publishing.rebase(record).description.visibility
 
     def list(self, who: Depositor, after: str = "", most: int = 100) -> tuple[DraftView, ...]:
         """Unpublished drafts in the order of their ids, at most `most`."""

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -23,8 +23,9 @@ from ibi.archive.profile import encoded_path
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import Role
-from ibi.model.draft import LONGEST_COMMENT, Review, ReviewAct, ReviewState
+from ibi.model.draft import LONGEST_COMMENT, DraftRecord, Review, ReviewAct, ReviewState
 from ibi.model.file import File
+from ibi.model.visibility import Visibility
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.reviews import Reviews, ReviewView, judged_by
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
@@ -221,6 +222,7 @@ class ReviewDesk:
         gettext = translations_into(page_language(request.scope)).gettext
         files = () if found.view is None else found.view.files
         record = None if found.view is None else found.view.record
+        access = {} if record is None else await asyncio.to_thread(self._access_facts, record)
         return render(
             request.scope,
             template,
@@ -245,8 +247,18 @@ class ReviewDesk:
             is_waiting=found.review.state is ReviewState.SUBMITTED,
             is_withdrawn=_is_withdrawn(found),
             item_url=None if found.review.label is None else f"/col/{found.review.label}/metadata",
+            **access,
             **review_facts(found),
         )
+
+    def _access_facts(self, record: DraftRecord) -> dict[str, Any]:
+        """What the page says of access, and whether the draft shows readers more than its item does now; None if it
+        leaves access as it is."""
+        before, after = self._drafts.compare_access(record)
+        rows = access_rows(before, after)
+        is_changed = before is not None and any(row.before is not None for row in rows)
+        shows_more = after.shows_more_than(before, self._site.now) if before is not None and is_changed else None
+        return {"access_rows": rows, "shows_more": shows_more}
 
     # --- files ---
 
@@ -272,6 +284,34 @@ class ReviewDesk:
             else safe(file.media_type, path, pages=self._site.origin)
         )
         return FileResponse(uploaded.place, headers={**headers, **PRIVATE})
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow:
+    """One part of access: `embargo`, `networks` or `listing`. `before` is the access that the draft changes; None if
+    that part stays as it is, or the draft is of a new item."""
+
+    part: str
+    before: Visibility | None
+    after: Visibility
+
+
+_ACCESS_PARTS: Final[dict[str, Callable[[Visibility], object]]] = {
+    "embargo": lambda each: (each.embargo, each.embargo_reason),
+    "networks": lambda each: frozenset(each.networks),
+    "listing": lambda each: each.listing,
+}
+"""What is compared of each part."""
+
+
+def access_rows(before: Visibility | None, after: Visibility) -> tuple[AccessRow, ...]:
+    """The parts of access that a draft changes, and those that are not open to all."""
+    rows = []
+    for part, value in _ACCESS_PARTS.items():
+        is_changed = before is not None and value(before) != value(after)
+        if is_changed or value(after) != value(Visibility.PUBLIC):
+            rows.append(AccessRow(part, before if is_changed else None, after))
+    return tuple(rows)
 
 
 def _with_full_name(review: Review, sessions: Sessions) -> Review:

@@ -10,9 +10,11 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from ibi.instant import Instant
 from ibi.model.account import Role, Scope
 from ibi.model.draft import ReviewState
 from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.model.visibility import network
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.sites import NoLabels
 from ibi.web.pages import review_pages
@@ -41,13 +43,15 @@ class World:
         title: str | list[str] = "Uma tese",
         name: str = "dan",
         files: Sequence[tuple[str, bytes]] = FILES,
+        visibility: dict[str, Any] | None = None,
         **metadata: Any,
     ) -> str:
         """The id of a draft that waits."""
         drafts, reviews = self.app.drafts, self.app.drafts.reviews
         assert reviews is not None
         headers = self.app.bearer(Scope.DEPOSIT, name)
-        begun = await self.app.ask("POST", RECORDS, {**SAID, "metadata": {"title": title, **metadata}}, headers)
+        said = {**SAID, "metadata": {"title": title, **metadata}, "visibility": visibility or {}}
+        begun = await self.app.ask("POST", RECORDS, said, headers)
         draft = str(begun.json()["id"])
         # The draft of a person, as if it had been begun in a page.
         record = drafts._files.read(draft)
@@ -326,9 +330,9 @@ async def test_pages_speak_three_languages(world: World) -> None:
         assert words in read_page(answer.body).text
 
 
-async def _publish_item(world: World) -> str:
+async def _publish_item(world: World, **visibility: Any) -> str:
     """An item of dan's, who deposited it, and its label."""
-    draft = await world.submit()
+    draft = await world.submit(visibility=visibility)
     seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
     assert (await world.ada.post(f"/review/{draft}", {"act": "publish", "seal": seal})).status == 303
     return str(next(item.rep for item in world.app.store.catalog.items()))
@@ -378,6 +382,118 @@ async def test_a_change_of_access_that_waits_does_not_undo_a_later_one(world: Wo
     assert answer.status == 409
     (item,) = (each for each in world.app.store.catalog.items() if str(each.rep) == rep)
     assert str(item.visibility.embargo) == "2100-01-31T00:00:00Z"
+
+
+def access_rows(found: Page) -> dict[str, str]:
+    """What the page says of access, by the name of the row with its mark."""
+    sections = found.all("section", aria_labelledby="access")
+    if not sections:
+        return {}
+    rows = [" ".join("".join(each.itertext()).split()) for each in sections[0].iter() if each.tag[-2:] in {"dt", "dd"}]
+    return dict(zip(rows[::2], rows[1::2], strict=True))
+
+
+async def _submit_access(world: World, rep: str, **visibility: Any) -> str:
+    """A draft of dan's that waits, and changes the access to an item, and its title."""
+    edited = await world.dan.post(f"/account/items/{rep}/edit", {})
+    draft = edited.headers["location"].removeprefix("/deposit/")
+    who, drafts = Depositor("person:dan", "dan"), world.app.drafts
+    before = drafts.find(who, draft).record.description
+    title = DescriptiveMetadata(title=(Text("Outra tese"),))
+    access = replace(before.visibility, **visibility)
+    drafts.describe(who, draft, replace(before, metadata=title, visibility=access))
+    drafts.publish_or_submit(who, draft, NoLabels())
+    assert world.state(draft) is ReviewState.SUBMITTED
+    return draft
+
+
+_RESTRICTED = {
+    "networks": ["10.1.2.0/24"],
+    "embargo": "2099-01-31T00:00:00Z",
+    "embargo_reason": "Uma patente",
+    "listing": False,
+}
+
+
+async def test_who_judges_an_update_sees_what_it_opens(world: World) -> None:
+    rep = await _publish_item(world, **_RESTRICTED)
+    draft = await _submit_access(world, rep, networks=(), embargo=None, embargo_reason=None, listing=True)
+    found = await page(world.ada, f"/review/{draft}")
+    assert access_rows(found) == {
+        "Embargo change": "Now: until January 31, 2099 Uma patente → After publication: no embargo",
+        "Restricted to change": "Now: 10.1.2.0/24 → After publication: everyone (no restriction)",
+        "List of files change": "Now: not shown → After publication: shown",
+    }
+    assert "readers may see more than they do now" in found.text
+    assert access_rows(await page(world.dan, f"/account/drafts/{draft}/review")) == access_rows(found)
+    for language, words in (
+        ("pt-BR", "Agora: 10.1.2.0/24 → Ap\u00f3s a publica\u00e7\u00e3o: todos (sem restri\u00e7\u00e3o)"),
+        ("es", "Ahora: 10.1.2.0/24 → Tras la publicaci\u00f3n: todos (sin restricci\u00f3n)"),
+    ):
+        answer = await world.ada.get(f"/review/{draft}", accept_language=language)
+        assert words in access_rows(read_page(answer.body)).values()
+    answer = await world.ada.post(f"/review/{draft}", {"act": "publish", "seal": hidden(found, "seal")})
+    assert answer.status == 303, answer.body.decode()
+
+
+async def test_who_judges_an_update_sees_what_it_closes(world: World) -> None:
+    rep = await _publish_item(world)
+    draft = await _submit_access(world, rep, networks=(network("10.1.2.0/24"), network("2001:db8::/32")), listing=False)
+    found = await page(world.ada, f"/review/{draft}")
+    assert access_rows(found) == {
+        "Restricted to change": "Now: everyone (no restriction) → After publication: 10.1.2.0/24, 2001:db8::/32",
+        "List of files change": "Now: shown → After publication: not shown",
+    }
+    assert "no reader sees more than now" in found.text
+
+
+async def test_access_that_an_update_leaves_as_it_is_is_not_called_a_change(world: World) -> None:
+    rep = await _publish_item(world, **_RESTRICTED)
+    draft = await _submit_access(world, rep)
+    assert access_rows(await page(world.ada, f"/review/{draft}")) == {
+        "Embargo": "until January 31, 2099 Uma patente",
+        "Restricted to": "10.1.2.0/24",
+        "List of files": "not shown",
+    }
+    later = {"embargo": "2100-01-31", "networks": "10.1.2.128/25", "unlisted": "yes"}
+    assert (await _withhold(world, world.ada, rep, **later)).endswith("done=saved")
+    shown = access_rows(await page(world.ada, f"/review/{draft}"))  # what is published has the later access
+    assert shown == {
+        "Embargo": "until January 31, 2100",
+        "Restricted to": "10.1.2.128/25",
+        "List of files": "not shown",
+    }
+
+
+@pytest.mark.parametrize(
+    ("visibility", "shown"),
+    [
+        ({"embargo": Instant.parse("2099-01-31T06:30:00Z")}, "until Jan 31, 2099, 6:30:00 AM UTC"),
+        ({"embargo_reason": "Uma patente"}, "until January 31, 2099 Uma patente"),
+    ],
+)
+async def test_an_embargo_that_ends_at_another_hour_or_has_another_reason_is_a_change(
+    world: World, visibility: dict[str, Any], shown: str
+) -> None:
+    rep = await _publish_item(world, embargo="2099-01-31T00:00:00Z")
+    draft = await _submit_access(world, rep, **visibility)
+    rows = access_rows(await page(world.ada, f"/review/{draft}"))
+    assert rows == {"Embargo change": f"Now: until January 31, 2099 → After publication: {shown}"}
+
+
+async def test_access_to_a_new_deposit_is_shown_as_it_is_set(world: World) -> None:
+    closed = await world.submit(visibility=_RESTRICTED)
+    assert access_rows(await page(world.ada, f"/review/{closed}")) == {
+        "Embargo": "until January 31, 2099 Uma patente",
+        "Restricted to": "10.1.2.0/24",
+        "List of files": "not shown",
+    }
+    assert access_rows(await page(world.ada, f"/review/{await world.submit()}")) == {}
+
+
+async def test_an_update_of_public_access_that_stays_so_has_no_rows_of_access(world: World) -> None:
+    draft = await _submit_access(world, await _publish_item(world))
+    assert access_rows(await page(world.ada, f"/review/{draft}")) == {}
 
 
 async def test_the_page_of_a_review_says_who_may_change_the_draft_and_leads_to_its_form(world: World) -> None:
