@@ -87,6 +87,7 @@ class ReaderRequests:
 
     @property
     def sends_mail(self) -> bool:
+        """Whether readers get answers by mail; without it, who answers has to write to them."""
         return self._box.is_open
 
     # --- what readers do ---
@@ -197,7 +198,8 @@ class ReaderRequests:
     def decline(self, who: Actor, name: str, number: int, text: str) -> ReaderInquiry:
         """Say no, with a reason."""
         found, now = self.look(who, number), self._now()
-        answer = read_lines(text, "text", missing="say why: the reader gets it by mail")
+        missing = "say why: the reader gets it by mail" if self.sends_mail else "say why: it is kept with the request"
+        answer = read_lines(text, "text", missing=missing)
         if found.request.kind is not RequestKind.COPY:
             raise UnknownRequest(number=number)
 

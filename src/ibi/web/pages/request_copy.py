@@ -75,6 +75,7 @@ _ERRORS: Final = (
     message("enter an e-mail address"),
     message("enter a message"),
     message("say why: the reader gets it by mail"),
+    message("say why: it is kept with the request"),
     message("it is a number from 1 to {most}"),
     message("Too many requests came from your network, or for this item, in a short time: try again in {hours} h."),
     message("There is no request {number}, or it is not yours to answer, or it was deleted with time."),
@@ -140,7 +141,8 @@ class RequestPages:
             raise NothingWithheld(label=str(item.rep))
 
     async def sent(self, request: Request) -> Response:
-        return render(request.scope, "request_sent.html", headers=PRIVATE, days=self._requests.rules.days)
+        days, sends_mail = self._requests.rules.days, self._requests.sends_mail
+        return render(request.scope, "request_sent.html", headers=PRIVATE, days=days, sends_mail=sends_mail)
 
     async def _form(
         self,
@@ -163,6 +165,7 @@ class RequestPages:
             page=self._site.urls.metadata(item, None, None),
             is_withheld=self._requests.is_withheld(item) and not file_access(self._site, item, request.scope),
             days=self._requests.rules.days,
+            sends_mail=self._requests.sends_mail,
             longest={"name": LONGEST_NAME, "text": LONGEST_REASON},
             **_problem(request, error),
             fields={name: (fields or {}).get(name, "")[: 2 * LONGEST_REASON] for name in _FIELDS},

@@ -389,6 +389,55 @@ async def test_personal_data_is_deleted_after_the_days_that_are_set(world: World
     assert b"rui@example.org" not in kept_bytes(tmp_path)
 
 
+_WITHOUT_MAIL = {
+    "en": ("sends no e-mail", "The answer comes from them, to the address that you gave", "does not send e-mail"),
+    "pt-BR": ("não envia e-mail", "A resposta vem deles, para o endereço que você informou", "não envia e-mail"),
+    "es": ("no envía correo", "La respuesta viene de ellos, a la dirección que usted indicó", "no envía correo"),
+}
+
+
+@pytest.mark.parametrize("language", list(_WITHOUT_MAIL))
+async def test_without_a_mail_server_no_page_promises_a_mail(world: World, language: str) -> None:
+    rep = await world.deposit()
+    world.box._mailer = None
+    form, sent, answering = _WITHOUT_MAIL[language]
+    for kind in ("copy", "message"):
+        shown = await world.get(f"/request/{kind}?item={quote(rep)}", **{"accept-language": language})
+        assert form in page_of(shown).text
+    assert (await world.ask_copy(rep)).status == 303
+    assert sent in page_of(await world.get("/request/sent", **{"accept-language": language})).text
+    assert answering in page_of(await world.dan.get("/requests/1", accept_language=language)).text
+
+
+async def test_without_a_mail_server_who_answers_is_told_so_before_and_after(world: World) -> None:
+    rep = await world.deposit()
+    world.box._mailer = None
+    for _ in range(2):
+        await world.ask_copy(rep)
+    before = page_of(await world.dan.get("/requests/1")).text
+    assert "This server does not send e-mail: write to the reader yourself, at the address above." in before
+    assert "The reader gets a link to the files by e-mail" not in before
+    granted = page_of(await world.dan.post("/requests/1", {"act": "grant", "days": "7", "text": ""})).text
+    assert "give this link to the reader" in granted
+    empty = page_of(await world.dan.post("/requests/2", {"act": "decline", "days": "7", "text": ""}), 400).text
+    assert "say why: it is kept with the request" in empty
+    assert "by mail" not in empty
+    assert (await world.dan.post("/requests/2", {"act": "decline", "days": "7", "text": "Não."})).status == 303
+    declined = page_of(await world.dan.get("/requests/2")).text
+    assert "This server does not send e-mail: write your answer to the reader, at the address below." in declined
+
+
+async def test_with_a_mail_server_pages_say_that_the_answer_comes_by_mail(world: World) -> None:
+    rep = await world.deposit()
+    for kind in ("copy", "message"):
+        assert "answer by e-mail" in page_of(await world.get(f"/request/{kind}?item={quote(rep)}")).text
+    await world.ask_copy(rep)
+    assert "They will answer by e-mail" in page_of(await world.get("/request/sent")).text
+    assert "gets a link to the files by e-mail" in page_of(await world.dan.get("/requests/1")).text
+    assert (await world.dan.post("/requests/1", {"act": "decline", "days": "7", "text": "Não."})).status == 303
+    assert "does not send e-mail" not in page_of(await world.dan.get("/requests/1")).text
+
+
 async def test_pages_speak_three_languages(world: World) -> None:
     rep = await world.deposit()
     for language, words in (("pt-BR", "Pedir uma cópia"), ("es", "Pedir una copia")):
