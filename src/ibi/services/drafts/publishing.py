@@ -33,6 +33,7 @@ from ibi.archive.life_cycle import update
 from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.messages.identification import LabelForms
+from ibi.model.account import Actor, Scope
 from ibi.model.content import Bytes, Keep, Move, Sent, Source
 from ibi.model.draft import Description, DraftRecord, Publication
 from ibi.model.errors import InvalidFileName
@@ -255,7 +256,7 @@ class DraftPublishing:
     ) -> Publication:
         if record.reserved is not None and (known := self._find_publication(record.reserved)) is not None:
             return known
-        deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
+        deposits = self._deposits_of(record, who, labels)
         draft = record.description.draft(files)
         try:
             item = deposits.deposit(draft, sources, who.name, message, key=key, owner=record.owner)
@@ -324,11 +325,19 @@ class DraftPublishing:
         """Changes of published items, as far as the depositor may make them."""
         return Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, actor=who.actor)
 
+    def _deposits_of(self, record: DraftRecord, who: Depositor, labels: LabelMinter) -> Deposits:
+        """Deposits of a new item by `who`. If the draft belongs to another account, its claims are judged by what that
+        may do with the least scope that deposits: a draft does not tell with which one it was begun."""
+        is_own = record.owner == who.owner
+        depositor = who.actor if is_own else Actor(record.owner, Scope.DEPOSIT)
+        return Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor, depositor=depositor)
+
     def check_publishable(self, view: DraftView) -> None:
-        """Refuse now what would be refused at the publication."""
+        """Refuse now what would be refused when a librarian publishes it."""
         record = self.rebase(view.record)
         if record.labels is None:
-            deposits = Deposits(self.kept, NO_LABELS, self.clocks, service=self.service)
+            depositor = Actor(record.owner, Scope.DEPOSIT)
+            deposits = Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, depositor=depositor)
             deposits.check(record.description.draft(view.files))
             return
         item = self.kept.find(record.labels.labels[0])

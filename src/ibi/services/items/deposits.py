@@ -62,16 +62,22 @@ class Deposits:
         *,
         service: LabelForms | None = None,
         actor: Actor = COMMAND,
+        depositor: Actor | None = None,
     ) -> None:
         """`service` is the Archive's own item, which cannot be deleted. What `actor` may not do is refused
-        (`NotYourItem`, `NotAllowed`)."""
+        (`NotYourItem`, `NotAllowed`). If they publish for another, claims of new items are judged by the rights of that
+        `depositor`."""
         self._kept, self._catalog = kept, kept.catalog
         self._labels, self._clocks, self._service = labels, clocks, service
-        self._actor = actor
+        self._actor, self._depositor = actor, depositor or actor
 
     def may(self, act: ItemAct, item: Item) -> bool:
         """Whether the actor may do that with the item."""
         return may(self._actor, act, Belonging.of(item, self._service, self._now()))
+
+    def holds_at_once(self, held: Item) -> bool:
+        """Whether a claim of a new item on this one holds at once, and waits for no answer."""
+        return may(self._depositor, ItemAct.ANSWER, Belonging.of(held, self._service, self._now()))
 
     def require(self, act: ItemAct, item: Item) -> None:
         require_right(self._actor, act, Belonging.of(item, self._service, self._now()))
@@ -222,7 +228,7 @@ class Deposits:
     ) -> Item:
         """A new item that makes claims on others, or whose files take a while to read."""
         name, draft = name_of(_rep(labels)), files.expected_draft()
-        held = tuple(name_of(each) for each in items_claimed(self._catalog, draft) if self.may(ItemAct.ANSWER, each))
+        held = tuple(name_of(each) for each in items_claimed(self._catalog, draft) if self.holds_at_once(each))
 
         def publish(taken: Mapping[str, TakenFile]) -> Item:
             now = self._now()
@@ -355,7 +361,7 @@ class Deposits:
         """Refuse a new item for what it says of others, such as a second next edition, before anything else of it is
         there."""
         for held in items_claimed(self._catalog, draft):
-            if self.may(ItemAct.ANSWER, held):  # it is changed at once
+            if self.holds_at_once(held):  # it is changed
                 self._kept.require_changeable(name_of(held))
             else:
                 self._kept.require_whole(name_of(held))

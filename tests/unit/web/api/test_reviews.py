@@ -28,11 +28,11 @@ def librarian(app: RecordsApp) -> dict[str, str]:
     return app.bearer(Scope.EDIT, "lia")
 
 
-async def submit(app: RecordsApp, said: object = None) -> str:
-    """The id of a draft with one file that waits."""
-    place = await app.begin(said)
-    assert (await app.send(place, "a.txt", b"content")).status == 201
-    answer = await app.ask("POST", f"{place}/publish")
+async def submit(app: RecordsApp, said: object = None, who: dict[str, str] | None = None) -> str:
+    """The id of a draft with one file that waits; it is ana's, or that of the token `who`."""
+    place = await app.begin(said, headers=who)
+    assert (await app.send(place, "a.txt", b"content", **(who or {}))).status == 201
+    answer = await app.ask("POST", f"{place}/publish", headers=who)
     assert (answer.status, answer.json()["review"]) == (202, "submitted"), answer.json()
     return place.rpartition("/")[2]
 
@@ -269,6 +269,91 @@ async def test_the_audit_log_tells_who_judged(app: RecordsApp) -> None:
         ("submit for review", "service:ana", ""),
         ("send back", "service:lia", "why"),
     ]
+
+
+CLAIMS = {
+    "edition_of": ("next_edition", {}),
+    "translation_of": ("translations", {"language": "fr"}),
+    "describes": ("metadata_item", {}),
+}
+
+
+async def publish_claim(app: RecordsApp, item: str, claim: str, who: dict[str, str]) -> str:
+    """The label of an item that makes the claim: drafted by `who`, published by the librarian."""
+    said = {"metadata": {"title": "Nova"}, claim: item, **CLAIMS[claim][1]}
+    draft = await submit(app, said, who)
+    answer = await app.ask("POST", f"{RECORDS}/{draft}/publish", headers=librarian(app))
+    assert answer.status == 201, answer.json()
+    return str(answer.json()["rep"])
+
+
+async def deposit_reviewed(app: RecordsApp) -> str:
+    """The label of an item of ana's, in Portuguese."""
+    draft = await submit(app, {**SAID, "language": "pt"})
+    answer = await app.ask("POST", f"{RECORDS}/{draft}/publish", headers=librarian(app))
+    return str(answer.json()["rep"])
+
+
+async def claims_that_wait(app: RecordsApp, who: dict[str, str] | None = None) -> list[tuple[str, str]]:
+    """Those that ana, or the token `who`, may answer: the item claimed, and the claimant."""
+    found = (await app.ask("GET", "/api/items/claims", headers=who)).json()["claims"]
+    return [(each["item"], each["claimant"]) for each in found]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+async def test_a_claim_on_the_item_of_another_waits_though_a_librarian_publishes_it(
+    app: RecordsApp, claim: str
+) -> None:
+    item = await deposit_reviewed(app)
+    claimant = await publish_claim(app, item, claim, app.bearer(name="bruno"))
+    assert not (await app.ask("GET", f"{RECORDS}/{item}")).json().get(CLAIMS[claim][0])
+    assert await claims_that_wait(app) == [(item, claimant)]
+    accepted = {"item": item, "claimant": claimant, "answer": "accept"}
+    assert (await app.ask("POST", "/api/items/claims", accepted)).status == 200
+    assert claimant in str((await app.ask("GET", f"{RECORDS}/{item}")).json()[CLAIMS[claim][0]])
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+async def test_a_claim_on_the_depositors_own_item_holds_once_a_librarian_publishes_it(
+    app: RecordsApp, claim: str
+) -> None:
+    item = await deposit_reviewed(app)
+    claimant = await publish_claim(app, item, claim, app.bearer())
+    assert claimant in str((await app.ask("GET", f"{RECORDS}/{item}")).json()[CLAIMS[claim][0]])
+    assert await claims_that_wait(app) == []
+
+
+async def test_a_librarians_draft_makes_a_claim_that_waits_if_another_publishes_it_and_holds_if_they_do(
+    app: RecordsApp,
+) -> None:
+    first, second = await deposit_reviewed(app), await deposit_reviewed(app)
+    zoe = app.bearer(Scope.EDIT, "zoe")
+    for item, who in ((first, librarian(app)), (second, zoe)):
+        place = await app.begin({"metadata": {"title": "Nova"}, "edition_of": item}, headers=zoe)
+        assert (await app.send(place, "a.txt", b"content", **zoe)).status == 201
+        assert (await app.ask("POST", f"{place}/publish", headers=who)).status == 201
+    assert [item for item, _ in await claims_that_wait(app)] == [first]
+    assert (await app.ask("GET", f"{RECORDS}/{second}")).json()["next_edition"]
+
+
+@pytest.mark.parametrize("owner", [None, "service:lia"])
+async def test_a_claim_on_an_item_of_the_archive_or_of_the_librarian_waits_too(
+    app: RecordsApp, owner: str | None
+) -> None:
+    item = await deposit_reviewed(app)
+    given = await app.ask("PUT", f"{RECORDS}/{item}/owner", {"owner": owner}, app.bearer(Scope.ADMIN, "root"))
+    assert given.status == 200, given.json()
+    claimant = await publish_claim(app, item, "edition_of", app.bearer(name="bruno"))
+    assert await claims_that_wait(app, librarian(app)) == [(item, claimant)]
+
+
+async def test_the_audit_log_names_the_librarian_who_published_a_claim(app: RecordsApp) -> None:
+    item = await deposit_reviewed(app)
+    claimant = await publish_claim(app, item, "edition_of", app.bearer(name="bruno"))
+    assert app.store._audit is not None
+    entries = [(each.act, each.subject, each.account) for each in app.store._audit.entries()]
+    assert ("publish", claimant, "service:lia") in entries
+    assert [subject for act, subject, _ in entries if act == "relate"] == []
 
 
 async def test_the_queue_is_paged(app: RecordsApp) -> None:
