@@ -45,6 +45,7 @@ from ibi.services.drafts.publishing import DraftPublishing, Published, WholeDepo
 from ibi.services.drafts.reviews import ReviewNews, Reviews, Submitted
 from ibi.services.drafts.uploads import DraftUploads, DraftViews
 from ibi.services.items.item_repository import ItemRepository
+from ibi.vocabulary import State
 
 _BETWEEN_SWEEPS: Final = 3600.0
 _MOST_OWN: Final = 1000
@@ -264,6 +265,11 @@ class Drafts:
         """Whether a librarian has to look at the draft, or at what is deposited whole, before it is published."""
         owned = Belonging("", who.owner) if record is None else self._views.belonging(record)
         return self.is_reviewed and not may(who.actor, ItemAct.PUBLISH, owned)
+
+    def claim_holds(self, who: Depositor, record: DraftRecord, held: Item) -> bool | None:
+        """Whether a claim of the draft on this item holds as soon as `who` publishes it; otherwise it waits for an
+        answer. None of a Copy, for which the Archive of its Original answers."""
+        return None if held.state is State.COPY else self._publishing.claim_holds(record, who, held)
 
     def publish_or_submit(
         self,

@@ -325,6 +325,10 @@ class DraftPublishing:
         """Changes of published items, as far as the depositor may make them."""
         return Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, actor=who.actor)
 
+    def claim_holds(self, record: DraftRecord, who: Depositor, held: Item) -> bool:
+        """Whether a claim of the draft on this item holds as soon as `who` publishes it; otherwise it waits."""
+        return self._deposits_of(record, who, NO_LABELS).holds_at_once(held)
+
     def _deposits_of(self, record: DraftRecord, who: Depositor, labels: LabelMinter) -> Deposits:
         """Deposits of a new item by `who`. If the draft belongs to another account, its claims are judged by what that
         may do with the least scope that deposits: a draft does not tell with which one it was begun."""

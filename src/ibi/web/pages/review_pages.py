@@ -20,8 +20,10 @@ from starlette.routing import Route
 
 from ibi.archive.drafts import InvalidComment, read_comment
 from ibi.archive.profile import encoded_path
+from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.messages.identification import LabelForms
 from ibi.model.account import Role
 from ibi.model.draft import LONGEST_COMMENT, DraftRecord, Review, ReviewAct, ReviewState
 from ibi.model.file import File
@@ -35,6 +37,7 @@ from ibi.web.http.headers import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.field_choices import RELATION_WORDS
 from ibi.web.pages.file_pages import file_tree
+from ibi.web.pages.item_page import Relative
 from ibi.web.pages.reader import (
     PRIVATE,
     ForeignForm,
@@ -87,6 +90,25 @@ _ERRORS: Final = (
     message("{draft} does not wait for review: it is {state}. Nothing was changed."),
     message("{draft} is not as it was when you looked at it: it was changed since. Look at it again, then decide."),
 )
+
+
+_CLAIMS: Final = {
+    "edition_of": message("Newer edition of"),
+    "translation_of": message("Translation of"),
+    "describes": message("Metadata of"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownClaim:
+    """What a draft says of another item, and what becomes of that when it is published."""
+
+    words: str
+    item: Relative
+    holds: bool | None = None
+    """Whether it holds at once; otherwise it waits for an answer. None if it is answered elsewhere."""
+    has_owner: bool = True
+    """Whether the item belongs to an account, and not to the Archive."""
 
 
 def review_facts(found: ReviewView | None) -> dict[str, Any]:
@@ -210,6 +232,21 @@ class ReviewDesk:
         else:
             raise PathNotFound()
 
+    def _claims(self, visitor: Visitor, found: ReviewView) -> tuple[ShownClaim, ...]:
+        """What the draft claims of other items. Blocks."""
+        record = None if found.view is None else found.view.record
+        if record is None:
+            return ()
+        named = {words: getattr(record.description, name) for name, words in _CLAIMS.items()}
+        return tuple(self._claim(visitor, record, words, forms) for words, forms in named.items() if forms)
+
+    def _claim(self, visitor: Visitor, record: DraftRecord, words: str, forms: LabelForms) -> ShownClaim:
+        shown, held = Relative.of(self._site, forms), find_forms(self._site.shown_catalog, forms)
+        if held is None:
+            return ShownClaim(words, shown)
+        holds = self._drafts.claim_holds(visitor.depositor, record, held)
+        return ShownClaim(words, shown, holds, held.owner is not None)
+
     async def _show(
         self,
         request: Request,
@@ -219,6 +256,7 @@ class ReviewDesk:
         fields: dict[str, str] | None = None,
     ) -> Response:
         found = await asyncio.to_thread(self._look, visitor, request.path_params["draft"])
+        claims = await asyncio.to_thread(self._claims, visitor, found)
         gettext = translations_into(page_language(request.scope)).gettext
         files = () if found.view is None else found.view.files
         record = None if found.view is None else found.view.record
@@ -234,6 +272,7 @@ class ReviewDesk:
             text=(fields or {}).get("text", "")[: 2 * LONGEST_COMMENT],
             longest=LONGEST_COMMENT,
             record=record,
+            claims=claims,
             tree=file_tree(files[:MOST_FILES], files),
             most_open=MOST_OPEN,
             shown_count=min(len(files), MOST_FILES),

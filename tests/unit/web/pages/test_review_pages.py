@@ -338,6 +338,57 @@ async def _publish_item(world: World, **visibility: Any) -> str:
     return str(next(item.rep for item in world.app.store.catalog.items()))
 
 
+_WAITS = {
+    "en": "It has another owner, who will be asked",
+    "pt-BR": "Ele tem outro proprietário, que será consultado",
+    "es": "Tiene otro propietario, a quien se consultará",
+}
+_HOLDS = {
+    "en": "It links to this item as soon as this is published",
+    "pt-BR": "Ele leva a este item assim que este for publicado",
+    "es": "Lleva a este ítem en cuanto este se publique",
+}
+
+
+async def _submit_claim(world: World, name: str, **claim: str) -> str:
+    draft = await world.submit("Nova", name)
+    said = {"metadata": {"title": "Nova"}, **claim}
+    answer = await world.app.ask("PUT", f"{RECORDS}/{draft}", said, world.app.bearer(Scope.EDIT, "lia"))
+    assert answer.status == 200, answer.json()
+    return draft
+
+
+@pytest.mark.parametrize(("name", "words"), [("eve", _WAITS), ("dan", _HOLDS)])
+async def test_the_page_of_a_review_tells_what_becomes_of_a_claim(
+    world: World, name: str, words: dict[str, str]
+) -> None:
+    rep = await _publish_item(world)
+    draft = await _submit_claim(world, name, edition_of=rep)
+    for language, expected in words.items():
+        found = read_page((await world.ada.get(f"/review/{draft}", accept_language=language)).body)
+        assert expected in found.text
+        (link,) = (each for each in found.all("a") if each.attrib["href"].endswith(f"{rep}/metadata"))
+        assert "".join(link.itertext()) == "Uma tese"
+    seal = hidden(await page(world.ada, f"/review/{draft}"), "seal")
+    assert (await world.ada.post(f"/review/{draft}", {"act": "publish", "seal": seal})).status == 303
+    held = (await world.app.ask("GET", f"{RECORDS}/{rep}")).json()
+    assert bool(held.get("next_edition")) == (words is _HOLDS)
+    asked = await page(world.dan, "/account/claims")
+    assert ("Nova" in asked.text) == (words is _WAITS)
+
+
+async def test_a_claim_on_an_item_of_the_archive_or_elsewhere_is_told_as_such(world: World) -> None:
+    rep = await _publish_item(world)
+    root = world.app.bearer(Scope.ADMIN, "root")
+    assert (await world.app.ask("PUT", f"{RECORDS}/{rep}/owner", {"owner": None}, root)).status == 200
+    found = await page(world.ada, f"/review/{await _submit_claim(world, 'dan', describes=rep)}")
+    assert "It belongs to the Archive: it links to this item once a librarian accepts." in found.text
+    elsewhere = "other.example/sid/2026/11.20.10.00"
+    found = await page(world.ada, f"/review/{await _submit_claim(world, 'dan', edition_of=elsewhere)}")
+    assert any(link.endswith(f"/{elsewhere}") for link in found.links)
+    assert "links to this item" not in found.text
+
+
 async def _withhold(world: World, person: SignedInPerson, rep: str, **said: str) -> str:
     version = next(str(item.version) for item in world.app.store.catalog.items())
     answer = await person.post(f"/account/items/{rep}/access", {"version": version, "networks": "", **said})
