@@ -9,7 +9,7 @@ The page "Versions of this record": who changed an item when, why and what, with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
@@ -31,7 +31,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import raw_query, reader_address
 from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.preview import PREVIEW, Preview, look_at, may_be_looked_at
-from ibi.web.pages.reader import find_visitor, message
+from ibi.web.pages.reader import find_visitor, message, page_language, translations
 from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.words import ELEMENTS, shown_title
 
@@ -309,6 +309,25 @@ FIELDS: Final = {
 """What the parts of a record are called on the page; other elements have the names that they have in a description."""
 
 
+# What is recorded where who makes a version says nothing of their own.
+_RECORDED: Final = {"Deposited": message("Deposited"), "Updated": message("Updated")}
+_RECORDED_OF: Final = {
+    "Named by ": message("Named by {rest}"),
+    "Deleted: ": message("Deleted: {rest}"),
+    "Restored from version ": message("Restored from version {rest}"),
+}
+
+
+def translate_recorded(text: str, gettext: Callable[[str], str]) -> str:
+    """The message of a version in the reader's language, as far as it is one of ours."""
+    if text in _RECORDED:
+        return gettext(_RECORDED[text])
+    for start, words in _RECORDED_OF.items():
+        if text.startswith(start):
+            return gettext(words).replace("{rest}", text.removeprefix(start))
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class ShownVersion:
     """A version as the page shows it."""
@@ -333,6 +352,7 @@ class VersionsPage:
         first = whole_number(before, 9)
         found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_VERSIONS_ON_A_PAGE)
         shown = [self._show_version(item, each, scope) for each in found]
+        gettext = translations(page_language(scope)).gettext
         return render(
             scope,
             "versions.html",
@@ -342,6 +362,7 @@ class VersionsPage:
             urls=self._site.urls,
             place=versions_place(self._site, item),
             versions=shown,
+            recorded=lambda text: translate_recorded(text, gettext),
             earlier=found[-1].number if found and found[-1].number > 1 else None,
         )
 

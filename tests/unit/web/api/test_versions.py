@@ -272,3 +272,19 @@ async def test_a_file_of_a_draft_may_have_the_name_of_a_version(tmp_path: Path) 
         draft = await app.begin()
         assert (await app.send(draft, "versions/1/restore", b"x")).status == 201
         assert (await app.send(draft, "versions/1", b"x")).status in {201, 400}
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "Restored from version 1"), ("pt-BR", "Restaurado da versão 1"), ("es", "Restaurado desde la versión 1")],
+)
+async def test_what_is_recorded_of_itself_is_shown_in_the_language_of_the_reader(
+    tmp_path: Path, language: str, words: str
+) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore")
+        headers = {"accept": "text/html", "accept-language": language}
+        page = (await app.ask("GET", f"/col/{rep}/versions", headers=headers)).body.decode()
+        assert words in page
+        assert ("Deposited" in page) is (language == "en")
