@@ -37,8 +37,10 @@ class NetworkArchive:
             "IBI_ARCHIVE_IP": "127.0.0.1",
             "IBI_COPIES_NETWORKS": "127.0.0.0/8",
         }
-        self.service = str(json.loads(self.run("archive", "init", "--json"))["rep"])
-        register = ("resolver", "register", self.service, "--allow-weak-key", "--allow-network", "127.0.0.0/8")
+        begun = json.loads(self.run("archive", "init", "--json"))
+        self.service = str(begun["rep"])
+        labels = (self.service, str(begun["ibip"]))
+        register = ("resolver", "register", *labels, "--allow-weak-key", "--allow-network", "127.0.0.0/8")
         done = resolver(*register, IBI_REGISTRATION_KEY=KEY)
         assert done.code == 0, done
         self.url, self.port = "", "0"
@@ -186,10 +188,12 @@ def test_a_deleted_item_stays_deleted_while_its_home_is_silent(tmp_path: Path) -
             for label in (asked, unasked):
                 home.run("delete", label, "--reason", "withdrawn")
             heir.run("refresh", unasked)
-            until(lambda: ask(network.url, f"/{asked}")[0] == 410 and network.known_deletions() == 2)
+            ibips = [json.loads(ask(home.url, f"/api/items/{each}")[3])["labels"]["ibip"] for each in (asked, unasked)]
+            # Each by both of its labels.
+            until(lambda: ask(network.url, f"/{asked}")[0] == 410 and network.known_deletions() == 4)
             kill(server)
         until(lambda: network.leads_to(kept, heir))
-        assert [ask(network.url, f"/{label}")[0] for label in (asked, unasked)] == [410, 410]
+        assert [ask(network.url, f"/{label}")[0] for label in (asked, unasked, *ibips)] == [410] * 4
         assert ask(heir.url, f"/col/{unasked}/metadata")[0] == 200
         assert ask(network.url, f"/{unasked}")[0] == 410
 
