@@ -199,13 +199,13 @@ class FullTextSearch:
     async def find(self, query: SearchQuery) -> tuple[TextMatch, ...]:
         """The newest of them, a few; they are told with the first page of a search. Where the index cannot be asked
         there are none."""
-        return await asyncio.to_thread(self.find_now, query) if _may_be_in_text(query) else ()
+        return await asyncio.to_thread(self.find_now, query)
 
     def find_now(self, query: SearchQuery) -> tuple[TextMatch, ...]:
-        """The same. Blocks."""
-        return self._find(query, read_terms(query.text)) if _may_be_in_text(query) else ()
-
-    def _find(self, query: SearchQuery, terms: Terms) -> tuple[TextMatch, ...]:
+        """What `find` gives, while the caller waits."""
+        terms = read_terms(query.text)
+        if query.page > 1 or query.after is not None or not terms.has_words or terms.labels:
+            return ()
         found: list[TextMatch] = []
         budget = ScanBudget()
         try:
@@ -234,8 +234,3 @@ class FullTextSearch:
     def _is_found_by_main_file(self, item: Item) -> bool:
         """Whether nothing is kept of files of the item that are not listed any more."""
         return set(self._index.digests(item.rep)) <= {file.sha512 for file in _searched_files(item)}
-
-
-def _may_be_in_text(query: SearchQuery) -> bool:
-    terms = read_terms(query.text)
-    return query.page == 1 and query.after is None and terms.has_words and not terms.labels
