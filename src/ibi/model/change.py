@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ibi.instant import Instant
-from ibi.label import RepositoryName
+from ibi.label import Ibip, Label, RepositoryName
+from ibi.messages.identification import LabelForms
 from ibi.model.item import Item
 from ibi.vocabulary import State
 
@@ -81,6 +82,11 @@ class FollowedChange(NamedTuple):
     related: bool
     deleted: bool = False
     ibip: str | None = None
+
+    def labels(self) -> tuple[Label, ...]:
+        """Those of the item; `InvalidInput` if they are none, or cannot be of one item."""
+        ibip = None if self.ibip is None else Ibip.parse(self.ibip)
+        return LabelForms(RepositoryName.parse(self.label), ibip).labels
 
 
 class AnnouncedCopies(NamedTuple):

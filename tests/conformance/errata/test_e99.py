@@ -82,12 +82,24 @@ async def test_the_feed_of_the_home_tells_it_of_both_labels_and_no_other(
     changes = (
         FollowedChange(ITEM, related=False, deleted=True, ibip=OWN_IBIP),
         FollowedChange("no label", related=False, deleted=True, ibip=FOREIGN_IBIP),
+        FollowedChange("example.org/home/2010/01.01.00.00", related=False, deleted=True, ibip=OWN_IBIP),
     )
     statements.note(teller, FollowedPage("e", 2, 2, changes))
     await statements.settle()
     assert (beliefs.deletion(LABEL) is not None) is is_believed
     assert (beliefs.deletion(parse(OWN_IBIP)) is not None) is is_believed
     assert beliefs.deletion(parse(FOREIGN_IBIP)) is None
+
+
+async def test_the_feed_of_a_home_that_gave_the_original_on_tells_it_of_neither_label() -> None:
+    beliefs = MemoryBeliefs()
+    beliefs.record_successors(LABEL, (COPY.service.labels[0],), 1)
+    statements = CopyStatements(None, MemoryRegistry(), beliefs, lambda: 1.0)  # type: ignore[arg-type]
+    change = FollowedChange(ITEM, related=False, deleted=True, ibip=OWN_IBIP)
+    statements.note(WITH_ADDRESS, FollowedPage("e", 1, 1, (change,)))
+    await statements.settle()
+    assert beliefs.deletion(LABEL) is None
+    assert beliefs.deletion(parse(OWN_IBIP)) is None
 
 
 async def test_a_copy_that_knows_it_answers_no_resolver() -> None:

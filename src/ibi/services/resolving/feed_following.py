@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import structlog
 
 from ibi.errors import IbiError, InvalidInput, InvalidLabel
-from ibi.label import RepositoryName, parse
+from ibi.label import RepositoryName
 from ibi.messages.holders import read_copies_statement
 from ibi.model.change import AnnouncedCopies, FollowedChange, FollowedPage
 from ibi.model.registration import KnownDeletion
@@ -219,11 +219,15 @@ class CopyStatements:
 
     def _keep_deletions(self, archive: ArchiveRef, told: Iterable[FollowedChange]) -> None:
         by, beliefs = KnownDeletion(archive.service.labels[0]), self._beliefs
-        for text in (text for change in told for text in (change.label, change.ibip) if text is not None):
+        for change in told:
             try:
-                label = parse(text)
-                if is_home(archive, label) and not beliefs.successors(label) and beliefs.deletion(label) is None:
-                    beliefs.record_deletion(label, by, int(self._wall()))
+                labels = change.labels()
+                # Who gave the Original on decides about neither label any more, whichever of them was asked for since.
+                if any(map(beliefs.successors, labels)):
+                    continue
+                for label in labels:
+                    if is_home(archive, label) and beliefs.deletion(label) is None:
+                        beliefs.record_deletion(label, by, int(self._wall()))
             except InvalidInput:
                 continue
             except IbiError as error:
