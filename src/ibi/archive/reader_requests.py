@@ -59,7 +59,7 @@ class LinkOver(IbiError):
 
 
 class NothingWithheld(IbiError):
-    """The files of {label} can be had by every reader, or there are none: there is nothing to ask for."""
+    """You can read the files of {label} already, or there are none: there is nothing to ask for."""
 
     code = "nothing-withheld"
 

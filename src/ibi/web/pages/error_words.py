@@ -105,7 +105,7 @@ ERROR_WORDS: Final = (
     message("language: {label} is a text in {language}."),
     message("{label} has no version {version}: it has versions 1 to {latest}."),
     message("Version {version} of {label} cannot be restored: {reason}."),
-    message("The files of {label} can be had by every reader, or there are none: there is nothing to ask for."),
+    message("You can read the files of {label} already, or there are none: there is nothing to ask for."),
     message(
         "{draft} is not published at once: this Archive publishes after review. Submit it; a librarian "
         "publishes it or sends it back."
