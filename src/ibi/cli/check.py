@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ibi.transport.single_request import ServerUrl
 
 _RESOLVER: Final = "J8LNKB5R7W/3FUQHC5"
+_EXIT_CODES: Final = {"fail": 1, "not enough time": 3}
 
 
 class _NotAServer(click.ClickException):
@@ -29,8 +31,21 @@ class _NotAServer(click.ClickException):
     exit_code = 2
 
 
+class _NotFinished(click.ClickException):
+    """The time was over before it was known what is there."""
+
+    exit_code = 3
+
+
 @click.command()
-@click.argument("url", metavar="URL")
+@click.argument("url", metavar="URL", required=False)
+@click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Check the server of this data directory, in place of a URL: address, service and keys are those of its "
+    "settings.",
+)
 @click.option(
     "--level",
     type=click.Choice(["minimal", "full"]),
@@ -60,28 +75,33 @@ class _NotAServer(click.ClickException):
 @click.option("--address", metavar="HOST:PORT", help="Where the resolver reaches it, if that is another address.")
 @click.option("--verbose", is_flag=True, help="Show what was sent and received for every clause.")
 @as_json_option
-def check(url: str, *, as_json: bool, verbose: bool, **options: object) -> None:
+def check(url: str | None, *, data: Path | None, as_json: bool, verbose: bool, **options: object) -> None:
     """Check whether an Archive or a resolver of any make speaks the standard, clause by clause; the URL is
-    http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server. Nothing is
-    changed unless --write says so."""
+    http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server, 3 if there
+    was not enough time. Nothing is changed unless --write says so."""
     from ibi.conformance.examination import result_lines
 
     def show(result: ClauseResult) -> None:
         for line in result_lines(result, verbose=verbose):
             click.echo(line)
 
-    report = _examine(url, None if as_json else show, **options)  # type: ignore[arg-type]
+    if (url is None) == (data is None):
+        raise click.UsageError("give a URL, or --data with the data directory of a server of your own")
+    where, server = _own_server(data) if data is not None else _server(url or "")
+    report = _examine(where, server, None if as_json else show, data=data, **options)  # type: ignore[arg-type]
     if as_json:
         print_json(report.record())
     else:
         click.echo(report.summary())
-    raise SystemExit(1 if report.judgment.value == "fail" else 0)
+    raise SystemExit(_EXIT_CODES.get(report.judgment.value, 0))
 
 
 def _examine(
-    url: str,
+    where: ServerUrl,
+    server: CheckedServer,
     show: Callable[[ClauseResult], None] | None,
     *,
+    data: Path | None,
     level: str,
     items: tuple[str, ...],
     write: bool,
@@ -92,20 +112,22 @@ def _examine(
 ) -> CheckReport:
     """Make all checks, and show what each finds as soon as it is known."""
     from ibi.conformance.checking import CheckLevel
-    from ibi.conformance.examination import CheckReport, Examination, NotSpoken, heading
+    from ibi.conformance.examination import CheckReport, Examination, NotEnoughTime, NotSpoken, heading
 
     if archive_service is not None and not write:
         raise click.UsageError("--archive-service includes the checker in the resolver: give --write with it")
-    where, server = _server(url)
     server.level, server.may_change = CheckLevel(level), write
-    key = _key(key_stdin) if archive_service is not None else ""
+    key = _key(key_stdin, data) if archive_service is not None else ""
     begin = time.monotonic()
     with _sender(where, server, archive_service, key, listen, address) as send:
         examination = Examination(server, send)
         try:
             examination.recognise(tuple(map(_label, items)))
         except NotSpoken as reason:
-            raise _NotAServer(f"{printable(url)} is no server of the IBI system: {reason}") from None
+            raise _NotAServer(f"{printable(str(where))} is no server of the IBI system: {reason}") from None
+        except NotEnoughTime:
+            told = "the time for all checks was over before it was known what answers there"
+            raise _NotFinished(f"{printable(str(where))}: not enough time: {told}") from None
         results = []
         if show is not None:
             click.echo(heading(server))
@@ -115,6 +137,25 @@ def _examine(
                 show(result)
     seconds = time.monotonic() - begin
     return CheckReport(server, results, examination.is_complete, seconds, examination.requests)
+
+
+def _own_server(data: Path) -> tuple[ServerUrl, CheckedServer]:
+    """The running server of a data directory: its address, and what it is, as its settings and files tell."""
+    from ibi.cli.options import settings_to_read
+    from ibi.composition.own_register import resolves_here
+    from ibi.composition.transfers import NotServed, served_url
+    from ibi.storage.archive_state import ArchiveRecordFile
+
+    settings = settings_to_read(data=str(data))
+    try:
+        url = served_url(settings)
+    except NotServed:
+        url = settings.own_url
+    where, server = _server(url)
+    record = ArchiveRecordFile(settings.data).read() if settings.has_archive else None
+    server.service = None if record is None else record.service.labels[0].spelling
+    server.is_resolver = resolves_here(settings, url)
+    return where, server
 
 
 def _server(url: str) -> tuple[ServerUrl, CheckedServer]:
@@ -179,13 +220,14 @@ def _listening_place(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _key(from_stdin: bool) -> str:
+def _key(from_stdin: bool, data: Path | None) -> str:
     from ibi.config import load_settings
     from ibi.messages.identification import MAX_KEY
 
     if from_stdin:
         return sys.stdin.readline(MAX_KEY + 64).strip()
-    key = load_settings({}, os.environ).registration_key
+    settings = load_settings({"data": data}, os.environ)
+    key = settings.registration_key or (None if data is None else settings.archive.registration_key)
     if key is None:
         raise click.UsageError("the key of --archive-service is missing: give IBI_REGISTRATION_KEY, or --key-stdin")
     return key.reveal()

@@ -134,8 +134,13 @@ def the_archive_is_named(server: CheckedServer) -> Steps:
 
 @check("R Example 9.2")
 def a_url_has_type_state_and_time(server: CheckedServer) -> Steps:
-    """With each URL come its content type, state and time stamp (R Algorithm 2, lines 25 to 32)."""
+    """With each URL come its content type, state and time stamp, and no type without it (R Algorithm 2, lines 25 to
+    32)."""
     for probe, pairs in _url_lists(server):
+        for qualifier, _ in qualified(pairs, "contenttype"):
+            if f"url{qualifier}" not in pairs:
+                yield from _see(probe)
+                require(False, f"contenttype{qualifier} comes without url{qualifier}")
         for qualifier, _ in qualified(pairs, "url"):
             missing = [name for name in ("contenttype", "state", "timestamp") if f"{name}{qualifier}" not in pairs]
             if missing:

@@ -28,6 +28,8 @@ READER: Final = "192.0.2.1"
 
 _MOST_SHOWN: Final = 600
 _SHOWN_FIELDS: Final = ("content-type", "location", "allow")
+NOT_DIALLED: Final = "it is not dialled"
+"""How a failure begins where the checker did not even try, because of the address alone."""
 _KEY: Final = re.compile("(registrationkey=)[^& ;]*", re.IGNORECASE)
 _SPECIAL: Final = frozenset('%&+=?# {}"<>\\^`|')
 
@@ -110,6 +112,8 @@ class ProbeResponse:
     """Where it came from, after redirects."""
     heard: tuple[HeardRequest, ...] = field(default=())
     """What reached the Archive of the checker meanwhile."""
+    client: str = ""
+    """The address of the checker as the server sees it; empty if an address translation may stand between them."""
 
     def header(self, name: str) -> str | None:
         return next((value for each, value in self.headers if each == name), None)
@@ -177,6 +181,7 @@ class Judgment(Enum):
     FAIL = "fail"
     WARNING = "warning"
     NOT_APPLICABLE = "not applicable"
+    NO_TIME = "not enough time"
 
 
 class CheckLevel(Enum):
@@ -252,6 +257,8 @@ class CheckedServer:
     def item(self, fits: Callable[[KnownItem], bool], what: str) -> KnownItem:
         """The first item that fits."""
         found = next((item for item in self.items if fits(item)), None)
+        if found is None and self.service is None:
+            raise ClauseNotApplicable(f"only an Archive tells which item {what}: check one beside it")
         if found is None:
             raise ClauseNotApplicable(f"no item is known that {what}: name one with --item")
         return found
@@ -259,10 +266,14 @@ class CheckedServer:
     def original(self) -> KnownItem:
         """An item to ask about: with a URL, rather of data than of metadata, rather here than elsewhere, and rather not
         the service itself, which is special."""
+        return self.originals()[0]
+
+    def originals(self) -> list[KnownItem]:
+        """All of them, in that order; at least one."""
         found = sorted((item for item in self.items if item.url is not None), key=self._oddity)
         if not found:
             raise ClauseNotApplicable("no item is known that has a URL: name one with --item")
-        return found[0]
+        return found
 
     def _oddity(self, item: KnownItem) -> tuple[bool, bool, bool]:
         is_here = (item.url or "").startswith(f"{self.origin}/")

@@ -47,12 +47,17 @@ _MOST_LABELS: Final = 200
 _MOST_SERVICES: Final = 12
 """Labels of a page that are tried as that of the service."""
 _MOST_LINKS: Final = 6
+_GONE: Final = 410
 
 Survey = Generator[Probe, ProbeResponse, None]
 
 
 class NotSpoken(Exception):
     """The server does not speak the protocol, and why that is believed."""
+
+
+class NotEnoughTime(Exception):
+    """The time for all checks was over before it was known what the server is."""
 
 
 def survey(server: CheckedServer, given: Sequence[str]) -> Survey:
@@ -164,11 +169,15 @@ def _read_answer(server: CheckedServer, label: str, verbs: str = "") -> Generato
 
 
 def _learn_links(server: CheckedServer, found: Sequence[str], given: Sequence[str]) -> Survey:
-    """Labels that lead somewhere, rather not that of a service: what an Archive at the same place has, or any."""
+    """Labels that lead somewhere, rather not that of a service: what an Archive at the same place has, or any. A
+    resolver alone is judged by the items that are named: what else its pages name may be nobody's."""
+    is_alone = server.service is None and bool(given)
     held = [item.label for item in server.items if item.url is not None and item.label != server.service]
-    for label in list(dict.fromkeys((*given, *held, *found)))[: max(_MOST_LINKS, len(given))]:
+    known = () if is_alone else (*held, *found)
+    for label in list(dict.fromkeys((*given, *known)))[: max(_MOST_LINKS, len(given))]:
         received = yield Probe(f"/{label}", may_fail=True)
-        if received.failure is None and received.is_redirect:
+        is_wanted = received.is_redirect or (is_alone and received.status != _GONE)
+        if received.failure is None and is_wanted:
             server.links.append(label)
 
 
@@ -214,11 +223,12 @@ class Examination:
         """Whether every check could be made in the time there was."""
 
     def recognise(self, labels: Sequence[str] = ()) -> None:
-        """Find out what the server is and has; `NotSpoken` if it is neither an Archive nor a resolver."""
+        """Find out what the server is and has; `NotSpoken` if it is neither an Archive nor a resolver, and
+        `NotEnoughTime` if that took too long."""
         try:
             self._drive(survey(self.server, labels), [])
         except TimeIsOver:
-            raise NotSpoken("the time for all checks was over before it was known what it is") from None
+            raise NotEnoughTime from None
 
     def results(self) -> Iterator[ClauseResult]:
         try:
@@ -258,7 +268,7 @@ class Examination:
             judgment, reason = Judgment.NOT_APPLICABLE, str(nothing)
         except TimeIsOver:
             self.is_complete = False
-            judgment, reason = Judgment.NOT_APPLICABLE, "the time for all checks was over"
+            judgment, reason = Judgment.NO_TIME, "the time for all checks was over"
         return ClauseResult(check, judgment, reason, tuple(seen))
 
     def _drive(self, steps: Generator[Probe, ProbeResponse, None], seen: list[tuple[Probe, ProbeResponse]]) -> None:
@@ -324,12 +334,13 @@ def overall(results: Sequence[ClauseResult]) -> Judgment:
 
 _MOST_EXCHANGES: Final = 8
 _MOST_REASON: Final = 400
-_INDENT: Final = " " * 18
+_INDENT: Final = " " * 19
 _TOLD: Final = {
     Judgment.PASS: "passed",
     Judgment.FAIL: "failed",
     Judgment.WARNING: "warnings",
     Judgment.NOT_APPLICABLE: "not applicable",
+    Judgment.NO_TIME: "not made for want of time",
 }
 
 
@@ -345,15 +356,18 @@ class CheckReport:
 
     @property
     def judgment(self) -> Judgment:
-        """Of a run that could not be finished nothing good is said."""
+        """A run that could not be finished neither passes nor fails, unless a clause does."""
         found = overall(self.results)
-        return found if self.is_complete or found is Judgment.FAIL else Judgment.FAIL
+        return found if self.is_complete or found is Judgment.FAIL else Judgment.NO_TIME
 
     def summary(self) -> str:
         counts = Counter(result.judgment for result in self.results)
-        told = ", ".join(f"{counts[judgment]} {word}" for judgment, word in _TOLD.items())
-        end = "" if self.is_complete else "; the time was over before the end"
-        return f"{told}; {self.requests} requests in {self.seconds:.1f} s{end}: {self.judgment.value}"
+        told = ", ".join(
+            f"{counts[judgment]} {word}"
+            for judgment, word in _TOLD.items()
+            if judgment is not Judgment.NO_TIME or counts[judgment]
+        )
+        return f"{told}; {self.requests} requests in {self.seconds:.1f} s: {self.judgment.value}"
 
     def record(self) -> dict[str, object]:
         server = self.server
@@ -381,9 +395,9 @@ def heading(server: CheckedServer) -> str:
 def result_lines(result: ClauseResult, *, verbose: bool = False) -> Iterator[str]:
     """One line, and the reason and what was sent and received for what does not pass."""
     check, judgment = result.check, result.judgment
-    why = f" ({_safe(result.reason)})" if judgment is Judgment.NOT_APPLICABLE else ""
+    why = f" ({_safe(result.reason)})" if judgment in (Judgment.NOT_APPLICABLE, Judgment.NO_TIME) else ""
     role = "" if check.role is None else check.role.value
-    yield f"  {judgment.value:<14}  {role:<8}  {check.clause:<14}  {check.sentence}{why}"
+    yield f"  {judgment.value:<15}  {role:<8}  {check.clause:<14}  {check.sentence}{why}"
     if result.reason and not why:
         yield f"{_INDENT}why: {_safe(result.reason)}"
     if verbose or judgment in (Judgment.FAIL, Judgment.WARNING):

@@ -94,8 +94,9 @@ def _judge_alert(target: str, **headers: str) -> Steps:
 @_minimal("R 8.1")
 def a_link_leads_somewhere(server: CheckedServer) -> Steps:
     """A persistent URL of an item sends the browser on, to an absolute URL."""
-    location = yield from _follow(server.link())
-    require(fault_of_url(location) is None, f"it sends to {location!r}, which is no absolute URL")
+    for label in server.links if server.service is None else [server.link()]:
+        location = yield from _follow(label)
+        require(fault_of_url(location) is None, f"it sends to {location!r}, which is no absolute URL")
 
 
 @_minimal("R Figure 8.1")
@@ -179,7 +180,10 @@ def foreign_pairs_do_not_disturb(server: CheckedServer) -> Steps:
 @_minimal("R 5.2")
 def originals_can_be_demanded(server: CheckedServer) -> Steps:
     """`ibiurl.requireditemstatus=Original` leads to the Original."""
-    item = server.item(lambda each: each.label in server.links and each.state == "Original", "is an Original")
+    item = server.item(
+        lambda each: each.label in server.links and each.state == "Original" and each.url is not None,
+        "is an Original with a URL",
+    )
     location = yield from _follow(f"{item.label}?ibiurl.requireditemstatus=Original")
     require(location == item.url, f"it leads to {location}, and the Original is at {item.url}")
 

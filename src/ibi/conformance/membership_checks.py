@@ -11,7 +11,7 @@ from collections.abc import Generator
 from functools import partial
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 from ibi.conformance.checking import (
     RESOLVER_SERVICE,
@@ -31,7 +31,7 @@ from ibi.conformance.checking import (
     require,
     write_query,
 )
-from ibi.conformance.probe_archive import FILE, ProbeArchive
+from ibi.conformance.probe_archive import FILE, LATIN_FILE, ProbeArchive
 
 _change = partial(check, role=ServiceRole.RESOLVER, changes=True)
 _change_full = partial(check, role=ServiceRole.RESOLVER, level=CheckLevel.FULL, changes=True)
@@ -203,6 +203,21 @@ def addresses_of_users_are_passed_on(server: CheckedServer) -> Steps:
         require(_is_ip(unquote(each)), f"{sent!r} is no list of IPs")
 
 
+@_change("R Example 8.9")
+def the_readers_own_address_is_told(server: CheckedServer) -> Steps:
+    """The Archive of an item gets the address of the reader who asks for it, whole, and the same in question and
+    acknowledgment: it may decide by it (R 9.2)."""
+    archive = _include_archive(server)
+    received = yield from _link(archive.first)
+    for each in (_first_request(received, archive.first), *_requests(received, "acknowledgment")):
+        told = unquote(each.value("clientinformation.ipaddress") or "").partition(" ")[0]
+        if not _is_ip(told):
+            continue  # the two checks before have that
+        require(not ip_address(told).is_unspecified, f"it is told {told}, which is nobody's address: {each}")
+        is_known = not received.client or ip_address(told) == ip_address(received.client)
+        require(is_known, f"it is told {told}, and the reader is {received.client}: {each}")
+
+
 def _is_ip(text: str) -> bool:
     try:
         ip_address(text)
@@ -238,6 +253,16 @@ def values_are_encoded(server: CheckedServer) -> Steps:
     require(sent, f"there is no parsedibiurl.filepath: {request}")
     require(all(0x21 <= ord(each) <= 0x7E for each in sent) and "+" not in sent, f"it is sent as {sent!r}")
     require(unquote(sent).lstrip("/") == FILE.lstrip("/"), f"{sent!r} is another path")
+
+
+@_change("R Example 6.2")
+def octets_of_a_path_are_passed_on(server: CheckedServer) -> Steps:
+    """The octets of a path arrive as the link has them: `%f3` is an octet of a name in ISO 8859-1, and not UTF-8."""
+    archive = _include_archive(server)
+    request = _first_request((yield from _link(f"{archive.first}{LATIN_FILE}")), archive.first)
+    sent = request.value("parsedibiurl.filepath") or ""
+    is_same = unquote_to_bytes(sent).lstrip(b"/") == unquote_to_bytes(LATIN_FILE).lstrip(b"/")
+    require(is_same, f"{LATIN_FILE} is sent as {sent!r}")
 
 
 @_change("R 10.1")

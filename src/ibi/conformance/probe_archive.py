@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
-from ibi.conformance.checking import HeardRequest, encode_value
+from ibi.conformance.checking import HeardRequest
 from ibi.conformance.grammars import REPOSITORY, write_ibip_suffix
 
 _MOMENT: Final = 823_320_000
@@ -19,6 +19,8 @@ _SUFFIX: Final = "1996/02.03.04.{minute:02}"
 _TIME: Final = "1996-02-03T04:10:00Z"
 FILE: Final = "/dados é.txt"
 """A path that cannot be sent without encoding."""
+LATIN_FILE: Final = "/Relat%f3rio%20Final.pdf"
+"""The path of R Example 6.2: its octets are ISO 8859-1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class ProbeArchive:
 
     def _url_list(self, request: HeardRequest) -> str:
         label = unquote(request.value("parsedibiurl.ibi") or "")
-        path = unquote(request.value("parsedibiurl.filepath") or "")
+        path = unquote(request.value("parsedibiurl.filepath") or "", "latin-1")
         match self._number(label):
             case 1:
                 return self._write(self.first, self._first_pairs(path))
@@ -99,7 +101,7 @@ class ProbeArchive:
         return f"{{{'rep' if REPOSITORY.fullmatch(label) else 'ibip'} {label}}}"
 
     def _first_pairs(self, path: str) -> list[tuple[str, str]]:
-        url = self.url(self.first, encode_value(path.lstrip("/")) if path else "item.txt")
+        url = self.url(self.first, quote(path.lstrip("/"), encoding="latin-1") if path else "item.txt")
         return [
             ("ibi.nextedition", self._forms(self.second)),
             *self._entry("", url),

@@ -13,15 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from ssl import SSLError, SSLSocket, cert_time_to_seconds
 from typing import Final
 from urllib.parse import urljoin
 
 from ibi import __version__
-from ibi.conformance.checking import Awaited, HeardRequest, Probe, ProbeResponse
+from ibi.conformance.checking import NOT_DIALLED, Awaited, HeardRequest, Probe, ProbeResponse
 from ibi.conformance.examination import TimeIsOver
 from ibi.conformance.probe_archive import ProbeArchive
 from ibi.errors import IbiError
@@ -216,7 +217,7 @@ class ProbeSender:
             return received
         self._inbox.wait(begin, probe.awaited)
         heard = tuple(self._inbox.heard()[begin:])
-        return ProbeResponse(received.status, received.headers, received.body, received.failure, received.url, heard)
+        return replace(received, heard=heard)
 
     def _send(self, probe: Probe) -> ProbeResponse:
         base = str(self._server.origin)
@@ -246,7 +247,7 @@ class ProbeSender:
         except IbiError as error:
             return ProbeResponse(failure=str(error), url=url)
         if isinstance(addresses, Failure):
-            return ProbeResponse(failure=f"it is not dialled: {addresses.value}", url=url)
+            return ProbeResponse(failure=f"{NOT_DIALLED}: {addresses.value}", url=url)
         return self._exchange(probe, url, where, addresses)
 
     def _addresses_of(self, where: ServerUrl) -> Sequence[str] | Failure:
@@ -278,9 +279,13 @@ class ProbeSender:
             try:
                 received = self._ask(connection, probe, url, where, target)
                 # What was cut is no answer.
-                return ProbeResponse(failure=_late(seconds), url=url) if is_cut.is_set() else received
+                if not is_cut.is_set():
+                    return received
+                raise TimeoutError
             except (OSError, HTTPException, ValueError) as error:
                 is_late = isinstance(error, TimeoutError) or is_cut.is_set()
+                if is_late and seconds < self._for_one and not probe.is_last:
+                    raise TimeIsOver from None  # the server had less time than it may take
                 return ProbeResponse(failure=_late(seconds) if is_late else _reason(error), url=url)
             finally:
                 watchdog.cancel()
@@ -294,8 +299,15 @@ class ProbeSender:
         if probe.method == "POST":
             connection.putheader("Content-Length", "0")
         connection.endheaders()
+        client = _seen_address(connection.sock)
         with connection.getresponse() as response:
-            return _read_response(response, url)
+            return replace(_read_response(response, url), client=client)
+
+
+def _seen_address(connection: socket.socket) -> str:
+    """The address of this end as the other one sees it; empty if a translation of addresses may stand between."""
+    own, other = (str(end[0]).partition("%")[0] for end in (connection.getsockname(), connection.getpeername()))
+    return own if own == other or ip_address(own).is_loopback or ip_address(own).is_global else ""
 
 
 def _read_response(response: HTTPResponse, url: str) -> ProbeResponse:

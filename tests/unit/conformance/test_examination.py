@@ -20,10 +20,19 @@ from ibi.conformance.checking import (
     Probe,
     ProbeResponse,
 )
-from ibi.conformance.examination import CheckReport, Examination, NotSpoken, heading, result_lines
+from ibi.conformance.examination import (
+    CheckReport,
+    Examination,
+    NotEnoughTime,
+    NotSpoken,
+    TimeIsOver,
+    heading,
+    result_lines,
+)
 from tests.docs.tables import ROOT
 from tests.support.archive_app import BASE, REP, SERVICE
 from tests.support.checked_server import (
+    GONE,
     LABELS,
     MEMBER,
     OWN,
@@ -86,6 +95,77 @@ def test_nothing_that_changes_anything_is_sent_unless_asked(ours: Remembered) ->
         assert not re.search("=(acknowledgment|inclusionRequest|exclusionRequest)", probe.target)
         assert probe.method == "GET" or "=inclusionConfirmationRequest" in probe.target
     assert len(sent) == examination.requests < 200
+
+
+def test_checks_for_which_there_was_no_time_neither_pass_nor_fail(ours: Remembered) -> None:
+    for most in (30, 60, 90):
+        sent: list[Probe] = []
+
+        def send(probe: Probe, most: int = most, sent: list[Probe] = sent) -> ProbeResponse:
+            sent.append(probe)
+            if len(sent) > most:
+                raise TimeIsOver
+            return ours(probe)
+
+        examination = Examination(CheckedServer(BASE, OWN, True), send)
+        examination.recognise(LABELS)
+        results = list(examination.results())
+        report = CheckReport(examination.server, results, examination.is_complete, 1.0, examination.requests)
+        missed = [each for each in results if each.judgment is Judgment.NO_TIME]
+        assert missed
+        assert {each.judgment for each in results} <= {*Judgment} - {Judgment.FAIL}
+        assert report.judgment is Judgment.NO_TIME
+        assert f"{len(missed)} not made for want of time" in report.summary()
+        assert report.summary().endswith(": not enough time")
+        record = report.record()
+        assert (record["judgment"], record["complete"]) == ("not enough time", False)
+
+
+def test_a_clause_that_fails_counts_more_than_the_time(ours: Remembered) -> None:
+    def send(probe: Probe) -> ProbeResponse:
+        if probe.method == "POST":
+            return ProbeResponse(200, PLAIN, b"confirmation yes")
+        if "xservicesubject" in probe.target:
+            raise TimeIsOver
+        return ours(probe)
+
+    examination = Examination(CheckedServer(BASE, OWN, True), send)
+    examination.recognise(LABELS)
+    results = list(examination.results())
+    report = CheckReport(examination.server, results, examination.is_complete, 1.0, 1)
+    assert {each.judgment for each in results} >= {Judgment.NO_TIME, Judgment.FAIL}
+    assert report.judgment is Judgment.FAIL
+
+
+def test_a_server_that_is_not_known_in_time_is_not_said_to_be_none() -> None:
+    def send(probe: Probe) -> ProbeResponse:
+        raise TimeIsOver
+
+    with pytest.raises(NotEnoughTime):
+        Examination(CheckedServer(BASE), send).recognise(())
+
+
+def test_a_resolver_alone_is_judged_by_the_items_that_are_named(ours: Remembered) -> None:
+    """What its pages name may be in no Archive of it; where an item is kept does not matter."""
+    asked: list[str] = []
+
+    def send(probe: Probe) -> ProbeResponse:
+        asked.append(probe.target)
+        if probe.target == "/":
+            return ProbeResponse(
+                200, PLAIN, b"Try example.org/nowhere/2020/01.01.00.00 and lab.br/arq/2020/01.01.00.00"
+            )
+        return ours(probe)
+
+    run = run_checks(send, labels=[SECOND[0], GONE[0], SECOND[1]], service=None)
+    assert run.server.links == [SECOND[0], SECOND[1]]  # not what was deleted
+    assert run.reasons(Judgment.FAIL) == {}
+    assert not [target for target in asked if "example.org/nowhere" in target]
+    absent = "lab.br/arq/2011/11.11.11.11"
+    failed = run_checks(send, labels=[SECOND[0], absent], service=None).reasons(Judgment.FAIL)
+    assert absent in failed["a-link-leads-somewhere"]
+    known = run_checks(send, labels=(), service=None)
+    assert "example.org/nowhere/2020/01.01.00.00" not in known.server.links
 
 
 def test_a_resolver_is_not_blamed_for_what_its_archive_does_not_offer(ours: Remembered) -> None:

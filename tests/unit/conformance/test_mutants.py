@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
 
-from ibi.conformance.checking import RESOLVER_SERVICE, HeardRequest, Judgment, MemberIdentity, Probe, ProbeResponse
+from ibi.conformance.checking import (
+    NOT_DIALLED,
+    RESOLVER_SERVICE,
+    HeardRequest,
+    Judgment,
+    MemberIdentity,
+    Probe,
+    ProbeResponse,
+)
 from ibi.conformance.examination import ALL_CHECKS
 from ibi.conformance.probe_archive import ProbeArchive
 from tests.docs.tables import ROOT, rows
@@ -58,6 +67,10 @@ def asks(label: str, *parts: str) -> Callable[[Probe], bool]:
 
 def is_link(target: str) -> Callable[[Probe], bool]:
     return lambda probe: probe.target == f"/{target}"
+
+
+def is_file(probe: Probe) -> bool:
+    return probe.target.startswith(f"{BASE}/col/") and "/doc/" in probe.target
 
 
 def elsewhere(target: str) -> Spoil:
@@ -152,6 +165,13 @@ ARCHIVE = [
         also=("what-it-leads-to-is-there",),
     ),
     Mutant(
+        "the-url-leads-to-the-item",
+        spoil_answer(
+            lambda _, received: replace(received, status=0, body=b"", failure="Connection refused"),
+            is_file,
+        ),
+    ),
+    Mutant(
         "keys-are-fresh",
         spoil_body(
             lambda body: body[: body.index(b"urlkey")] + b"urlkey 1234567890" if b"urlkey" in body else body,
@@ -193,6 +213,7 @@ ANSWERS = [
     Mutant("names-come-once", swap(PLATFORM, PLATFORM + b"\r\n" + PLATFORM)),
     Mutant("the-archive-is-named", drop_pairs(b"ibi.platformsoftware", f"ibi={SECOND[0]}")),
     Mutant("a-url-has-type-state-and-time", drop_pairs(b"timestamp ", f"ibi={SECOND[0]}")),
+    Mutant("a-url-has-type-state-and-time", drop_pairs(b"url ", f"ibi={SECOND[0]}")),
     Mutant("a-url-has-a-key", drop_pairs(b"urlkey", f"ibi={SECOND[0]}")),
     Mutant("addresses-and-types-are-of-their-domains", swap(b"archiveaddress arq", b"archiveaddress http://arq")),
     Mutant("addresses-and-types-are-of-their-domains", swap(b" Data", b" Text")),
@@ -224,7 +245,7 @@ RELATIONS = [
     Mutant(
         "the-last-edition-is-offered",
         drop_names(b"edition", f"ibi={REP}&"),
-        also=("metadata-of-the-last-edition-are-offered",),
+        also=("metadata-of-the-last-edition-are-offered", "the-only-edition-is-the-last"),
     ),
     Mutant(
         "the-only-edition-is-the-last",
@@ -233,6 +254,7 @@ RELATIONS = [
             f"ibi.lastedition {{rep {GONE[0]} ibip {GONE[1]}".encode(),
         ),
     ),
+    Mutant("the-only-edition-is-the-last", drop_pairs(b"ibi.lastedition ")),
     Mutant(
         "the-only-edition-has-the-same-url",
         swap(b"url.lastedition http://arq.lab.br/", b"url.lastedition http://arq.lab.br/other/"),
@@ -364,6 +386,53 @@ def test_a_spoiled_answer_fails_its_clause_alone(ours: Remembered, mutant: Mutan
     assert set(run.reasons(mutant.judgment)) == {mutant.check, *mutant.also}, run.reasons(Judgment.FAIL)
 
 
+RENAMED = {
+    "archiveaddress": {"the-archive-is-named"},
+    "contenttype": {"a-url-has-type-state-and-time"},
+    "ibi": {"an-item-is-found", "deleted-items-are-said-to-be"},
+    "ibi.archiveservice": {"the-archive-is-named"},
+    "ibi.platformsoftware": {"the-archive-is-named", "answers-are-lists-of-pairs"},
+    "ibi.lastedition": {"the-only-edition-is-the-last"},
+    "ibi.nextedition": {"the-only-edition-is-the-last"},
+    "state": {"a-url-has-type-state-and-time"},
+    "timestamp": {"a-url-has-type-state-and-time", "deleted-items-are-said-to-be"},
+    "url": {"a-url-has-type-state-and-time"},
+    "url.lastedition": {"a-url-has-type-state-and-time"},
+    "url.metadata": {"a-url-has-type-state-and-time", "metadata-is-offered"},
+    "urlkey": {"a-url-has-a-key"},
+}
+"""What fails if an Archive calls a pair by another name, which is an unknown one: that is a warning in any case."""
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_renamed_pair_fails_the_clause_that_it_breaks(ours: Remembered, name: str) -> None:
+    def rename(body: bytes) -> bytes:
+        lines = body.split(b"\r\n")
+        return b"\r\n".join(b"x" + line if line.startswith(f"{name} ".encode()) else line for line in lines)
+
+    run = run_checks(ours, spoil_body(rename, "urlRequest"))
+    assert set(run.reasons(Judgment.FAIL)) == RENAMED[name], run.reasons(Judgment.FAIL)
+    assert "qualifiers-are-relations" in run.reasons(Judgment.WARNING)
+
+
+def test_one_item_that_cannot_be_fetched_is_a_warning(ours: Remembered) -> None:
+    def refuse(probe: Probe, received: ProbeResponse) -> ProbeResponse:
+        is_first = probe.target == ITEM_URL
+        return replace(received, status=0, body=b"", failure="Connection refused") if is_first else received
+
+    run = run_checks(ours, refuse)
+    assert run.reasons(Judgment.FAIL) == {}
+    assert "the-url-leads-to-the-item" in run.reasons(Judgment.WARNING)
+
+
+def test_addresses_that_the_checker_does_not_dial_are_no_fault_of_the_archive(ours: Remembered) -> None:
+    def refuse(probe: Probe, received: ProbeResponse) -> ProbeResponse:
+        failure = f"{NOT_DIALLED}: its address is one that is not dialled"
+        return replace(received, status=0, body=b"", failure=failure) if is_file(probe) else received
+
+    assert run_checks(ours, refuse).reasons(Judgment.FAIL) == {}
+
+
 # --- the resolver, watched by an Archive that the checker is ---------------------------------------------------------
 
 
@@ -410,6 +479,16 @@ def heard(change: Callable[[HeardRequest], HeardRequest | None], subject: str, p
 
 def query(old: str, new: str) -> Callable[[HeardRequest], HeardRequest]:
     return lambda each: replace(each, query=each.query.replace(old, new))
+
+
+def reader(address: str) -> Callable[[HeardRequest], HeardRequest]:
+    """The reader is said to have that address."""
+    return lambda each: replace(each, query=re.sub("(?<=ipaddress=)[^&]*", address, each.query))
+
+
+def as_utf_8(each: HeardRequest) -> HeardRequest:
+    """As a resolver does that takes all octets for ISO 8859-1, and writes UTF-8."""
+    return replace(each, query=re.sub("%f3", "%C3%B3", each.query, flags=re.IGNORECASE))
 
 
 def told(subject: str, body: bytes, *parts: str) -> Spoil:
@@ -462,6 +541,13 @@ MEMBERSHIP = [
             "requireditemstatus",
         ),
     ),
+    *(
+        Mutant("the-readers-own-address-is-told", heard(reader(address), subject))
+        for subject in ("urlRequest", "acknowledgment")
+        for address in ("0.0.0.0", "150.163.2.0", "203.0.113.9", "::", "2001:db8::1%20127.0.0.1")
+    ),
+    Mutant("octets-of-a-path-are-passed-on", heard(as_utf_8, "urlRequest", "Relat")),
+    Mutant("octets-of-a-path-are-passed-on", heard(query("Final", "final"), "urlRequest", "Relat")),
     Mutant("values-are-encoded", heard(query("%20", "+"), "urlRequest", "dados")),
     Mutant("the-browser-is-sent-to-the-url", elsewhere(FIRST)),
     Mutant("the-archive-is-thanked", heard(lambda _: None, "acknowledgment")),

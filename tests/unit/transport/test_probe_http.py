@@ -130,6 +130,21 @@ def test_when_the_time_is_over_only_what_cannot_be_left_out_is_sent() -> None:
     assert asked == [b"GET /last HTTP/1.1"]
 
 
+def test_a_server_that_had_less_than_its_time_is_not_said_to_be_silent() -> None:
+    def keep_quiet(connection: socket.socket, _: bytes) -> None:
+        connection.recv(1)  # until the other side has enough
+
+    with pytest.raises(TimeIsOver):
+        ask(keep_quiet, for_all=0.3, for_one=30.0)
+    received, _ = ask(keep_quiet, for_all=30.0, for_one=0.3)
+    assert received.failure == "no answer within 0 seconds"
+
+
+def test_the_address_of_the_checker_is_told_where_nothing_translates_it() -> None:
+    received, _ = ask(replying(OK + b"Content-Length: 0\r\n\r\n"))
+    assert received.client == "127.0.0.1"
+
+
 def test_what_a_stranger_sends_is_shown_on_one_line_and_cut() -> None:
     received, _ = ask(replying(OK + b"Content-Length: 5000\r\n\r\n" + b"\x1b[2J\r\n\xff" + b"a" * 4993))
     assert "\\x1b[2J\\r\\n\\xff" in str(received)
