@@ -12,7 +12,15 @@ import pytest
 
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage, ToldChain
+from ibi.model.transfer import (
+    IncomingTransfer,
+    OpenItem,
+    OpenProblem,
+    OutgoingTransfer,
+    ReceiverStage,
+    SenderStage,
+    ToldChain,
+)
 from ibi.ports.federation import ChainStore, TransferLedger
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.connection import Connection
@@ -229,3 +237,26 @@ def test_who_was_not_heard_is_noted_until_track_is_kept(ledger: TransferLedger) 
         assert ledger.unheard() == frozenset(unheard)
     ledger.keep_track()
     assert ledger.unheard() == frozenset()
+
+
+def test_the_newest_chain_of_an_item_replaces_the_one_before_and_is_found_by_its_archives(
+    ledger: TransferLedger,
+) -> None:
+    rep = outgoing().rep
+    ledger.note_chain(rep, ("one",), (A,))
+    ledger.note_chain(rep, ("one", "two"), (B,))
+    assert ledger.chain(rep) == ("one", "two")
+    assert (ledger.chains_of(A), [texts for _, texts in ledger.chains_of(B)]) == ((), [("one", "two")])
+    assert ledger.chains_of(B, after=str(rep)) == ()
+    ledger.note_chain(rep, (), ())
+    assert (ledger.chain(rep), ledger.chains_of(B)) == ((), ())
+
+
+def test_open_items_are_kept_whole_and_come_when_they_are_due(ledger: TransferLedger) -> None:
+    rep = outgoing().rep
+    item = OpenItem(rep, OpenProblem.NOT_FETCHED, "b", "none has it", ("http://b.example: silent",), "http://c", 5, 9)
+    assert ledger.change_open(rep, lambda known: item if known is None else known) == item
+    assert ledger.open_items() == ledger.due_open(9, 10) == (item,)
+    assert ledger.due_open(8, 10) == ledger.open_items(after=str(rep)) == ()
+    assert ledger.change_open(rep, lambda _known: None) is None
+    assert ledger.open_items() == ()

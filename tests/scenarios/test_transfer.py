@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.request import urlopen
 
 from ibi.archive import life_cycle
@@ -43,6 +45,26 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.05)
+
+
+def test_a_server_that_knows_no_transfers_is_told_at_once_and_the_original_stays(tmp_path: Path) -> None:
+    """It answers 501 to POST, as servers that only serve files do; the command would wait for ten minutes."""
+    sender = IbiCommand(tmp_path)
+    (tmp_path / "text.txt").write_text("text")
+    stranger = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
+    thread = Thread(target=stranger.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        with sender.up():
+            made = json.loads(run(sender, "deposit", str(tmp_path / "text.txt"), "--title", "A text", "--json"))
+            done = sender("transfer", made["rep"], "--to", f"http://127.0.0.1:{stranger.server_port}")
+            shown = run(sender, "show", made["rep"])
+    finally:
+        stranger.shutdown()
+        stranger.server_close()
+    assert done.code == 1
+    assert "takes no transfers: HTTP status 501" in done.out
+    assert "Original" in shown
 
 
 def test_an_archive_is_merged_into_another_and_its_links_go_on(tmp_path: Path) -> None:

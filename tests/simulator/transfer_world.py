@@ -28,6 +28,16 @@ from ibi.federation.provenance import (
     countersign,
     sign_release,
 )
+from ibi.federation.repair import (
+    FetchContent,
+    LearnRelease,
+    Settled,
+    TellReceiver,
+    believe,
+    newest_chain,
+    next_repair,
+    own_chain,
+)
 from ibi.federation.transfer import (
     AskChain,
     BringCopy,
@@ -80,6 +90,10 @@ class Durable:
     """Chains that the resolver has not confirmed."""
     follows: dict[str, str] = field(default_factory=dict)
     """Copies that follow their Original, and where that was last."""
+    chains: dict[str, Chain] = field(default_factory=dict)
+    """The newest chain of each item, as the ledger keeps it beside the object."""
+    open: dict[str, str] = field(default_factory=dict)
+    """Items whose chain and state do not agree, and the address of an Archive that knows more of it."""
 
 
 class Request(NamedTuple):
@@ -148,15 +162,18 @@ class ModelArchive:
 
     def chain_of(self, rep: str) -> tuple[str, ...]:
         item = self.kept.items.get(rep)
-        return () if item is None else item.chain.texts
+        return self.kept.chains.get(rep, NO_CHAIN).texts if item is None else item.chain.texts
 
     def object_of(self, rep: str) -> ModelItem | None:
         """What a Copy is made of. An Archive in doubt gives nothing out."""
         return None if self.doubt is not None and self.doubt.is_grave else self.kept.items.get(rep)
 
     def releases_of(self, service: Label) -> dict[str, tuple[str, ...]]:
-        items = self.kept.items.items()
-        return {rep: item.chain.texts for rep, item in items if concerns(item.chain, service)}
+        found = {rep: chain.texts for rep, chain in self.kept.chains.items() if concerns(chain, service)}
+        for rep, item in self.kept.items.items():
+            if concerns(item.chain, service) and len(item.chain.links) > len(found.get(rep, ())):
+                found[rep] = item.chain.texts
+        return found
 
     # --- what users do ---
 
@@ -208,15 +225,26 @@ class ModelArchive:
         self.world.send(self, offer.to, lambda other: other.take_offer(offer, self.public, agreed=agreed), hear)
 
     def _keep_release(self, rep: str, step: KeepRelease) -> None:
-        here, item, kept = self.here(rep), self.kept.items[rep], self.kept.outgoing[rep]
-        if not here.is_original or here.in_doubt or not still_wants(kept, step):
+        here, item, kept = self.here(rep), self.kept.items.get(rep), self.kept.outgoing.get(rep)
+        if item is None or kept is None or not here.is_original or here.in_doubt or not still_wants(kept, step):
             return
         if (here.chain, here.manifest) != (step.chain, step.manifest):
             return
         at = Instant(self.world.clock)
         giver = self.service.labels[0]
-        chain = sign_release(here.chain, kept.labels, giver, step.to, step.to_key, step.manifest, at, self.key)
+        chain = sign_release(
+            here.chain,
+            kept.labels,
+            giver,
+            step.to,
+            step.to_key,
+            step.manifest,
+            at,
+            self.key,
+            acceptance=step.acceptance,
+        )
         self.kept.items[rep] = ModelItem(State.COPY, item.content, chain)
+        self.kept.chains[rep] = chain
         self.kept.untold.add(rep)
 
     def _keep_chain(self, rep: str, chain: Chain) -> None:
@@ -228,6 +256,7 @@ class ModelArchive:
         is_ours = release.to in self.service.labels and not chain.is_under_way
         state = item.state if item.state is State.DELETED else State.ORIGINAL if is_ours else State.COPY
         self.kept.items[rep] = ModelItem(state, item.content, chain)
+        self.kept.chains[rep] = chain
         self.world.stale.discard((self.name, rep))
 
     # --- the receiver ---
@@ -239,7 +268,10 @@ class ModelArchive:
         except TransferRefused:
             return None
         self.kept.incoming[rep] = kept
-        return answer_offer(kept, self.here(rep))
+        reply = answer_offer(kept, self.here(rep))
+        if offer.released and reply.stage is not ReceiverStage.TAKEN:
+            self.kept.open[rep] = offer.url
+        return reply
 
     def answer_waiting(self, rep: str, *, is_accepted: bool) -> None:
         kept = self.kept.incoming[rep]
@@ -279,9 +311,13 @@ class ModelArchive:
             return
         order = compare_chains(here.chain.texts[: len(step.chain.links)], step.chain.texts)
         if order is ChainOrder.NEWER or (order is ChainOrder.SAME and here.is_owed):
-            self.kept.items[rep] = ModelItem(State.ORIGINAL, item.content, countersign(step.chain, self.key))
+            chain = countersign(step.chain, self.key) if step.chain.is_under_way else step.chain
+            self.kept.items[rep] = ModelItem(State.ORIGINAL, item.content, chain)
+            self.kept.chains[rep] = chain
             self.kept.untold.add(rep)
-            self.kept.receivers.add(self.kept.incoming[rep].source)
+            release = chain.last_release
+            assert release is not None
+            self.kept.receivers.add(self.world.address_of(release.giver))
 
     # --- Copies ---
 
@@ -310,6 +346,9 @@ class ModelArchive:
                 return
             release = found.chain.last_release
             target = None if release is None else self.world.address_of(release.to)
+            own = self.here(rep).chain.last_release
+            if target == self.name and own is not None:  # which has given it on since; the resolver says to whom
+                target = self.world.address_of(own.to)
             if found.state is not State.ORIGINAL and target not in (None, source, self.name) and most:
                 self.kept.follows[rep] = str(target)
                 self._poll(rep, str(target), most - 1)
@@ -348,7 +387,9 @@ class ModelArchive:
                     chain = recall(self.here(rep), texts)
                     if chain is not None:
                         self._keep_chain(rep, chain)
-                self._claim_back(rep, texts)
+                with suppress(InvalidProvenance):
+                    if self.learn(rep, texts):
+                        self.kept.open.setdefault(rep, "")
             if self.doubt is not None:
                 self.doubt = self.doubt.after(witness, heard=found is not None)
                 if witness == RESOLVER and found is not None:
@@ -360,26 +401,100 @@ class ModelArchive:
 
         return hear
 
-    def _claim_back(self, rep: str, texts: tuple[str, ...]) -> None:
-        """What this Archive had taken over and lost with the backup is brought again from who gave it."""
-        chain, here = check_chain(texts, lambda *_: True), self.here(rep)
-        release, owed = chain.last_release, not chain.is_under_way
-        assert release is not None
-        if not owed or here.is_original or here.state is State.DELETED or release.to not in self.service.labels:
-            return
-        if rep in self.kept.incoming and not self.kept.incoming[rep].stage.is_final:
-            return
-        giver = chain.links[-2]
-        source = self.world.address_of(release.giver)
-        self.kept.incoming[rep] = IncomingTransfer(
-            chain.links[0].said.labels,
-            release.giver,
-            giver.signer,
-            source,
+    # --- the repair ---
+
+    def known(self, rep: str) -> tuple[Here, Chain]:
+        here = self.here(rep)
+        return here, newest_chain(here, self.kept.chains.get(rep, NO_CHAIN))
+
+    def learn(self, rep: str, texts: tuple[str, ...]) -> bool:
+        here = self.here(rep)
+        chain = believe(here, own_chain(here, self.kept.chains.get(rep, NO_CHAIN)), texts)
+        if chain is not None:
+            self.kept.chains[rep] = chain
+        return chain is not None
+
+    def compare(self) -> None:
+        """All chains with all states, as at the start and every day."""
+        for rep, item in sorted(self.kept.items.items()):
+            if item.chain.links and self.known(rep)[1] == item.chain:
+                self.kept.chains[rep] = item.chain
+        for rep in sorted(self.kept.items.keys() | self.kept.chains.keys()):
+            here, known = self.known(rep)
+            step = next_repair(here, known)
+            if isinstance(step, TellReceiver) and not known.is_under_way:
+                continue
+            if not isinstance(step, Settled):
+                self.kept.open.setdefault(rep, "")
+
+    def repair(self) -> None:
+        for rep, hint in sorted(self.kept.open.items()):
+            if hint:
+                self._ask_hint(rep, hint)
+            self._repair(rep)
+
+    def _ask_hint(self, rep: str, hint: str) -> None:
+        def hear(texts: tuple[str, ...] | None) -> None:
+            with suppress(InvalidProvenance):
+                if texts and self.learn(rep, texts):
+                    self._repair(rep)
+
+        self.world.send(self, hint, lambda other: other.chain_of(rep), hear)
+
+    def _repair(self, rep: str) -> None:
+        here, known = self.known(rep)
+        match next_repair(here, known):
+            case Settled():
+                self.kept.open.pop(rep, None)
+            case LearnRelease(chain):
+                self.todo.append(lambda: self._keep_chain(rep, chain))
+                self.kept.untold.add(rep)
+            case TellReceiver(chain, release):
+                self._tell_release(rep, chain, release)
+            case FetchContent(chain, release):
+                for other in self.world.archives:
+                    if other is not self:
+                        self.world.send(
+                            self, other.name, lambda other: other.object_of(rep), self._fetched(rep, chain, release)
+                        )
+            case TakeOver() as step:
+                self.todo.append(lambda: self._take_over(rep, step))
+
+    def _fetched(self, rep: str, chain: Chain, release: Release) -> Callable[[Any], None]:
+        def hear(found: ModelItem | None) -> None:
+            here = self.kept.items.get(rep)
+            if found is None or found.state is State.DELETED or (here is not None and here.state is not State.COPY):
+                return
+            if manifest_of(rep, found.content) == release.manifest:
+                self.kept.items[rep] = ModelItem(State.COPY, found.content, chain)
+                self._repair(rep)
+
+        return hear
+
+    def _tell_release(self, rep: str, chain: Chain, release: Release) -> None:
+        to = self.world.address_of(release.to)
+        self.kept.receivers.add(to)
+        offer = Offer(
+            release.labels,
             release.number,
+            self.service.labels[0],
+            self.name,
+            to,
             release.manifest,
-            ReceiverStage.ACCEPTED,
+            released=True,
+            acceptance=release.acceptance,
         )
+
+        def hear(reply: Reply | None) -> None:
+            if reply is None or reply.stage is not ReceiverStage.TAKEN or len(reply.chain) <= release.number:
+                return
+            with suppress(InvalidProvenance):
+                if self.learn(rep, reply.chain):
+                    self._repair(rep)
+                else:
+                    self.kept.open.pop(rep, None)
+
+        self.world.send(self, to, lambda other: other.take_offer(offer, self.public, agreed=False), hear)
 
     # --- the machine ---
 
@@ -390,6 +505,7 @@ class ModelArchive:
         if not self.up:
             self.up = True
         self.doubt = Doubt(RESOLVER, frozenset(self.kept.receivers)) if self.has_lost_track else None
+        self.compare()
 
     def put_back(self, backup: Durable) -> None:
         self.crash()
@@ -425,6 +541,8 @@ class World:
         self.history: dict[str, set[int]] = {}
         self.latest: dict[str, int] = {}
         self.deleted: set[str] = set()
+        self.dropped: set[str] = set()
+        """Items of which a Copy was dropped: their bytes may be nowhere."""
         self.tainted: set[str] = set()
         """Items of which a backup that was put back may have lost something."""
         self.stale: set[tuple[str, str]] = set()
@@ -570,6 +688,38 @@ class World:
             name = self.random.choice(sorted(self.backups))
             self.by_name[name].put_back(self.backups[name])
 
+    def _restore_both(self) -> None:
+        """Put back the giver and the receiver of an item, from before the transfer where there are such backups."""
+        pairs = [
+            (self.address_of(release.giver), self.address_of(release.to))
+            for each in self.archives
+            for item in each.kept.items.values()
+            if (release := item.chain.last_release) is not None
+        ]
+        able = [pair for pair in pairs if pair[0] in self.backups and pair[1] in self.backups]
+        if able and self.random.random() < 0.5:
+            for name in self.random.choice(able):
+                self.by_name[name].put_back(self.backups[name])
+
+    def _lose_ledger(self) -> None:
+        """The database of transfers is gone; the directory does not know what it gave away."""
+        if (archive := self._chosen()) and self.random.random() < 0.3:
+            kept = archive.kept
+            archive.crash()
+            archive.kept = Durable(kept.items, follows=kept.follows)
+            archive.has_lost_track = True
+            self.tainted |= kept.outgoing.keys() | kept.incoming.keys()
+
+    def _drop(self) -> None:
+        """A Copy is dropped, also that of an Original that was given away."""
+        if (archive := self._chosen()) and self.random.random() < 0.3:
+            copies = sorted(rep for rep, item in archive.kept.items.items() if item.state is State.COPY)
+            if copies:
+                rep = self.random.choice(copies)
+                del archive.kept.items[rep]
+                archive.kept.follows.pop(rep, None)
+                self.dropped.add(rep)
+
     def _forget(self) -> None:
         """A resolver that has just started."""
         if self.random.random() < 0.3:
@@ -584,6 +734,7 @@ class World:
             archive.work_on_outgoing(rep)
         for rep in sorted(archive.kept.incoming):
             archive.work_on_incoming(rep)
+        archive.repair()
 
     def poll(self, archive: ModelArchive) -> None:
         archive.tell()
@@ -600,6 +751,7 @@ class World:
         for _ in range(ROUNDS):
             for archive in self.archives:
                 self.poll(archive)
+                archive.compare()
                 self.work(archive)
             self._drain()
 
@@ -638,7 +790,10 @@ class World:
             originals = [each for each, item in held if item.state is State.ORIGINAL]
             if len(originals) > 1:
                 yield f"{rep} has {len(originals)} Originals at rest"
-            if rep in self.tainted or rep in self.deleted:
+            if rep in self.deleted:
+                continue
+            if rep in self.tainted or rep in self.dropped:
+                yield from self._missing(rep, originals)
                 continue
             if len(originals) != 1:
                 yield f"{rep} has {len(originals)} Originals at rest, and nothing was lost"
@@ -653,6 +808,20 @@ class World:
                 yield f"{archive.name} is in doubt still: {archive.doubt}"
             yield from self._unfinished(archive)
 
+    def _missing(self, rep: str, originals: list[ModelArchive]) -> Iterator[str]:
+        """What a backup may have lost of an item is no Original that some chain names, while its bytes are anywhere."""
+        if originals:
+            return
+        chains = [chain for each in self.archives if (chain := each.known(rep)[1]).links]
+        if not chains:
+            return  # no Archive knows it any more, or it only has Copies of what was never released
+        newest = max(chains, key=lambda chain: len(chain.links))
+        release = newest.last_release
+        assert release is not None
+        held = [item for each in self.archives if (item := each.kept.items.get(rep)) is not None]
+        if any(manifest_of(rep, item.content) == release.manifest for item in held):
+            yield f"{rep} has no Original at rest, and its bytes are there"
+
     def _unfinished(self, archive: ModelArchive) -> Iterator[str]:
         for rep, out in archive.kept.outgoing.items():
             waits = out.remote in (ReceiverStage.WAITING, None)
@@ -661,7 +830,7 @@ class World:
 
 
 ROUNDS = 10
-ACTS = {
+ACTS: dict[str, float] = {
     "deposit": 1,
     "update": 3,
     "delete": 1,
@@ -679,6 +848,9 @@ ACTS = {
     "partition": 2,
     "heal": 3,
     "back_up": 2,
-    "restore": 2,
+    "restore": 1,
+    "restore_both": 1,
+    "lose_ledger": 0.5,
+    "drop": 0.5,
     "forget": 1,
 }

@@ -286,12 +286,28 @@ transfers.add_command(yield_)
 @as_json_option
 @setting_options("data", "config")
 def list_(*, incoming: bool, outgoing: bool, stage: str, as_json: bool, **flags: str | None) -> None:
-    """List transfers, and how far they are."""
+    """List transfers, and how far they are; first the items whose Original is not where their releases say, with what
+    is missing, who was asked and what to do."""
     with _open_transfers(flags) as (_, worker):
+        if not (incoming or outgoing or stage):
+            _print_open(worker, as_json=as_json)
         for direction, wanted in (("in", incoming or not outgoing), ("out", outgoing or not incoming)):
             if wanted:
                 for each in _walk(worker, direction, stage):
                     _print(each, as_json=as_json)
+
+
+def _print_open(worker: TransferWorker, *, as_json: bool) -> None:
+    from ibi.services.transfers.documents import open_document
+
+    after = ""
+    while found := worker.ledger.open_items(after):
+        for each in map(open_document, found):
+            if as_json:
+                print_json(each)
+            else:
+                click.echo(printable(f"{each['item']}  open: {each['what']}. {each['remedy']}"))
+        after = str(found[-1].rep)
 
 
 def _walk(worker: TransferWorker, direction: str, stage: str) -> Iterator[dict[str, Any]]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
+from ibi.composition.own_register import OwnRegister, find_resolver_elsewhere
 from ibi.config import Settings
 from ibi.federation.doubt import Doubt
-from ibi.origin import is_same_place
 from ibi.services.transfers.worker import ItemInDoubt
 from ibi.storage.archive_state import ServedAddress
 from ibi.storage.sqlite.connection import TRANSFERS
@@ -28,12 +28,6 @@ class KnownDoubt:
     unheard: tuple[str, ...]
 
 
-def find_resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
-    """The resolver of an Archive; None if that is the same server."""
-    resolver = (settings.resolver or "").rstrip("/")
-    return None if not resolver or is_same_place(resolver, public_url) else resolver
-
-
 def read_doubt(settings: Settings) -> KnownDoubt | None:
     """The doubt of a data directory, as a command knows it. None if there is none, and for a directory without a
     ledger of transfers, in which no server has run."""
@@ -43,7 +37,11 @@ def read_doubt(settings: Settings) -> KnownDoubt | None:
     with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
         if not ledger.has_lost_track():
             return None
-        doubt = Doubt(find_resolver_elsewhere(settings, url), ledger.peers() - {url})
+        own, others = OwnRegister.find(settings, url), ledger.peers()
+        if own is not None:
+            others |= set(own.archives().values())
+        resolver = find_resolver_elsewhere(settings, url) if own is None or own.is_alone else own.url
+        doubt = Doubt(resolver, others - {url})
         if not doubt.witnesses:
             return None
         return KnownDoubt(not ledger.were_asked(), tuple(sorted(ledger.unheard() or doubt.unheard)))

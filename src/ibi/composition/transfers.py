@@ -10,9 +10,10 @@ from time import monotonic, time
 from typing import Final
 
 from ibi.archive.copies import check_sandbox
-from ibi.composition.doubt import find_resolver_elsewhere
+from ibi.composition.own_register import OwnRegister, PeersOfResolver, find_resolver_elsewhere
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
+from ibi.federation.provenance import Chain
 from ibi.federation.standing import KnownArchives, RegisteredArchive
 from ibi.label import Label
 from ibi.messages.identification import LabelForms
@@ -22,6 +23,7 @@ from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.signed_register import read_register
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.resolving.standby import KeptRegister
+from ibi.services.transfers.comparison import ChainComparison
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import BringsCopies, Receiving
 from ibi.services.transfers.release_register import ReleaseRegister
@@ -76,8 +78,13 @@ def open_transfers(
     ledger = SqliteTransferLedger(settings.data, settings.lock_dir)
     opened.callback(ledger.close)
     elsewhere = find_resolver_elsewhere(settings, public_url)
-    peers = HttpTransferPeers(allow_plain=allow_plain, sources=sources or HttpItemSources(frozenset()))
-    tracking = Tracking(ledger, peers, url=public_url, resolver=elsewhere)
+    own, sources = OwnRegister.find(settings, public_url), sources or HttpItemSources(frozenset())
+    if own is None:
+        peers = HttpTransferPeers(allow_plain=allow_plain, sources=sources)
+        tracking = Tracking(ledger, peers, url=public_url, resolver=elsewhere)
+    else:
+        peers = PeersOfResolver(own, allow_plain=allow_plain, sources=sources)
+        tracking = Tracking(ledger, peers, url=own.url, resolver=own.url, is_alone=lambda: own.is_alone)
     tracking.begin(lost=lost, is_new=is_new)
     chains = ItemChains(
         repository,
@@ -87,8 +94,19 @@ def open_transfers(
         keep_track=tracking.keep_track,
         in_doubt=lambda: tracking.in_doubt,
         resolver_keys=known_resolver_keys(settings, elsewhere),
+        remember=lambda rep, chain: comparison.remember(rep, chain),
     )
-    step = repository.step
+    step, resolver = repository.step, elsewhere or (public_url if resolves else None)
+    comparison = ChainComparison(
+        chains,
+        ledger,
+        peers,
+        copies or NoCopies(),
+        url=public_url,
+        resolver=resolver,
+        unheard=lambda: tracking.unheard,
+    )
+    tracking.comparison = comparison
     sending = Sending(chains, ledger, peers, clocks, url=public_url, on_step=step)
     receiving = Receiving(
         chains,
@@ -102,12 +120,19 @@ def open_transfers(
         senders=Senders(RegisterReader(settings, elsewhere)),
         on_step=step,
         offers=share.offers,
+        hear_released=comparison.note,
     )
-    resolver = elsewhere or (public_url if resolves else None)
-    polls = elsewhere is not None
+    tracking.ask_own_resolver(chains, receiving)
     hold = WorkerLock(settings.data / "transfers.lock").hold
     return TransferWorker(
-        chains, ledger, sending, receiving, tracking, peers, resolver=resolver, polls=polls, hold=hold
+        chains,
+        ledger,
+        sending,
+        receiving,
+        tracking,
+        peers,
+        resolver=resolver,
+        hold=hold,
     )
 
 
@@ -116,6 +141,9 @@ class NoCopies:
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
         raise NotServed(data=f"{source or 'this Archive'} for {label}")
+
+    def bring_released(self, label: Label, source: str, chain: Chain) -> object:
+        raise NotServed(data=f"{source} for {label}")
 
 
 def sandbox_check(*, is_sandbox: bool) -> Callable[[Label, str], None]:
@@ -222,7 +250,7 @@ class RegisterReader:
             register = read_register(statement)
         except InvalidInput:
             return ()
-        if register.signer != files.resolver_key(resolver):
+        if register.signer not in (files.resolver_key(resolver), *files.former_keys(resolver)):
             return ()
         listed = register.archives
         found = tuple(

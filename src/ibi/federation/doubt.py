@@ -15,6 +15,7 @@ from ibi.federation.provenance import (
     ChainOrder,
     InvalidProvenance,
     IsKeyOf,
+    ProvenanceLink,
     Release,
     check_chain,
     compare_chains,
@@ -79,21 +80,25 @@ def recall(here: Here, texts: Iterable[str]) -> Chain | None:
     order = compare_chains(here.chain.texts, texts)
     if order in (ChainOrder.SAME, ChainOrder.OLDER):
         return None
-    chain = check_chain(texts, _ours_or_former(here), known=here.chain.texts)
+    chain = check_chain(texts, is_key_for(here), known=here.chain.texts)
     if order is ChainOrder.FORKED:
         raise InvalidProvenance(texts[-1] if texts else "", 0, "it contradicts the chain that is here")
-    ours = any(_is_release_of(here, chain, index) for index in range(len(here.chain.links), len(chain.links)))
+    ours = any(_is_release_of(here, link) for link in chain.links[len(here.chain.links) :])
     return chain if ours or here.chain.is_under_way else None
 
 
-def _is_release_of(here: Here, chain: Chain, index: int) -> bool:
-    link = chain.links[index]
+def signs_for(here: Here, link: ProvenanceLink) -> bool:
+    """Whether this Archive signed the link, or its resolver in its place."""
+    return link.signer in here.keys or _is_release_of(here, link)
+
+
+def _is_release_of(here: Here, link: ProvenanceLink) -> bool:
     if not isinstance(link.said, Release) or link.said.giver not in here.service.labels:
         return False
     return link.signer in here.keys if link.said.by is None else link.signer in here.resolver_keys
 
 
-def _ours_or_former(here: Here) -> IsKeyOf:
+def is_key_for(here: Here) -> IsKeyOf:
     """Of this Archive the own keys, of the resolver those that are known; of those before this Archive and after it,
     whatever they sign with."""
 

@@ -44,6 +44,8 @@ MOST_LINKS: Final = 64
 """Of one chain: an item that moved more often than 32 times is not believed, whatever the signatures say."""
 LONGEST_LINK: Final = 8192
 """Characters of one statement."""
+_LONGEST_ACCEPTANCE: Final = 4096
+"""Characters of an acceptance in a release, which has to stay shorter than `LONGEST_LINK`."""
 _REMEMBERED: Final = 4096
 """Links that need not be checked again: each is looked at many times while its item moves."""
 _SCHEMA: Final = 1
@@ -76,6 +78,9 @@ class Release:
     by: Label | None = None
     """Who signed it in the place of the giver, which is lost: the service of the resolver (E97). None if the giver
     itself did."""
+    acceptance: str | None = None
+    """What the receiver signed when it held the Copy. A receiver that was restored from an older backup sees by it
+    that it agreed (E102). None in releases of earlier versions."""
 
     @property
     def speaker(self) -> Label:
@@ -201,9 +206,10 @@ def sign_release(
     key: SigningKey,
     *,
     by: Label | None = None,
+    acceptance: str | None = None,
 ) -> Chain:
     """The chain with one release more. Not for a chain that is under way: what was given away cannot be given again.
-    `by` is the service that signs in the place of a giver that is lost."""
+    `by` is the service that signs in the place of a giver that is lost; `acceptance` is what the receiver signed."""
     assert not chain.is_under_way
     claims = {
         "labels": forms_document(labels),
@@ -215,6 +221,7 @@ def sign_release(
         "manifest": manifest,
         "at": str(at),
         **({} if by is None else {"by": by.spelling}),
+        **({} if acceptance is None or len(acceptance) > _LONGEST_ACCEPTANCE else {"acceptance": acceptance}),
     }
     return _extend_chain(chain, sign_statement(RELEASE, claims, key))
 
@@ -351,6 +358,7 @@ def _read_release(fields: Fields) -> Release:
         fields.required("manifest", _read_digest),
         fields.required("at", read_instant),
         _read_speaker(fields),
+        fields.nullable("acceptance", string),
     )
 
 

@@ -75,6 +75,7 @@ class KeepRelease:
     to_key: PublicKey
     manifest: str
     chain: Chain
+    acceptance: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class AskChain:
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """Countersign, keep the chain and be the Original, in one version, if the item is still the Copy with this
-    manifest, whose chain this one goes on from; else ask again what to do."""
+    """Countersign unless this Archive did so before, keep the chain and be the Original, in one version, if the item is
+    still the Copy with this manifest, whose chain this one goes on from; else ask again what to do."""
 
     chain: Chain
     manifest: str
@@ -202,6 +203,14 @@ def withdraw(kept: OutgoingTransfer, here: Here, reason: str = "") -> tuple[Outg
     return replace(kept, stage=SenderStage.WITHDRAWN, reason=reason or "withdrawn"), offer
 
 
+def give_up(kept: OutgoingTransfer, now: int, reason: str) -> tuple[OutgoingTransfer, SenderStep]:
+    """What the sender does when the other server knows no transfers: it keeps its Original, unless that server has
+    taken part before and may do so again."""
+    if kept.stage is SenderStage.OFFERED and kept.remote is None:
+        return replace(kept, stage=SenderStage.WITHDRAWN, reason=reason), Finish()
+    return kept.delayed(now, reason), Rest()
+
+
 def sender_hears(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:
     """What the sender does when the receiver has answered."""
     if kept.stage.is_final:
@@ -231,7 +240,7 @@ def _hear_held(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tu
     kept = replace(kept, acceptance=reply.acceptance, to=said.to, attempts=0, due=now)
     if said.manifest != here.manifest:  # the Original has changed since: the receiver refreshes its Copy
         return kept, SendOffer(_offer(kept, here))
-    return kept, KeepRelease(said.to, signer, said.manifest, here.chain)
+    return kept, KeepRelease(said.to, signer, said.manifest, here.chain, reply.acceptance)
 
 
 def _hear_taken(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:

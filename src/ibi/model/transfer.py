@@ -15,7 +15,7 @@ from ibi.label import Label, RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidDocument, InvalidItem
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
-from ibi.model.json_fields import Fields, boolean, decode_document, integer, member, of_string, string
+from ibi.model.json_fields import Fields, boolean, decode_document, integer, many, member, of_string, string
 from ibi.signing import PublicKey
 
 _SCHEMA: Final = 1
@@ -188,7 +188,70 @@ class IncomingTransfer:
         return replace(self, attempts=self.attempts + 1, due=now + wait_after(self.attempts), reason=reason)
 
 
+class OpenProblem(StrEnum):
+    """What is missing of an item whose chain and state do not agree."""
+
+    UNCHECKED = "unchecked"
+    """A release came to light, and what follows from it was not looked at yet."""
+    NOT_TAKEN = "not-taken"
+    """This Archive released the Original, and the receiver does not say that it has it."""
+    NOT_FETCHED = "not-fetched"
+    """The Original belongs here, and no Archive gave the bytes that were released."""
+    IN_DOUBT = "in-doubt"
+    """The Original belongs here, and others have to be heard first."""
+    CONTRADICTED = "contradicted"
+    """What is known of the item contradicts what is here."""
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the item may have no Original until people do something."""
+        return self not in (OpenProblem.UNCHECKED, OpenProblem.IN_DOUBT)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenItem:
+    """An item whose chain and state do not agree yet, as the ledger keeps it for the job that repairs it."""
+
+    rep: RepositoryName
+    problem: OpenProblem = OpenProblem.UNCHECKED
+    archive: str = ""
+    """The service of the Archive that the release names."""
+    reason: str = ""
+    asked: tuple[str, ...] = ()
+    """The Archives that were asked for bytes or told of the release."""
+    hint: str = ""
+    """The address of an Archive that has offered the item as released."""
+    since: int = 0
+    due: int = 0
+
+
 # --- as documents ----------------------------------------------------------------------------------------------------
+
+
+def encode_open(item: OpenItem) -> bytes:
+    document = {
+        "problem": item.problem.value,
+        "archive": item.archive,
+        "reason": item.reason,
+        "asked": list(item.asked),
+        "hint": item.hint,
+        "since": item.since,
+    }
+    return msgspec.json.encode(document)
+
+
+def decode_open(rep: str, body: bytes, due: int) -> OpenItem:
+    fields = Fields(decode_document(body), "open item")
+    return OpenItem(
+        RepositoryName.parse(rep),
+        fields.required("problem", of_string(member(OpenProblem))),
+        fields.required("archive", string),
+        fields.required("reason", string),
+        fields.required("asked", many(string)),
+        fields.required("hint", string),
+        fields.required("since", integer),
+        due,
+    )
 
 
 def encode_record(record: OutgoingTransfer | IncomingTransfer) -> bytes:

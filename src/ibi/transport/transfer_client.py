@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
@@ -12,14 +13,17 @@ from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
 from ibi.origin import Origin
 from ibi.ports.copies import SourceCut
-from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused
-from ibi.transport.api_client import ApiClient
+from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
+from ibi.transport.api_client import ApiClient, is_unknown_service
 from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
 from ibi.transport.item_source import HttpItemSources
 
 Told = TypeVar("Told")
 _TIMEOUT: Final = 15.0
 _MOST_PAGES: Final = 1_000
+_AFTER_ALL: Final = "~"
+"""Sorts behind every repository name: the page has no releases."""
+_LONGEST_RUN: Final = 64
 _UNAUTHORIZED: Final = frozenset({401, 403})
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that say nothing about the request: it is asked again later."""
@@ -42,7 +46,15 @@ class HttpTransferPeers:
         self._allow_plain, self._sources = allow_plain, sources
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
-        return self._ask(url, lambda client: client.post("/api/transfers", {"offer": offer}), token)
+        try:
+            return self._ask(url, lambda client: client.post("/api/transfers", {"offer": offer}), token)
+        except (PeerSilent, PeerRefused) as error:
+            refused = error.__cause__
+            if isinstance(refused, ServerRefused) and is_unknown_service(refused):
+                raise NoTransferService(peer=url, detail=str(refused.parameters["detail"])) from error
+            if isinstance(refused, UnexpectedAnswer):
+                raise NoTransferService(peer=url, detail="what it answers is no answer to an offer.") from error
+            raise
 
     def chain(self, url: str, label: Label) -> tuple[str, ...]:
         if self._sources is not None:
@@ -68,6 +80,10 @@ class HttpTransferPeers:
     def _page(self, url: str, query: str) -> dict[str, Any]:
         return self._ask(url, lambda client: client.get(f"/api/releases?{query}"))
 
+    def run_of(self, url: str, service: Label) -> str:
+        query = urlencode({"of": service.spelling, "after": _AFTER_ALL})
+        return str(self._page(url, query).get("run", ""))[:_LONGEST_RUN]
+
     def tell(self, url: str, chain: tuple[str, ...]) -> None:
         self._ask(url, lambda client: client.post("/api/releases", {"chain": list(chain)}))
 
@@ -86,12 +102,13 @@ class HttpTransferPeers:
         except InvalidInput as error:
             raise PeerSilent(peer=url, reason=str(error)) from error
 
-    def archives(self, url: str) -> tuple[str, ...]:
-        found = self._ask(url, lambda client: client.get("/api/archives")).get("archives")
+    def archives(self, url: str) -> dict[Label, str]:
+        document = self._ask(url, lambda client: client.get("/api/archives"))
+        found, own = document.get("archives"), document.get("own")
         if not isinstance(found, list):
             raise PeerSilent(peer=url, reason="it lists no Archives")
-        places = (_place(each) for each in found if isinstance(each, dict))
-        return tuple(place for place in places if place is not None)
+        ours = dict.fromkeys(_labels(own), url) if isinstance(own, dict) else {}
+        return ours | {label: place for each in found if isinstance(each, dict) for label, place in _places(each)}
 
     def _ask(self, url: str, ask: Callable[[_Client], dict[str, Any]], token: str | None = None) -> dict[str, Any]:
         client = partial(_Client, url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain)
@@ -127,6 +144,19 @@ def _chain(url: str, document: object) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise PeerSilent(peer=url, reason="it tells no chain")
     return tuple(found)
+
+
+def _places(archive: dict[str, Any]) -> Iterator[tuple[Label, str]]:
+    """The labels of an Archive of a register, each with its address."""
+    place = _place(archive)
+    if place is not None:
+        yield from ((label, place) for label in _labels(archive))
+
+
+def _labels(archive: dict[str, Any]) -> Iterator[Label]:
+    for name in (archive.get(form) for form in ("rep", "ibip")):
+        with suppress(InvalidInput):
+            yield parse(str(name))
 
 
 def _place(archive: dict[str, Any]) -> str | None:

@@ -7,8 +7,9 @@ together with `local.json` that says Original. A crash leaves one version or the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from ibi.archive import life_cycle
 from ibi.archive.related_items import find_labelled
@@ -29,10 +30,10 @@ from ibi.federation.provenance import (
 )
 from ibi.federation.transfer import KeepRelease, TakeOver
 from ibi.instant import Instant
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.account import AuditEntry
-from ibi.model.content import Bytes, Change, Keep, Source
+from ibi.model.content import Bytes, Change, Keep, KeptObject, Source
 from ibi.model.item import Item
 from ibi.model.item_json import encode_local
 from ibi.origin import Origin
@@ -49,6 +50,14 @@ def _trust_all(_who: Label, _key: object) -> bool:
     """Whose the keys are was decided when the Original was taken over. The chain of a Copy is what its source says:
     nothing follows from it but what this Archive has signed itself."""
     return True
+
+
+def has_yielded(item: Item, kept: KeptObject) -> bool:
+    """Whether the object tells that a dispute was settled for the Archive that has the Original now (E98): there is no
+    release then."""
+    if item.transferred_to is None or item.state is not State.COPY:
+        return False
+    return any(version.change.message == yield_message(item.transferred_to) for version in kept.versions)
 
 
 def yield_message(to: Label) -> str:
@@ -69,10 +78,13 @@ class ItemChains:
         keep_track: Callable[[], None],
         in_doubt: Callable[[], bool],
         resolver_keys: Callable[[], tuple[PublicKey, ...]] = lambda: (),
+        remember: Callable[[RepositoryName, Chain], None] = lambda _rep, _chain: None,
     ) -> None:
         """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over;
         `in_doubt` says whether the directory may have been put back from a backup; `resolver_keys` are the key by
-        which the resolver is known, and those before it."""
+        which the resolver is known, and those before it. `remember` is told of the chain of each object that
+        changed."""
+        self._remember = remember
         self.repository, self.service, self.keys = repository, service, keys
         self._clocks, self._keep_track, self._in_doubt = clocks, keep_track, in_doubt
         self._resolver_keys = resolver_keys
@@ -103,6 +115,22 @@ class ItemChains:
         """The chain of an item; empty if it never moved, or is not here."""
         item = find_labelled(self.repository.catalog, label)
         return Chain() if item is None else self._chain_of(item)
+
+    def has_yielded(self, label: Label) -> bool:
+        """Whether the item is a Copy because a dispute was settled for another Archive (E98)."""
+        item = find_labelled(self.repository.catalog, label)
+        return item is not None and has_yielded(item, self.repository.content.read(name_of(item)))
+
+    def moved(self, after: RepositoryName | None, most: int) -> tuple[list[tuple[Item, Chain]], RepositoryName | None]:
+        """The items with a chain among so many that come after a name, and the name to go on after; None at the end.
+        An item that cannot be read is left out."""
+        found: list[tuple[Item, Chain]] = []
+        items = list(islice(self.repository.catalog.items(after), most))
+        for item in items:
+            with suppress(ContentDamaged, ContentMissing, ItemTransferred):
+                if (chain := self._chain(name_of(item))).links:
+                    found.append((item, chain))
+        return found, items[-1].rep if len(items) == most else None
 
     def tell(self, label: Label) -> tuple[Chain, str | None]:
         """The chain, for others; empty with the reason if the files that are there are none. A release that a process
@@ -153,7 +181,9 @@ class ItemChains:
             giver, key = self.service.labels[0], self.keys.signing_key()
             at = max(now, here.chain.last_release.at) if here.chain.last_release else now
             labels = before.item.labels
-            chain = sign_release(here.chain, labels, giver, step.to, step.to_key, step.manifest, at, key)
+            chain = sign_release(
+                here.chain, labels, giver, step.to, step.to_key, step.manifest, at, key, acceptance=step.acceptance
+            )
             return life_cycle.keep_copy(before.item, transfer, None), chain, f"Released to {step.to}"
 
         return self._change(label, who, "release", release)
@@ -169,7 +199,7 @@ class ItemChains:
                 return None
             release = step.chain.last_release
             assert release is not None  # what is taken over was released
-            chain = countersign(step.chain, self.keys.signing_key())
+            chain = countersign(step.chain, self.keys.signing_key()) if step.chain.is_under_way else step.chain
             return life_cycle.become_original(before.item), chain, f"Taken over from {release.giver}"
 
         return self._change(label, who, "take over", take)
@@ -238,6 +268,7 @@ class ItemChains:
             others = {link_path(link.said.number): encode_link(link) for link in links}
             self._keep(after, others, len(chain.links), Change(who, message, self._now()), before.head)
             self.repository.note(AuditEntry(self._now(), act, name, detail=message))
+            self._remember(item.rep, chain)
         return True
 
     def _keep(self, item: Item, others: Mapping[str, bytes], links: int, change: Change, head: int) -> None:

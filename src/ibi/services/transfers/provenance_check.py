@@ -29,7 +29,7 @@ from ibi.model.content import KeptObject
 from ibi.model.item import Item
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.stored_item import name_of
-from ibi.services.transfers.item_chains import yield_message
+from ibi.services.transfers.item_chains import has_yielded
 from ibi.signing import PublicKey
 from ibi.vocabulary import State
 
@@ -157,10 +157,10 @@ class ProvenanceCheck:
 
     def _problems(self, item: Item, chain: Chain, kept: KeptObject) -> Iterator[str]:
         if not chain.links:
-            if item.transferred_to is not None and not _has_yielded(item, kept):
+            if item.transferred_to is not None and not has_yielded(item, kept):
                 yield f"it says that it was given to {item.transferred_to}, and has no release"
             return
-        if not _has_yielded(item, kept):
+        if not has_yielded(item, kept):
             yield from self._state_problems(item, chain)
         manifests = {manifest_digest(version.files) for version in kept.versions}
         for link in chain.links:
@@ -181,11 +181,3 @@ class ProvenanceCheck:
 
     def _is_here(self, service: Label) -> bool:
         return self._service is not None and service in self._service.labels
-
-
-def _has_yielded(item: Item, kept: KeptObject) -> bool:
-    """Whether the object tells that a dispute was settled for the Archive that has the Original now (E98): there is no
-    release then."""
-    if item.transferred_to is None or item.state is not State.COPY:
-        return False
-    return any(version.change.message == yield_message(item.transferred_to) for version in kept.versions)

@@ -15,7 +15,7 @@ import structlog
 
 from ibi.errors import IbiError
 from ibi.federation.doubt import Here
-from ibi.federation.provenance import ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
+from ibi.federation.provenance import Chain, ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
 from ibi.federation.standing import SenderStanding, SenderVerdict
 from ibi.federation.transfer import (
     AskChain,
@@ -70,6 +70,9 @@ class BringsCopies(Protocol):
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 
+    def bring_released(self, label: Label, source: str, chain: Chain) -> object:
+        """Bring the bytes of the last release from any Archive that has them, as a Copy with this chain."""
+
 
 class TooManyOffers(LimitExceeded):
     """Too many offers of other Archives come, or wait for an answer, here: try again in {retry_after} seconds, or send
@@ -99,10 +102,13 @@ class Receiving:
         senders: Senders = WITHOUT_REGISTER,
         on_step: Callable[[str], None] = _pass,
         offers: LimitRows | None = None,
+        hear_released: Callable[[RepositoryName, str], None] = lambda _rep, _source: None,
     ) -> None:
         """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives; `check_source` refuses
         items that may not come from an address, as those of a sandbox; `senders` knows who offers something, by the
-        register. `offers` counts those of all processes."""
+        register. `offers` counts those of all processes. `hear_released` is told of an item that a sender at an address
+        says it has released."""
+        self._hear_released = hear_released
         self.senders, self._log = senders, structlog.get_logger("ibi.transfers")
         self._is_home: Callable[[Offer, PublicKey], bool] = senders.is_home
         self._chains, self._ledger, self._peers, self._copies, self._clocks = chains, ledger, peers, copies, clocks
@@ -133,7 +139,10 @@ class Receiving:
                 ),
             )
         self._step("offer kept")
-        return answer_offer(kept, here)
+        reply = answer_offer(kept, here)
+        if offer.released and reply.stage is not ReceiverStage.TAKEN:
+            self._hear_released(rep, offer.url)
+        return reply
 
     def _judge(self, rep: RepositoryName, offer: Offer, signer: PublicKey, here: Here) -> SenderStanding:
         """The standing of the sender; `TransferRefused` if the register contradicts it. Of what this Archive has
@@ -320,14 +329,6 @@ class Receiving:
         taken = IncomingTransfer(labels, said.giver, signer, resolver, said.number, said.manifest, stage)
         self._ledger.note_untold(rep)
         return self._ledger.change_incoming(rep, lambda _known: taken)
-
-    def restart(self, incoming: IncomingTransfer) -> IncomingTransfer:
-        """Take up a transfer that was lost with a backup: the chain says that the Original belongs here."""
-
-        def begin(known: IncomingTransfer | None) -> IncomingTransfer:
-            return incoming if known is None or known.stage.is_final else known
-
-        return self._ledger.change_incoming(incoming.rep, begin)
 
     def _now(self) -> int:
         return self._clocks.read().wall.seconds

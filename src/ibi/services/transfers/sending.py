@@ -23,6 +23,7 @@ from ibi.federation.transfer import (
     SenderStep,
     SendOffer,
     TransferRefused,
+    give_up,
     next_of_sender,
     sender_hears,
     still_wants,
@@ -35,7 +36,14 @@ from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
 from ibi.model.transfer import OutgoingTransfer, SenderStage
 from ibi.ports.clocks import Clocks
-from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused, TransferLedger, TransferPeers
+from ibi.ports.federation import (
+    NoTransferService,
+    PeerRefused,
+    PeerSilent,
+    TokenRefused,
+    TransferLedger,
+    TransferPeers,
+)
 from ibi.services.transfers.item_chains import ItemChains
 
 _MOST_TURNS = 8
@@ -198,6 +206,8 @@ class Sending:
         except TokenRefused as error:
             kept, step = self._send(kept, offer, None)  # as one that a librarian has to accept
             return (kept if kept.stage.is_final else replace(kept, reason=_describe_error(error))), step
+        except NoTransferService as error:
+            return give_up(kept, self._now(), _describe_error(error))
         except (PeerSilent, PeerRefused, InvalidInput) as error:
             return kept.delayed(self._now(), _describe_error(error)), Rest()
         return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())

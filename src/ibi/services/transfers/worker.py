@@ -11,28 +11,29 @@ Goes on with the transfers of an Archive while its server runs: a thread that do
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Final
 
 import structlog
 
 from ibi.errors import IbiError, InvalidInput
 from ibi.federation.doubt import Doubt, Here, recall
-from ibi.federation.provenance import Chain, ChainOrder, Release, check_chain, compare_chains
+from ibi.federation.provenance import Chain, ChainOrder, check_chain, compare_chains
 from ibi.federation.transfer import TransferRefused
 from ibi.label import Label, RepositoryName
 from ibi.model.item import Item
-from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
+from ibi.model.transfer import IncomingTransfer, OpenItem, OpenProblem, ReceiverStage, SenderStage
 from ibi.ports.federation import PeerRefused, PeerSilent, TransferLedger, TransferPeers
+from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone
+from ibi.services.transfers.comparison import ChainComparison
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
 from ibi.services.transfers.sending import Originals, Sending
-from ibi.vocabulary import State
 
 
 class StillInDoubt(IbiError):
@@ -53,16 +54,30 @@ class ItemInDoubt(IbiError):
 
 
 class Tracking:
-    """Whether one Archive knows what it gave away. Calls block, from any thread, but for `in_doubt` and `is_silent`."""
+    """Whether one Archive knows what it gave away. Calls block, from any thread, but for `in_doubt`, `is_silent` and
+    `open_item`."""
 
-    def __init__(self, ledger: TransferLedger, peers: TransferPeers, *, url: str, resolver: str | None) -> None:
-        """`url` is the address of this Archive, `resolver` that of its resolver, if it is another server."""
+    def __init__(
+        self,
+        ledger: TransferLedger,
+        peers: TransferPeers,
+        *,
+        url: str,
+        resolver: str | None,
+        is_alone: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`url` is the address of this Archive, `resolver` that of its resolver. If both are one, `is_alone` says
+        whether no other Archive is on its register."""
         self._ledger, self._peers, self._url, self._resolver = ledger, peers, url, resolver
+        self._is_alone = is_alone
         self._doubt: Doubt | None = None
         self._asks = self._asked_elsewhere = False
         self._unheard_elsewhere = frozenset[str]()
+        self._open_items: dict[RepositoryName, OpenItem] = {}
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
+        self.comparison: ChainComparison | None = None
+        """Repairs what backups left behind, by the chains that others show. It is set before the first question."""
 
     @property
     def in_doubt(self) -> bool:
@@ -74,6 +89,15 @@ class Tracking:
         """Whether nothing may be called Original."""
         doubt = self._doubt
         return doubt is not None and doubt.is_grave and not self._asked_elsewhere
+
+    def open_item(self, rep: RepositoryName) -> OpenItem | None:
+        """What is open about an item, whose chain and state do not agree; as of a second ago."""
+        return self._open_items.get(rep)
+
+    def count_open(self) -> Mapping[OpenProblem, int]:
+        """How many items are open, by problem; as of a second ago, and of the first 1,000."""
+        found = Counter(item.problem for item in self._open_items.values())
+        return {problem: found[problem] for problem in OpenProblem}
 
     @property
     def unheard(self) -> tuple[str, ...]:
@@ -97,6 +121,7 @@ class Tracking:
     def follow(self) -> None:
         """Be in doubt as long as the ledger says so: of several processes one asks, and all have to know the end of it;
         and one of them may have noticed alone that the directory was put back. To be called every moment."""
+        self._open_items = {item.rep: item for item in self._ledger.open_items()}
         if not self._ledger.has_lost_track():
             self._doubt, self._asked_elsewhere = None, False
             return
@@ -114,7 +139,7 @@ class Tracking:
             self._ledger.note_unheard(doubt.unheard)
 
     def _begin_doubt(self) -> None:
-        doubt = Doubt(self._resolver, self._ledger.peers() - {self._url})
+        doubt = self._find_doubt()
         if not doubt.witnesses:
             self.trust()
             return
@@ -123,6 +148,16 @@ class Tracking:
             "this data directory may have been put back from a backup: others are asked what was given away since",
             asked=sorted(doubt.witnesses),
         )
+
+    def _find_doubt(self) -> Doubt:
+        peers = self._ledger.peers() - {self._url}
+        if self._resolver != self._url:
+            return Doubt(self._resolver, peers)
+        if self._is_alone():
+            return Doubt(None, peers)
+        with suppress(PeerSilent):
+            peers |= set(self._peers.archives(self._url).values()) - {self._url}
+        return Doubt(self._resolver, peers)
 
     def trust(self) -> None:
         """Be sure that nothing was given away that is not known here."""
@@ -158,6 +193,13 @@ class Tracking:
                 self._ledger.note_unheard(self._doubt.unheard)
             return self.in_doubt
 
+    def ask_own_resolver(self, chains: ItemChains, receiving: Receiving) -> None:
+        """Ask before anything is served, where the resolver of this server is the only witness: what it knows is read
+        from its files."""
+        doubt = self._doubt
+        if doubt is not None and doubt.witnesses == {self._url}:
+            self.ask(chains, receiving)
+
     def _ask_witness(self, witness: str, chains: ItemChains, receiving: Receiving) -> None:
         doubt = self._doubt
         if doubt is None:
@@ -166,7 +208,7 @@ class Tracking:
         doubt = doubt.after(witness, heard=heard)
         if heard and witness == doubt.resolver:
             with suppress(PeerSilent, PeerRefused):
-                doubt = doubt.with_receivers(set(self._peers.archives(witness)) - {self._url, witness})
+                doubt = doubt.with_receivers(set(self._peers.archives(witness).values()) - {self._url, witness})
         if doubt.is_over:
             self._log.info("all were asked what was given away")
             self.trust()
@@ -196,18 +238,42 @@ class Tracking:
         try:
             rep = RepositoryName.parse(name)
             here = chains.here(rep)
-            chain = recall(here, texts)
-            if chain is not None and chains.keep_chain(rep, chain, "transfer"):
-                self._ledger.note_untold(rep)
-                self._log.warning("a release of this Archive was not known here any more", item=name, told_by=witness)
+            self._take_in(rep, here, texts, witness, chains)
             if witness == self._resolver:
                 self._go_on_with_lost(texts, here, receiving, witness)
-            else:
-                self._claim_back(check_chain(texts, lambda *_: True), here.state, chains, receiving, witness)
         except InvalidInput as error:
             self._log.warning("a chain of this Archive is not believed", item=name, told_by=witness, reason=str(error))
             return None
         return None if compare_chains(here.chain.texts, texts) is ChainOrder.OLDER else rep
+
+    def _take_in(
+        self, rep: RepositoryName, here: Here, texts: tuple[str, ...], told_by: str, chains: ItemChains
+    ) -> bool:
+        """Take in what this Archive signed itself; whether it was new."""
+        chain = recall(here, texts)
+        is_kept = chain is not None and chains.keep_chain(rep, chain, "transfer")
+        if is_kept:
+            self._ledger.note_untold(rep)
+            self._log.warning("a release of this Archive was not known here any more", item=str(rep), told_by=told_by)
+        is_learned = self.comparison is not None and self.comparison.learn(rep, texts)
+        if is_learned and self.comparison is not None:
+            self.comparison.note(rep)
+        return is_kept or is_learned
+
+    def take_told(self, texts: tuple[str, ...], chains: ItemChains) -> bool:
+        """Take in a chain that anyone may have told; whether this Archive signed what is new in it."""
+        try:
+            chain = check_chain(texts, lambda _who, _key: True)
+            release, ours = chain.first_release, chains.service.labels
+            if release is None or release.labels.rep is None or not any(_is_in(each, chain) for each in ours):
+                return False
+            rep = release.labels.rep
+            return self._take_in(rep, chains.here(rep), texts, "an Archive", chains)
+        except InvalidInput:
+            return False  # the resolver says why
+        except IbiError as error:
+            self._log.warning("a chain that was told cannot be taken in", reason=str(error))
+            return False
 
     def _go_on_with_lost(self, texts: tuple[str, ...], here: Here, receiving: Receiving, resolver: str) -> None:
         """What the resolver released to this Archive in the place of a lost one, which it had asked for before it was
@@ -221,27 +287,11 @@ class Tracking:
             item = str(release.labels.labels[0])
             self._log.warning("what the resolver gives cannot be taken over", item=item, reason=str(error))
 
-    @staticmethod
-    def _claim_back(chain: Chain, state: State | None, chains: ItemChains, receiving: Receiving, witness: str) -> None:
-        """What this Archive had taken over, countersigned, and lost with the backup is brought again."""
-        release = chain.last_release
-        if chain.is_under_way or release is None or state not in (None, State.COPY):
-            return
-        keys = chains.here(release.labels.labels[0]).keys
-        given = next(link for link in reversed(chain.links) if isinstance(link.said, Release))
-        if release.to not in chains.service.labels or chain.links[-1].signer not in keys:
-            return
-        receiving.restart(
-            IncomingTransfer(
-                release.labels,
-                release.giver,
-                given.signer,
-                witness,
-                release.number,
-                release.manifest,
-                ReceiverStage.ACCEPTED,
-            )
-        )
+
+def _is_in(service: Label, chain: Chain) -> bool:
+    """Whether an Archive gave or took the Original."""
+    release = chain.first_release
+    return service in chain.successors or (release is not None and service == release.giver)
 
 
 # --- worker -----------------------------------------------------------------------------------------------------------
@@ -257,13 +307,14 @@ _ASK_AGAIN: Final = 3600
 """Seconds after which it is told again what it did not believe: it may know the sender by then."""
 _POLL: Final = 600
 """Seconds between two questions to the resolver about the own releases."""
+_LOOK: Final = 15
+"""Seconds between two questions to the resolver whether it was started again."""
 _FORGET: Final = 3600
 """Seconds after which offers that came to nothing are forgotten again."""
-_STOP: Final = 5.0
 
 
 class TransferWorker:
-    """The transfers of one Archive. `start` and `stop` are called on the event loop, `wake` from any thread."""
+    """The transfers of one Archive. `wake` is called from any thread."""
 
     def __init__(
         self,
@@ -275,12 +326,10 @@ class TransferWorker:
         peers: TransferPeers,
         *,
         resolver: str | None,
-        polls: bool = True,
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """Of several processes that one goes on with transfers for which `hold` is true. `polls` whether the resolver
-        is asked from time to time what it knows: not where it is this server itself."""
+        """Of several processes that one goes on with transfers for which `hold` is true."""
         self.chains, self.ledger, self.sending, self.receiving, self.tracking = (
             chains,
             ledger,
@@ -288,12 +337,13 @@ class TransferWorker:
             receiving,
             tracking,
         )
-        self._peers, self.resolver, self._polls, self._now = peers, resolver, polls, now
+        self._peers, self.resolver, self._now = peers, resolver, now
         self._hold, self._log = hold, structlog.get_logger("ibi.transfers")
-        self._stopping, self._waking = Event(), Event()
-        self._thread: Thread | None = None
+        self._stopping = Event()
+        self._job = Job("transfers", self._go_on, _IDLE, stopping=self._stopping)
         self._tell_at = self._ask_at = 0.0
-        self._poll_at = self._forget_at = 0.0
+        self._poll_at = self._forget_at = self._look_at = 0.0
+        self._run = ""
         self._disbelieved: dict[RepositoryName, float] = {}
         """When the resolver is told again what it did not believe."""
         self._doubts = 0
@@ -310,42 +360,38 @@ class TransferWorker:
             raise TransferRefused(label=str(item.rep), reason="this Archive has no resolver, which could say so")
         return self.sending.yield_original(item, self.resolver, originals, token)
 
-    def start(self) -> None:
-        self._thread = Thread(target=self._run, name="transfers", daemon=True)
-        self._thread.start()
-
-    async def stop(self) -> None:
-        self._stopping.set()
-        self._waking.set()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, _STOP)
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
     def wake(self) -> None:
-        self._waking.set()
+        """Look at once at what is due."""
+        self._job.wake()
 
     def tell_again(self) -> None:
         """The resolver may have lost what it was told: compare soon. From any thread."""
-        self._poll_at = self._tell_at = 0.0
-        self._disbelieved = {}
+        self._forget_told()
         self.wake()
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._waking.clear()
-            try:
-                self.tracking.follow()  # of several processes one asks
-                if self._hold():
-                    self.step()
-            except IbiError as error:
-                self._log.warning("transfers cannot be gone on with at the moment", reason=str(error))
-            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
-                self._log.error("a round of transfers failed", exc_info=True)
-            self._waking.wait(_IDLE)
+    def _forget_told(self) -> None:
+        self._poll_at = self._tell_at = 0.0
+        self._disbelieved = {}
+
+    def take_told(self, texts: tuple[str, ...]) -> None:
+        """Take in a chain that the resolver of this server is told, if this Archive signed what is new in it. From any
+        thread."""
+        if self.tracking.take_told(texts, self.chains):
+            self.wake()
+
+    def _go_on(self) -> None:
+        self.tracking.follow()  # of several processes one asks
+        if self._hold():
+            self.step()
 
     def step(self) -> None:
         """One round: everything that is due. Blocks."""
         now = int(self._now())
         self.tracking.lead()
+        self._look_for_restart(now)
         self._poll_resolver(now)  # first: what was given away in the place of this Archive is not given again
         if self.tracking.in_doubt and now >= self._ask_at:
             self._ask_at = now + min(1 << min(self._doubts, 6), 60)
@@ -357,6 +403,8 @@ class TransferWorker:
         for come in self.ledger.due_incoming(now, _MOST):
             if not self._stopping.is_set():
                 self._try(come.rep, self.receiving.go_on)
+        if self.tracking.comparison is not None:
+            self.tracking.comparison.step()
         if now >= self._forget_at:
             self._forget_at = now + _FORGET
             self.receiving.forget_offers()
@@ -369,8 +417,22 @@ class TransferWorker:
         except IbiError as error:
             self._log.warning("a transfer cannot be gone on with at the moment", item=str(rep), reason=str(error))
 
+    def _look_for_restart(self, now: int) -> None:
+        """Compare with the resolver soon after it was started again: it may have been put back from a backup."""
+        if self.resolver is None or now < self._look_at:
+            return
+        try:
+            run = self._peers.run_of(self.resolver, self.chains.service.labels[0])
+        except (PeerSilent, PeerRefused):
+            run = self._run
+        # One that lets this Archive wait for an answer is asked less often.
+        self._look_at = now + _LOOK + 4 * max(0.0, self._now() - now)
+        if run != self._run:
+            self._run = run
+            self._forget_told()
+
     def _poll_resolver(self, now: int) -> None:
-        if self.resolver is None or not self._polls or now < self._poll_at:
+        if self.resolver is None or now < self._poll_at:
             return
         self._poll_at = now + _POLL
         with suppress(PeerSilent, PeerRefused):
@@ -410,7 +472,7 @@ class TransferWorker:
     def _tell_one(self, resolver: str, rep: RepositoryName, now: int) -> None:
         if now < self._disbelieved.get(rep, 0.0):
             return
-        texts = self.chains.chain(rep).texts
+        texts = self.chains.chain(rep).texts or self.ledger.chain(rep)
         try:
             if texts:
                 self._peers.tell(resolver, texts)

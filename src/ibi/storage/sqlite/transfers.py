@@ -22,12 +22,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ibi.label import Label, RepositoryName
 from ibi.model.transfer import (
     IncomingTransfer,
+    OpenItem,
     OutgoingTransfer,
     ReceiverStage,
     SenderStage,
     ToldChain,
     decode_incoming,
+    decode_open,
     decode_outgoing,
+    encode_open,
     encode_record,
 )
 from ibi.storage.errors import DiskRefused
@@ -57,6 +60,12 @@ MIGRATIONS: Final = (
     CREATE TABLE track (mark TEXT NOT NULL)
     """,
     "CREATE TABLE unheard (url TEXT PRIMARY KEY) WITHOUT ROWID",
+    """
+    CREATE TABLE chains (rep TEXT PRIMARY KEY, chain TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE chain_services (
+        service BLOB NOT NULL, rep TEXT NOT NULL, PRIMARY KEY (service, rep)) WITHOUT ROWID;
+    CREATE TABLE open_items (rep TEXT PRIMARY KEY, due INTEGER NOT NULL, document BLOB NOT NULL) WITHOUT ROWID
+    """,
 )
 _OUT: Final = "out"
 _IN: Final = "in"
@@ -243,6 +252,53 @@ class SqliteTransferLedger(_Database):
     def forget_untold(self, rep: RepositoryName) -> None:
         with self._change() as connection:
             connection.execute("DELETE FROM untold WHERE rep = ?", (_key(rep),))
+
+    # --- chains, and items whose state does not agree with theirs ---
+
+    def chain(self, rep: RepositoryName) -> tuple[str, ...]:
+        rows = self._rows("SELECT chain FROM chains WHERE rep = ?", _key(rep))
+        return tuple(rows[0][0].split()) if rows else ()
+
+    def note_chain(self, rep: RepositoryName, texts: tuple[str, ...], services: Iterable[Label]) -> None:
+        if texts == self.chain(rep):
+            return
+        name = _key(rep)
+        with self._change() as connection:
+            connection.execute("DELETE FROM chains WHERE rep = ?", (name,))
+            connection.execute("DELETE FROM chain_services WHERE rep = ?", (name,))
+            if texts:
+                connection.execute("INSERT INTO chains VALUES (?, ?)", (name, " ".join(texts)))
+                among = [(label_key(service), name) for service in services]
+                connection.executemany("INSERT OR IGNORE INTO chain_services VALUES (?, ?)", among)
+
+    def chains_of(
+        self, service: Label, after: str = "", most: int = 1000
+    ) -> tuple[tuple[RepositoryName, tuple[str, ...]], ...]:
+        statement = """SELECT rep, chain FROM chain_services JOIN chains USING (rep)
+            WHERE service = ? AND rep > ? ORDER BY rep LIMIT ?"""
+        rows = self._rows(statement, label_key(service), after.lower(), most)
+        return tuple((RepositoryName.parse(rep), tuple(chain.split())) for rep, chain in rows)
+
+    def open_items(self, after: str = "", most: int = 1000) -> tuple[OpenItem, ...]:
+        statement = "SELECT rep, document, due FROM open_items WHERE rep > ? ORDER BY rep LIMIT ?"
+        return tuple(decode_open(*row) for row in self._rows(statement, after.lower(), most))
+
+    def due_open(self, now: int, most: int) -> tuple[OpenItem, ...]:
+        statement = "SELECT rep, document, due FROM open_items WHERE due <= ? ORDER BY due LIMIT ?"
+        return tuple(decode_open(*row) for row in self._rows(statement, now, most))
+
+    def change_open(self, rep: RepositoryName, make: Callable[[OpenItem | None], OpenItem | None]) -> OpenItem | None:
+        with self._change() as connection:
+            statement = "SELECT rep, document, due FROM open_items WHERE rep = ?"
+            row = connection.execute(statement, (_key(rep),)).fetchone()
+            before = None if row is None else decode_open(*row)
+            after = make(before)
+            if after is None:
+                connection.execute("DELETE FROM open_items WHERE rep = ?", (_key(rep),))
+            elif after != before:
+                values = _key(rep), after.due, encode_open(after)
+                connection.execute("INSERT OR REPLACE INTO open_items VALUES (?, ?, ?)", values)
+        return after
 
     # --- whether it is the directory that was used last ---
 

@@ -7,7 +7,9 @@ went is for everyone to check.
 from __future__ import annotations
 
 import asyncio
+from hashlib import sha256
 from http import HTTPStatus
+from secrets import token_bytes
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -16,7 +18,7 @@ from starlette.routing import Route
 
 from ibi.archive.errors import UnknownItem
 from ibi.errors import InvalidLabel
-from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
+from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS, read_link
 from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName, parse
 from ibi.model.account import Scope
@@ -65,8 +67,8 @@ class TransferPages:
         after = request.query_params.get("after", "")
         direction = request.query_params.get("direction", "in")
         stage = request.query_params.get("stage", "")
-        if direction not in ("in", "out"):
-            raise InvalidParameter(field="direction", reason="it is in or out")
+        if direction not in ("in", "out", "open"):
+            raise InvalidParameter(field="direction", reason="it is in, out or open")
         try:
             found = await self._callers.run_short(
                 lambda: list_transfers(
@@ -103,7 +105,7 @@ class TransferPages:
         label = record_target(request.scope, "/provenance").required_label
         item = await self._callers.site.find(label)
         if item is None:
-            raise UnknownItem(label=label.spelling)
+            return await self._provenance_of_gone(label)
         chain, problem = await self._callers.run_short(lambda: self._transfers.chains.tell(label))
         document: dict[str, Any] = {
             "labels": forms_document(item.labels),
@@ -116,13 +118,25 @@ class TransferPages:
             document["problem"] = problem
         return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)
 
+    async def _provenance_of_gone(self, label: Label) -> Response:
+        """The chain of an item that is not here any more, as that of a Copy that was dropped before the receiver of the
+        Original had fetched the release."""
+        rep = label if isinstance(label, RepositoryName) else None
+        texts = () if rep is None else await self._callers.run_short(lambda: self._transfers.ledger.chain(rep))
+        if not texts:
+            raise UnknownItem(label=label.spelling)
+        document = {"labels": forms_document(read_link(texts[0], 1).said.labels), "chain": list(texts)}
+        return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)
+
 
 class ReleasePages:
     """Chains that an Archive or a resolver knows, for the Archives that are in them; a resolver is told some."""
 
-    def __init__(self, archive: ArchiveSite | None, register: ReleaseRegister | None) -> None:
+    def __init__(self, archive: ArchiveSite | None, register: ReleaseRegister | None, secret: bytes | None) -> None:
+        """`secret` is what the processes of this server have in common since its start; None if it has one."""
         self._transfers = None if archive is None else archive.transfers
         self._register = register
+        self._run = sha256(b"run of a resolver" + (secret or token_bytes(32))).hexdigest()[:32]
 
     def routes(self) -> list[Route]:
         if self._transfers is None and self._register is None:
@@ -137,14 +151,18 @@ class ReleasePages:
         service, after = _service(request), request.query_params.get("after", "")[:1024]
         found: dict[str, tuple[str, ...]] = await asyncio.to_thread(self._find, service, after)
         listed = [{"item": name, "chain": list(chain)} for name, chain in sorted(found.items())[:MOST_RELEASES]]
-        return _answer({"releases": listed, "is_last": len(found) < MOST_RELEASES})
+        document = {"releases": listed, "is_last": len(found) < MOST_RELEASES}
+        return _answer(document if self._register is None else {**document, "run": self._run})
 
     def _find(self, service: Label, after: str) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         if self._transfers is not None:
-            for rep in self._transfers.ledger.with_peer(service, after, MOST_RELEASES):
+            ledger = self._transfers.ledger
+            for rep, texts in ledger.chains_of(service, after, MOST_RELEASES):
+                found[str(rep).lower()] = texts
+            for rep in ledger.with_peer(service, after, MOST_RELEASES):
                 chain = self._transfers.chains.chain(rep)
-                if chain.links:
+                if len(chain.links) > len(found.get(str(rep).lower(), ())):
                     found[str(rep).lower()] = chain.texts
         if self._register is not None:
             for name, texts in self._register.of_service(service, after, MOST_RELEASES):
@@ -159,6 +177,9 @@ class ReleasePages:
         chain = _chain_member(await json_object(request, most=_MOST_CHAIN) or {})
         if not chain:
             raise InvalidMember(field="chain", reason="it is a list of signed statements")
+        if self._transfers is not None:
+            # Also what the resolver does not believe, as from an Archive that it does not know any more.
+            await asyncio.to_thread(self._transfers.take_told, chain)
         holder = await asyncio.to_thread(register.hear, chain)
         return _answer({"holder": holder.spelling})
 

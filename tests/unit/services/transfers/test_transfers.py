@@ -200,6 +200,28 @@ def test_a_receiver_that_does_not_answer_is_left_alone_for_longer_each_time(
     assert b.url in second.reason
 
 
+def test_an_original_stays_with_a_reason_where_the_other_server_knows_no_transfers(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    network.strangers.add(b.url)
+    kept = a.sending.begin(item, b.url)
+    assert kept.stage is SenderStage.WITHDRAWN
+    assert "takes no transfers" in kept.reason
+    assert a.state(item.rep) is State.ORIGINAL
+    network.strangers.clear()
+    assert give(a, b, item) is SenderStage.DONE
+
+
+def test_a_transfer_under_way_waits_while_a_stranger_answers_in_the_place_of_the_receiver(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    assert a.sending.begin(item, b.url).remote is ReceiverStage.WAITING
+    network.strangers.add(b.url)
+    assert a.sending.go_on(item.rep).stage is SenderStage.OFFERED
+    network.strangers.clear()
+    assert give(a, b, item) is SenderStage.DONE
+
+
 def test_an_offer_with_a_token_that_is_not_taken_waits_at_once_and_says_why(
     a: TransferArchive, b: TransferArchive, item: Item
 ) -> None:
@@ -484,7 +506,7 @@ class TestABackupThatIsPutBack:
         b = TransferArchive(network, "b", tmp_path, opened, resolver=RESOLVER, is_new=False)
         assert b.state(item.rep) is None
         b.tracking.ask(b.chains, b.receiving)
-        b.receiving.go_on(item.rep)
+        b.repair()
         assert b.state(item.rep) is State.ORIGINAL
         assert b.chains.chain(item.rep) == before
 

@@ -1,0 +1,370 @@
+"""Chains are compared with states: what backups left behind is repaired, and nothing that this Archive did not sign is
+believed (E102)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ibi.federation.provenance import NO_CHAIN, countersign, sign_release
+from ibi.federation.transfer_messages import Offer, sign_offer
+from ibi.instant import Instant
+from ibi.model.content import Bytes, Change, Keep
+from ibi.model.item import Item
+from ibi.model.transfer import OpenProblem, ReceiverStage, SenderStage
+from ibi.services.items.stored_item import name_of
+from ibi.signing import SigningKey
+from ibi.storage.sqlite.catalog import FILE_NAME
+from ibi.storage.sqlite.connection import TRANSFERS
+from ibi.vocabulary import State
+from tests.support.deposit_samples import CountedLabels, deposits, put
+from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give, put_back
+
+NOW = Instant(1_800_000_000)
+
+
+@pytest.fixture
+def network() -> TransferNetwork:
+    return TransferNetwork()
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+class Restorable:
+    """Archives on one network that are opened again and again; each was backed up before the first item moved."""
+
+    def __init__(self, network: TransferNetwork, folder: Path, opened: ExitStack, names: str = "ab") -> None:
+        self.network, self.folder, self.opened, self.names = network, folder, opened, names
+        with ExitStack() as first:
+            archives = [self._open(name, first, is_new=True) for name in names]
+            self.item = put(deposits(archives[0].store))
+        for name in names:
+            shutil.copytree(folder / name, folder / f"backup-{name}")
+
+    def _open(self, name: str, opened: ExitStack, *, is_new: bool = False) -> TransferArchive:
+        return TransferArchive(self.network, name, self.folder, opened, resolver=RESOLVER, is_new=is_new)
+
+    def begin(self) -> list[TransferArchive]:
+        """Open all, for the rest of the test."""
+        return [self._open(name, self.opened) for name in self.names]
+
+    def give(self, *, is_countersigned: bool = True) -> None:
+        """Move the item from the first to the second; all are closed afterwards."""
+        with ExitStack() as opened:
+            a, b = (self._open(name, opened) for name in self.names[:2])
+            if is_countersigned:
+                assert give(a, b, self.item) is SenderStage.DONE
+                b.worker.step()
+            else:
+                a.sending.begin(self.item, b.url, "agreed")
+                b.receiving.go_on(self.item.rep)
+                a.sending.go_on(self.item.rep)
+                assert b.state(self.item.rep) is State.COPY
+            a.worker.step()
+
+    def restore(self, *names: str) -> None:
+        for name in names:
+            put_back(self.folder, name)
+
+
+def settle(*archives: TransferArchive) -> None:
+    """Let all go on until nothing more can be done; at no moment two have the Original."""
+    for _ in range(8):
+        for each in archives:
+            each.now += 120
+            each.worker._ask_at = 0.0
+            each.worker.step()
+            for out in each.ledger.list_outgoing(SenderStage.OFFERED, SenderStage.RELEASED):
+                each.sending.go_on(out.rep)  # without the wait after a failure
+            for come in each.ledger.list_incoming(ReceiverStage.ACCEPTED, ReceiverStage.HELD):
+                each.receiving.go_on(come.rep)
+
+
+def states(item: Item, *archives: TransferArchive) -> list[State | None]:
+    return [each.state(item.rep) for each in archives]
+
+
+@pytest.mark.parametrize("restored", ["", "a", "b", "ab"])
+@pytest.mark.parametrize("is_countersigned", [True, False])
+def test_one_original_is_left_whoever_is_restored(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, restored: str, *, is_countersigned: bool
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give(is_countersigned=is_countersigned)
+    archives.restore(*restored)
+    a, b = archives.begin()
+    settle(a, b)
+    assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]
+    assert a.ledger.open_items() == b.ledger.open_items() == ()
+    assert a.chains.chain(archives.item.rep) == b.chains.chain(archives.item.rep)
+    assert len(network.told[str(archives.item.rep)]) == 2
+
+
+@pytest.mark.parametrize("lost", ["a", "b", "ab"])
+def test_a_ledger_that_is_lost_is_made_anew_from_the_objects(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, lost: str
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give(is_countersigned=False)
+    for name in lost:
+        (tmp_path / name / TRANSFERS.file_name).unlink()
+    a, b = archives.begin()
+    settle(a, b)
+    assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]
+    assert len(a.ledger.chain(archives.item.rep)) == 2
+
+
+def test_the_receiver_takes_the_bytes_from_a_third_archive_where_the_giver_has_dropped_them(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened, "abc")
+    with ExitStack() as before:
+        a, c = (archives._open(name, before) for name in "ac")
+        c.bring(archives.item.rep, a.url)
+    archives.give()
+    archives.restore("b")
+    a, b, c = archives.begin()
+    a._copying.drop(archives.item.rep, "Ana")
+    settle(a, b, c)
+    assert states(archives.item, a, b, c) == [None, State.ORIGINAL, State.COPY]
+    assert len(b.chains.chain(archives.item.rep).links) == 2
+
+
+def test_an_item_stays_open_while_no_archive_has_its_bytes(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("b")
+    a, b = archives.begin()
+    a._copying.drop(archives.item.rep, "Ana")
+    settle(a, b)
+    assert b.state(archives.item.rep) is None
+    (open_item,) = b.ledger.open_items()
+    assert open_item.problem is OpenProblem.NOT_FETCHED
+    assert open_item.asked[0].startswith("http://a.example: ")
+
+
+def test_an_item_that_no_archive_has_keeps_no_other_from_being_fetched(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    with ExitStack() as before:
+        a, b = (archives._open(name, before) for name in "ab")
+        made = deposits(a.store, CountedLabels(20))
+        items = [put(made) for _ in range(4)]
+        for item in items:
+            assert give(a, b, item) is SenderStage.DONE
+        first = min(items, key=lambda each: str(each.rep))
+        a._copying.drop(first.rep, "Ana")
+    archives.restore("b")
+    a, b = archives.begin()
+    settle(a, b)
+    assert [b.state(item.rep) for item in items] == [None if item is first else State.ORIGINAL for item in items]
+    assert [each.rep for each in b.ledger.open_items()] == [first.rep]
+
+
+def test_bytes_that_do_not_fit_the_release_are_not_taken(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened, "abc")
+    with ExitStack() as before:
+        a, c = (archives._open(name, before) for name in "ac")
+        c.bring(archives.item.rep, a.url)
+    archives.give()
+    archives.restore("b")
+    a, b, c = archives.begin()
+    a._copying.drop(archives.item.rep, "Ana")
+    spoil(c, archives.item)
+    settle(a, b, c)
+    assert b.state(archives.item.rep) is None
+    (open_item,) = b.ledger.open_items()
+    assert any("not those that were released" in each for each in open_item.asked)
+
+
+def spoil(archive: TransferArchive, item: Item) -> None:
+    """Have another text in a Copy, with its record."""
+    stored = archive.store.read(name_of(item))
+    kept = archive.store.content.read(name_of(item))
+    files = {path: Keep(path) for path in kept.head.files}
+    record = Bytes(archive_record(archive, item) + b"\n")
+    archive.store.content.update(
+        name_of(item), {**files, "item.json": record}, Change("Ana", "x", NOW), head=stored.head
+    )
+
+
+def archive_record(archive: TransferArchive, item: Item) -> bytes:
+    head = archive.store.content.read(name_of(item)).head.number
+    with archive.store.open_record(name_of(item), "item.json", head) as record:
+        return record.read_all()
+
+
+def test_the_object_is_mended_from_the_ledger_where_the_store_alone_is_older(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    for each in ("store", FILE_NAME):
+        place = tmp_path / "a" / each
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        source = tmp_path / "backup-a" / each
+        shutil.copytree(source, place) if source.is_dir() else shutil.copy(source, place)
+    network.told.clear()
+    a, b = archives.begin()
+    assert a.state(archives.item.rep) is State.ORIGINAL
+    a.comparison.step()
+    assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]
+
+
+def test_nothing_is_taken_back_before_the_resolver_was_heard(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("a", "b")
+    network.cut = {RESOLVER}
+    a, b = archives.begin()
+    settle(a, b)
+    assert b.state(archives.item.rep) is None
+    assert a.tracking.is_silent
+    network.cut = set()
+    settle(a, b)
+    assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]
+
+
+def test_a_release_that_another_key_signed_changes_nothing(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened, "abc")
+    a, b, c = archives.begin()
+    liar, item = SigningKey(b"l" * 32), archives.item
+    here = a.chains.here(item.rep)
+    forged = sign_release(
+        NO_CHAIN,
+        item.labels,
+        a.service.labels[0],
+        c.service.labels[0],
+        c.keys.signing_key().public,
+        here.manifest or "",
+        NOW,
+        liar,
+    )
+    for texts in (forged.texts, countersign(forged, c.keys.signing_key()).texts):
+        network.told[str(item.rep)] = texts
+        a.worker.tell_again()
+        settle(a, b)
+    assert states(item, a, b) == [State.ORIGINAL, None]
+    assert a.ledger.open_items() == ()
+
+
+def test_no_original_is_pushed_on_an_archive_that_did_not_agree(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    a, b = archives.begin()
+    item, here = archives.item, a.chains.here(archives.item.rep)
+    given = sign_release(
+        NO_CHAIN,
+        item.labels,
+        a.service.labels[0],
+        b.service.labels[0],
+        b.keys.signing_key().public,
+        here.manifest or "",
+        NOW,
+        a.keys.signing_key(),
+    )
+    a.chains.keep_chain(item.rep, given, "test")
+    settle(a, b)
+    assert b.state(item.rep) is None
+    (waiting,) = b.ledger.list_incoming()
+    assert waiting.stage.value == "waiting"
+    (open_item,) = a.ledger.open_items()
+    assert (open_item.problem, open_item.reason) == (OpenProblem.NOT_TAKEN, "waiting")
+    assert b.ledger.open_items() == ()
+    b.receiving.accept(item.rep)
+    settle(a, b)
+    assert states(item, a, b) == [State.COPY, State.ORIGINAL]
+
+
+def test_an_older_release_that_is_shown_again_changes_nothing(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened, "abc")
+    archives.give()
+    a, b, c = archives.begin()
+    rep = archives.item.rep
+    old = b.chains.chain(rep).texts
+    item = b.store.find(rep)
+    assert give(b, c, item) is SenderStage.DONE
+    settle(a, b, c)
+    b._copying.drop(rep, "Ana")
+    network.told[str(rep)] = old
+    offer = Offer(item.labels, 1, a.service.labels[0], a.url, b.url, a.chains.here(rep).manifest or "", released=True)
+    b.receiving.take_offer(sign_offer(offer, a.keys.signing_key()), agreed=False)
+    b.worker.tell_again()
+    settle(a, b, c)
+    assert states(archives.item, a, b, c) == [State.COPY, None, State.ORIGINAL]
+
+
+def test_what_was_yielded_in_a_dispute_is_not_taken_back(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("b")
+    a, b = archives.begin()
+    network.settled[str(archives.item.rep)] = frozenset(a.service.labels)
+    settle(a, b)
+    assert b.state(archives.item.rep) is None
+    (open_item,) = b.ledger.open_items()
+    assert open_item.problem is OpenProblem.CONTRADICTED
+    assert "a dispute over it was settled" in open_item.reason
+
+
+def test_the_chain_of_a_copy_tells_its_giver_of_a_release_that_all_others_forgot(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened, "abc")
+    archives.give()
+    with ExitStack() as before:
+        b, c = (archives._open(name, before) for name in "bc")
+        c.bring(archives.item.rep, b.url)
+        c.worker.step()
+    archives.restore("a", "b")
+    network.told.clear()
+    a, b, c = archives.begin()
+    settle(a, b, c)
+    assert states(archives.item, a, b, c) == [State.COPY, State.ORIGINAL, State.COPY]
+
+
+def test_several_items_are_compared_in_slices(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ibi.services.transfers.comparison._SLICE", 2)
+    archives = Restorable(network, tmp_path, opened)
+    a, b = archives.begin()
+    made = deposits(a.store, CountedLabels(20))
+    items = [put(made) for _ in range(5)]
+    for item in items:
+        give(a, b, item)
+        a.ledger.note_chain(item.rep, (), ())
+    a.repair(90_000)
+    assert [len(a.ledger.chain(item.rep)) for item in items] == [2] * 5
+    assert a.ledger.open_items() == ()
+
+
+def test_a_release_outlives_the_copy_of_its_giver(network: TransferNetwork, tmp_path: Path, opened: ExitStack) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give(is_countersigned=False)
+    a, b = archives.begin()
+    a._copying.drop(archives.item.rep, "Ana")
+    settle(a, b)
+    assert states(archives.item, a, b) == [None, State.ORIGINAL]
