@@ -7,6 +7,7 @@ nothing is unpacked, so that a decompression bomb is a list of sizes like any ot
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from struct import Struct, error, unpack_from
@@ -139,7 +140,7 @@ def _directory(number: int, offset: int, length: int, size: int, read: ReadAt) -
             break
         name = content[start : start + names].decode("utf-8" if found[3] & 0x800 else "cp437", "replace")
         unpacked += found[9]
-        files.append(PackedFile(_shorten(reveal(name)), found[9], name.endswith("/"), _is_unsafe(name)))
+        files.append(PackedFile(_shorten(reveal(name[: _SHOWN + 1])), found[9], name.endswith("/"), _is_unsafe(name)))
         at = start + names + extra + comment
     return ZipSummary(number, unpacked, tuple(files), unpacked > _BOMB * size)
 
@@ -155,6 +156,7 @@ def _is_unsafe(name: str) -> bool:
 
 _BLOCK, _CARD = 2880, 80
 _MOST_BLOCKS: Final = 40
+_QUOTED: Final = re.compile("'((?:''|[^'])*+)'")
 MOST_UNITS: Final = 12
 MOST_CARDS: Final = 200
 FITS: Final = b"SIMPLE  ="
@@ -213,12 +215,10 @@ def _fits_value(text: str) -> tuple[str, str]:
     if not stripped.startswith("'"):
         value, _, comment = stripped.partition("/")
         return value.strip(), comment.strip()
-    end = 1
-    while (end := stripped.find("'", end)) >= 0 and stripped[end + 1 : end + 2] == "'":
-        end += 2
-    if end < 0:
+    quoted = _QUOTED.match(stripped)
+    if quoted is None:
         return stripped[1:].strip(), ""
-    return stripped[1:end].replace("''", "'").rstrip(), stripped[end + 1 :].partition("/")[2].strip()
+    return quoted[1].replace("''", "'").rstrip(), stripped[quoted.end() :].partition("/")[2].strip()
 
 
 def _fits_data(values: dict[str, str]) -> tuple[tuple[int, ...], int]:
@@ -395,6 +395,9 @@ def _netcdf(header: _Header, version: int) -> NetcdfSummary:
 MOST_PICTURE_HEADER: Final = 1 << 20
 """Bytes in which the size of a picture is looked for: a JPEG file may have much before it."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
+_MOST_SEGMENTS: Final = 1_000
+"""Before the frame of a JPEG file: a camera writes some dozens, and a colour profile takes at most 255."""
+_NO_FILL: Final = re.compile(rb"[^\xff]")
 _JPEG_FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
@@ -433,14 +436,14 @@ def _webp_points(begun: bytes) -> tuple[int, int]:
 def _jpeg_points(begun: bytes) -> tuple[int, int]:
     """ITU-T T.81, B.2: segments up to that of the frame."""
     at = 2
-    while True:
-        mark, kind, length = unpack_from(">BBH", begun, at)
-        if mark != 0xFF:
-            raise ValueError(mark)
-        if kind == 0xFF:  # a fill byte
-            at += 1
-        elif kind in _JPEG_FRAMES:
-            height, width = unpack_from(">HH", begun, at + 5)
+    for _ in range(_MOST_SEGMENTS):
+        kind = _NO_FILL.search(begun, at + 1)  # any number of fill bytes may come before it
+        if begun[at : at + 1] != b"\xff" or kind is None:
+            raise ValueError(at)
+        at = kind.end()
+        if kind[0][0] in _JPEG_FRAMES:
+            height, width = unpack_from(">HH", begun, at + 3)
             return width, height
-        else:
-            at += 2 + max(length, 2)
+        (length,) = unpack_from(">H", begun, at)
+        at += max(length, 2)
+    return 0xFFFF, 0xFFFF  # one that hides its size counts as the largest that there can be

@@ -1,16 +1,20 @@
-"""Reads the words of one file: PDF, documents of offices, Web pages, plain text. Run as a process of its own.
+"""Reads the words of one file: PDF, documents of offices, Web pages, plain text; and renders Markdown. Run as a process
+of its own.
 
 The file is the standard input, the text goes to the standard output, piece by piece, so that what was read before a
-limit is not lost. Files are strangers': the process gives itself a bound on memory and on time of the processor before
-it looks at them, can write no file, and is killed by the process that started it when it takes too long
-(`ibi.storage.text_process`). Nothing of the file is executed, no entity is expanded, nothing is fetched.
+limit is not lost. Files are strangers': before the process looks at one, it bounds its memory and its time of the
+processor, and gives up files, network and new processes (`ibi.storage.confinement`). So everything that a reader
+imports is imported before. The process that started it kills it when it takes too long (`ibi.storage.text_process`).
+Nothing of the file is executed, no entity is expanded, nothing is fetched.
 """
 
 from __future__ import annotations
 
 import codecs
+import importlib
 import logging
 import os
+import pkgutil
 import re
 import resource
 import sys
@@ -21,6 +25,8 @@ from contextlib import suppress
 from html.parser import HTMLParser
 from typing import IO, Final
 from xml.parsers import expat
+
+from ibi.storage.confinement import confine_process
 
 MOST_MEMORY: Final = 768 << 20
 MOST_SECONDS: Final = 30
@@ -40,6 +46,10 @@ _OFFICE_PARTS: Final = re.compile(
     r"|xl/worksheets/sheet\d+\.xml|ppt/(slides/slide|notesSlides/notesSlide)\d+\.xml"
 )
 _PARAGRAPHS: Final = frozenset({"p", "h", "si", "is", "br", "tab", "line-break", "table-cell", "list-item"})
+
+
+UNCONFINED: Final = "unconfined"
+"""The argument that has files read where the kernel offers no confinement."""
 
 
 class TextRefused(Exception):
@@ -172,12 +182,35 @@ def _decode(source: IO[bytes]) -> Iterator[str]:
         start = source.read(_CHUNK)
 
 
+def render_markdown(source: IO[bytes]) -> Iterator[str]:
+    from ibi.archive.markdown_preview import render
+
+    yield render(source.read().decode())
+
+
 READERS: Final[dict[str, Callable[[IO[bytes]], Iterator[str]]]] = {
     "pdf": read_pdf,
     "office": read_office,
     "html": read_html,
     "plain": read_plain,
+    "markdown": render_markdown,
 }
+
+_IMPORTED: Final = {"pdf": ("json", "brotli", "fontTools.cffLib"), "markdown": ("ibi.archive.markdown_preview",)}
+_IMPORTED_WHOLE: Final = {"pdf": ("pypdf", "encodings"), "markdown": ()}
+"""Packages with modules that readers import only when a file has them do so; every reader needs the encodings that a
+file may name. Modules that are not installed are not needed."""
+
+
+def import_modules(reader: str) -> None:
+    """Import all that the reader may import later."""
+    names = list(_IMPORTED.get(reader, ()))
+    for package in _IMPORTED_WHOLE.get(reader, ("encodings",)):
+        places = importlib.import_module(package).__path__
+        names += [module.name for module in pkgutil.walk_packages(places, f"{package}.", onerror=lambda _: None)]
+    for name in names:
+        with suppress(ImportError):
+            importlib.import_module(name)
 
 
 def limit_process(seconds: int) -> None:
@@ -193,8 +226,12 @@ def limit_process(seconds: int) -> None:
 
 
 def main() -> int:
-    reader, seconds = sys.argv[1:]
+    reader, seconds, unconfined = sys.argv[1:]
+    import_modules(reader)
     limit_process(int(seconds))
+    if not confine_process().is_any and unconfined != UNCONFINED:
+        sys.stderr.write("nothing of this kernel confines the process that reads it")
+        return 1
     logging.disable()  # a file that is a little broken has its reader complain of each of its parts
     warnings.simplefilter("ignore")
     sys.setrecursionlimit(2_000)

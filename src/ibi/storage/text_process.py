@@ -14,12 +14,15 @@ from typing import IO, Final
 
 from ibi.model.search import ExtractedText
 from ibi.ports.archive_store import OpenFile
+from ibi.storage.confinement import offered_confinement
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals
-from ibi.storage.text_extraction import MOST_BYTES, MOST_SECONDS
+from ibi.storage.text_extraction import MOST_BYTES, MOST_SECONDS, UNCONFINED
 
 _MOST_SECONDS: Final = 60.0
 """By the clock: a process that waits takes no time of the processor."""
+MOST_RENDERING: Final = 2
+"""Seconds of the processor for a preview, the start of its process among them."""
 _LARGEST: Final = 256 << 20
 """Bytes of a file that is read."""
 _CHUNK: Final = 1 << 20
@@ -52,15 +55,32 @@ def reader_for(media_type: str, size: int) -> str | None:
 
 
 class TextProcess:
-    """The port `TextReader`: each file in a process of its own."""
+    """The ports `TextReader` and `MarkdownRenderer`: each file in a process of its own."""
 
-    def __init__(self, most_seconds: float = _MOST_SECONDS, most_cpu: int = MOST_SECONDS) -> None:
-        """A process is killed after so many seconds, and ends after so many of the processor."""
+    def __init__(
+        self, most_seconds: float = _MOST_SECONDS, most_cpu: int = MOST_SECONDS, *, unconfined: bool = False
+    ) -> None:
+        """A process is killed after so many seconds, and ends after so many of the processor. Where the kernel cannot
+        confine it, it reads a file only if that is allowed, as `unconfined`."""
         self._most_seconds, self._most_cpu = most_seconds, most_cpu
+        self._allowed = UNCONFINED if unconfined else ""
+        self._is_on = unconfined or offered_confinement().is_any
         self._stopping = Event()
 
+    @property
+    def is_on(self) -> bool:
+        """Whether files are read at all."""
+        return self._is_on
+
     def can_read(self, media_type: str, size: int) -> bool:
-        return reader_for(media_type, size) is not None
+        return self._is_on and reader_for(media_type, size) is not None
+
+    def render(self, text: str) -> ExtractedText:
+        with refusals(DiskRefused, Path(gettempdir())), TemporaryFile() as copy:
+            copy.write(text.encode(errors="replace"))
+            copy.flush()
+            copy.seek(0)
+            return self._run("markdown", copy, min(self._most_cpu, MOST_RENDERING))
 
     def read(self, file: OpenFile, media_type: str) -> ExtractedText:
         reader = reader_for(media_type, file.size)
@@ -73,14 +93,14 @@ class TextProcess:
                 offset += len(chunk)
             copy.flush()
             copy.seek(0)
-            return self._run(reader, copy)
+            return self._run(reader, copy, self._most_cpu)
 
     def stop(self) -> None:
         """End what is under way; it can be read again."""
         self._stopping.set()
 
-    def _run(self, reader: str, source: IO[bytes]) -> ExtractedText:
-        command = [sys.executable, "-I", "-m", "ibi.storage.text_extraction", reader, str(self._most_cpu)]
+    def _run(self, reader: str, source: IO[bytes], most_cpu: int) -> ExtractedText:
+        command = [sys.executable, "-I", "-m", "ibi.storage.text_extraction", reader, str(most_cpu), self._allowed]
         process = subprocess.Popen(  # noqa: S603 - our own module
             command,
             stdin=source,

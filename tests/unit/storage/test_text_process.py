@@ -141,6 +141,28 @@ def test_a_hostile_file_ends_within_its_limits(media_type: str, content: bytes) 
     assert not found.text.strip() or "no end" in found.text
 
 
+DECLARED = "<!DOCTYPE x [<!ENTITY a 'expanded'>]><x xmlns:w='w'><w:t>before &a;</w:t></x>"
+OUTER = "<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><x><t>before &a;</t></x>"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "content"),
+    [
+        (DOCX, package(word__document_xml=f"{LAUGHS}]><w:t xmlns:w='w'>&j;</w:t>")),
+        (DOCX, package(word__document_xml=DECLARED)),
+        (DOCX, package(word__document_xml="<!DOCTYPE x><x><t>before</t></x>")),
+        (ODT, package(content_xml=DECLARED)),
+        (ODT, package(content_xml=OUTER)),
+        (ODT, package(content_xml="<!DOCTYPE x SYSTEM 'http://192.0.2.1/x.dtd'><x>before</x>")),
+        (XLSX, package(xl__sharedStrings_xml="<!DOCTYPE s [<!ENTITY % p 'x'>]><s><si><t>before</t></si></s>")),
+    ],
+)
+def test_a_document_of_an_office_that_declares_a_type_is_refused_before_any_of_it_is_read(
+    media_type: str, content: bytes
+) -> None:
+    assert read(content, media_type) == ExtractedText("", "TextRefused: it declares entities")
+
+
 def test_an_endless_pdf_is_stopped_and_what_was_read_of_it_counts() -> None:
     endless = pdf(5_000, b"BT /F 9 Tf " + b"(word) Tj " * 20_000 + b"ET")
     found = read(endless, "application/pdf", TextProcess(most_cpu=1))

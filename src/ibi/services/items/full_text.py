@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event
 from typing import Final
 
 import structlog
@@ -26,10 +26,11 @@ from ibi.label import RepositoryName
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.search import SearchQuery
-from ibi.ports.archive_store import Content, TextIndex, TextReader
+from ibi.ports.archive_store import Content, PreviewStore, TextIndex, TextReader
 from ibi.ports.catalog import Catalog, ChangeFeed
 from ibi.ports.errors import StorageError
 from ibi.services.items.stored_item import DOC
+from ibi.services.jobs import Job, JobStopped
 from ibi.services.limits import hold_alone
 from ibi.vocabulary import State
 
@@ -39,14 +40,9 @@ _TOGETHER: Final = 50
 """Entries of the feed that are read at a time."""
 _MOST_FILES: Final = 200
 """Files of an item that are read."""
-_STOP: Final = 5.0
 MOST_SHOWN: Final = 10
 """Items that are shown as found in the text."""
 _MOST_LOOKED_AT: Final = 300
-
-
-class _Stopped(Exception):
-    """The server is stopping."""
 
 
 class _Outdated(Exception):
@@ -54,7 +50,7 @@ class _Outdated(Exception):
 
 
 class FullTextWorker:
-    """Reads texts in a thread of its own. Of several processes that one does for which `hold` is true."""
+    """Reads texts beside all else. Of several processes that one does for which `hold` is true."""
 
     def __init__(
         self,
@@ -66,24 +62,24 @@ class FullTextWorker:
         *,
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
+        previews: PreviewStore | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        self._catalog, self._feed, self._content = catalog, feed, content
-        self._index, self._reader, self._now, self._hold = index, reader, now, hold
+        """`previews` of files that an item has no more are dropped."""
+        self._catalog, self._feed, self._content, self._previews = catalog, feed, content, previews
+        self._index, self._reader, self._now = index, reader, now
         self._log = log or structlog.get_logger("ibi.texts")
         self._stopping = Event()
-        self._thread: Thread | None = None
+        self._hold = hold
 
-    def start(self) -> None:
-        """Called on the event loop."""
-        self._thread = Thread(target=self._run, name="texts", daemon=True)
-        self._thread.start()
+    def jobs(self) -> tuple[Job, ...]:
+        def step() -> float | None:
+            return 0.0 if self.step() else None
 
-    async def stop(self) -> None:
-        self._stopping.set()
-        self._reader.stop()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, _STOP)
+        # The first look waits, too: a server that starts has other work.
+        return (
+            Job("texts", step, _IDLE, hold=self._hold, first=_IDLE, halt=self._reader.stop, stopping=self._stopping),
+        )
 
     def step(self) -> bool:
         """Look at the next few items; return whether there were any. Blocks."""
@@ -102,6 +98,7 @@ class FullTextWorker:
 
     def _look_at(self, name: RepositoryName) -> None:
         item, now = self._catalog.find(name), Instant(int(self._now()))
+        self._drop_previews(name, item)
         if item is None or item.state is State.DELETED or not item.visibility.is_open_to((), now):
             self._index.remove(name)
             if item is not None and item.visibility.embargo is not None and item.visibility.is_embargoed(now):
@@ -117,6 +114,14 @@ class FullTextWorker:
         else:
             self._index.remove(name)
 
+    def _drop_previews(self, name: RepositoryName, item: Item | None) -> None:
+        if self._previews is None:
+            return
+        try:
+            self._previews.keep_only(name, frozenset(file.sha512 for file in item.files) if item else ())
+        except StorageError as error:  # the texts are read all the same
+            self._log.warning("previews cannot be dropped at the moment", item=str(name), reason=str(error))
+
     def _texts(self, item: Item) -> Iterator[tuple[str, str]]:
         for file in _searched_files(item):
             if not self._reader.can_read(file.media_type, file.size):
@@ -126,7 +131,7 @@ class FullTextWorker:
 
     def _read(self, item: Item, file: File) -> str:
         if self._stopping.is_set():
-            raise _Stopped
+            raise JobStopped
         try:
             with self._content.open(str(item.rep), f"{DOC}{file.path}") as opened:
                 if opened.digest != file.sha512:  # of a newer version, which may be for fewer readers
@@ -140,25 +145,12 @@ class FullTextWorker:
             )
             return ""
         if self._stopping.is_set():
-            raise _Stopped
+            raise JobStopped
         if found.ends_because is not None:
             self._log.info(
                 "the text of a file is not whole", item=str(item.rep), file=file.path, reason=found.ends_because
             )
         return found.text
-
-    def _run(self) -> None:
-        while not self._stopping.wait(_IDLE):  # also before the first look: a server that starts has other work
-            try:
-                while self._hold() and self.step():
-                    if self._stopping.is_set():
-                        return
-            except _Stopped:
-                return
-            except StorageError as error:
-                self._log.warning("the text of files cannot be read at the moment", reason=str(error))
-            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
-                self._log.error("the text of files could not be read", exc_info=True)
 
 
 def _searched_files(item: Item) -> Sequence[File]:

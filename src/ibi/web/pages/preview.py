@@ -2,8 +2,9 @@
 files say of themselves.
 
 Depositors' content neither runs nor brings a layout. Pictures, SVG among them, are shown by `<img>`, in which browsers
-run no script; of a text the letters are taken, and of Markdown a few elements, without HTML and without pictures. Few
-bytes are read, every one checked, and nothing is unpacked: `ibi.archive.file_summaries` has the bounds.
+run no script; of a text the letters are taken, and of Markdown a few elements, without HTML and without pictures, which
+another process renders (`ibi.services.items.previews`). Few bytes are read, every one checked, and nothing is unpacked:
+`ibi.archive.file_summaries` has the bounds.
 """
 
 from __future__ import annotations
@@ -11,13 +12,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
-from urllib.parse import urljoin
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from markupsafe import Markup, escape
 
 from ibi.archive.file_summaries import (
     HDF5,
@@ -29,9 +25,11 @@ from ibi.archive.file_summaries import (
     read_table,
     read_zip,
 )
+from ibi.archive.markdown_preview import fill_links
 from ibi.model.content import BLOCK
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Item
+from ibi.model.preview import PreviewState
 from ibi.ports.archive_store import ContentDamaged
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.stored_item import ItemChanging
@@ -88,8 +86,8 @@ class Preview:
     """How a file is previewed: `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf, hdf5,
     or empty.
 
-    A text comes with its first letters, `found` is what was read of the others: None of Markdown that is too long as a
-    page.
+    A text comes with its first letters, `found` is what was read of the others. Markdown has both; it has no `found`
+    while it is not rendered, and `state` tells whether it will be.
     """
 
     kind: str
@@ -97,6 +95,7 @@ class Preview:
     text: str = ""
     is_whole: bool = True
     found: Any = None
+    state: PreviewState = PreviewState.RENDERED
 
 
 def first_look(site: ArchiveSite, item: Item) -> Preview | None:
@@ -124,9 +123,10 @@ def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALO
         return None
     try:
         with site.open_file(item, file.path) as opened:
-            return reader(file, opened, most_text, site.urls.file(item, file.path))
+            found = reader(file, opened, most_text, site.urls.file(item, file.path))
     except (ContentDamaged, ItemChanging):
         return None  # the one is noted, and shown on the page; the other passes
+    return _format(site, item, found) if found is not None and found.kind == "markdown" else found
 
 
 def may_be_looked_at(file: File) -> bool:
@@ -168,8 +168,22 @@ def _look_at_text(file: File, opened: VerifiedFile, most: int, _: str) -> Previe
 
 
 def _look_at_markdown(file: File, opened: VerifiedFile, _: int, url: str) -> Preview | None:
+    """The text, of which `_format` makes Markdown."""
     text = _look_at_text(file, opened, MOST_ALONE, url)
-    return None if text is None else Preview("markdown", file, is_whole=text.is_whole, found=markdown(text.text, url))
+    return None if text is None else replace(text, kind="markdown")
+
+
+def _format(site: ArchiveSite, item: Item, preview: Preview) -> Preview:
+    """The Markdown as it was rendered by another process; where it was not, its text alone."""
+    file = preview.file
+    if site.previews is None:
+        return replace(preview, state=PreviewState.REFUSED)
+    found = site.previews.find(item.rep, file.sha512, preview.text)
+    shown = None
+    if found.state is PreviewState.RENDERED:
+        shown = fill_links(found.text, site.urls.file(item, file.path))
+    is_long = found.state is PreviewState.RENDERED and shown is None
+    return replace(preview, found=shown, state=PreviewState.REFUSED if is_long else found.state)
 
 
 def _look_at_table(file: File, opened: VerifiedFile, most: int, url: str) -> Preview | None:
@@ -199,54 +213,6 @@ def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:
 def _visible(text: str) -> str:
     """The text without a byte order mark, with a replacement for letters that no page can contain."""
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]", "\ufffd", text.removeprefix("\ufeff"))
-
-
-# --- Markdown ---------------------------------------------------------------------------------------------------------
-
-_LEVELS: Final = 2
-"""By how much headings are lower than in the file: it stands below a heading of the page."""
-_LONGEST_LINK: Final = 2_000
-"""Characters of an address; a link to a longer one leads nowhere."""
-_MOST_DRAWN: Final = 1_000_000
-"""Characters of all elements of a preview."""
-
-
-def _make_markdown() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable("table")
-    made.add_render_rule("image", lambda self, tokens, index, options, env: str(escape(tokens[index].content)))
-    return made
-
-
-_MARKDOWN_READER: Final = _make_markdown()
-
-
-def markdown(text: str, base: str) -> Markup | None:
-    """Markdown as elements that neither run nor load anything: HTML in it is shown as text, a picture as its words.
-    Links lead to the Web, from `base` on, or nowhere. None if it becomes longer than a preview may be: a short text
-    can name a long address once and lead to it a thousand times."""
-    tokens, left = _MARKDOWN_READER.parse(text), _MOST_DRAWN
-    for token in tokens:
-        if token.type in {"heading_open", "heading_close"}:
-            token.tag = f"h{min(6, int(token.tag[1]) + _LEVELS)}"
-        token.attrs.pop("style", None)  # of the columns of a table
-        for child in token.children or ():
-            if child.type == "link_open":
-                left -= _make_harmless(child, base)
-                if left < 0:
-                    return None
-    drawn = _MARKDOWN_READER.renderer.render(tokens, _MARKDOWN_READER.options, {})
-    return None if len(drawn) > _MOST_DRAWN else Markup(drawn)  # noqa: S704 - made of tokens, whose texts are escaped
-
-
-def _make_harmless(link: Token, base: str) -> int:
-    """Let a link lead to the Web or nowhere, and return how long its address is."""
-    href = str(link.attrs.get("href", ""))
-    try:
-        url = urljoin(base, href) if len(href) <= _LONGEST_LINK else ""
-    except ValueError:
-        url = ""
-    link.attrs = {"href": url, "rel": "nofollow ugc noopener"} if url.startswith(("http://", "https://")) else {}
-    return len(url)
 
 
 # --- files that describe themselves -----------------------------------------------------------------------------------

@@ -122,13 +122,12 @@ def test_after_a_failure_it_is_tried_again_an_hour_later(
     catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = Files()
-    files.now = 1_000.0 * DAY
     schedule = DumpSchedule(catalog.changes, catalog, files, 0, now=lambda: files.now)
+    (job,) = schedule.jobs()
     with monkeypatch.context() as spoilt:
         spoilt.setattr(harvesting, "dump_head", {}.__getitem__)
         with pytest.raises(KeyError):
-            schedule.step()
-    assert not schedule.step()
-    files.now += 3_600
-    assert schedule.step()
+            job.step()
+    assert (job.first_rest, job.longest_rest) == (3600, 3600)
+    assert job.step() is None
     assert len(files.names) == 1

@@ -23,6 +23,7 @@ from ibi.model.visibility import Visibility, network
 from ibi.ports.archive_store import OpenFile, TextIndex, TextReader
 from ibi.services.items.full_text import FullTextSearch, FullTextWorker
 from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.previews import SqlitePreviews
 from ibi.storage.sqlite.texts import SqliteTexts, _body
 from ibi.storage.text_process import TextProcess
 from tests.properties.item_strategies import forms_at
@@ -245,3 +246,27 @@ async def test_a_hostile_file_is_read_within_limits_and_the_item_is_found_all_th
         pass
     assert library.catalog.search(SearchQuery(text="hostile")).total == 1
     assert library.index.find_text(file.sha512) == ""
+
+
+def test_previews_of_an_item_go_with_its_files(library: Library) -> None:
+    with closing(SqlitePreviews(library.data, 1)) as previews:
+        kept = library.put(1, "penguins")
+        (digest,) = (file.sha512 for file in kept.files)
+        for each in (digest, "of a file it had"):
+            assert previews.claim(each, kept.rep, NOW)
+            previews.put(each, "<p>penguins</p>", NOW)
+        worker = FullTextWorker(
+            library.catalog,
+            library.catalog.changes,
+            library.content,
+            library.index,
+            library.reader,
+            now=lambda: NOW,
+            previews=previews,
+        )
+        worker.step()
+        assert previews.find(digest) is not None
+        assert previews.find("of a file it had") is None
+        library.catalog.put(replace(kept, state=State.DELETED, files=(), tombstone=Tombstone(kept.created, "why")))
+        worker.step()
+        assert previews.find(digest) is None

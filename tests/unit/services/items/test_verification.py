@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from hashlib import sha512
 from pathlib import Path
@@ -23,6 +24,7 @@ from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.stored_item import name_of
 from ibi.services.items.verification import DamageMail, VerificationSchedule, damage_letter
 from tests.support.deposit_samples import CountedLabels, deposits, draft, labels, put
+from tests.support.running_jobs import running
 
 DAY = 86_400
 NOW = 1_800_000_000
@@ -190,46 +192,34 @@ def test_a_letter_names_what_is_damaged_on_lines_of_its_own() -> None:
 async def test_a_server_verifies_beside_its_work_and_stops_at_once(store: ArchiveStore, clock: Clock) -> None:
     fill(store, 3)
     schedule = scheduled(store, clock)
-    schedule.start()
 
     def wait() -> None:
         while integrity_of(store).summary().verified < 3:
             pass
 
-    await asyncio.to_thread(wait)
-    await schedule.stop()
-    assert schedule._thread is not None
-    assert not schedule._thread.is_alive()
+    async with running(*schedule.jobs()):
+        await asyncio.to_thread(wait)
 
 
 async def test_a_long_verification_is_broken_off_when_the_server_stops(store: ArchiveStore, clock: Clock) -> None:
     fill(store, 1)
     schedule = VerificationSchedule(store, days=30, rate=1, now=clock)  # a byte a second
-    schedule.start()
-    await schedule.stop()
-    assert schedule._thread is not None
-    assert not schedule._thread.is_alive()
+    with capture_logs() as logs:
+        async with running(*schedule.jobs()):
+            while not schedule._is_verifying:  # noqa: ASYNC110 - in a thread
+                await asyncio.sleep(0.001)
+    assert logs == []
     assert integrity_of(store).summary().verified == 0
 
 
 # --- what a damaged item takes ---------------------------------------------------------------------------------------
 
 
-async def test_the_event_loop_is_watched_closely_only_during_a_verification(
-    store: ArchiveStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    schedule, slept = scheduled(store, clock), list[float]()
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if schedule._is_verifying:
-            raise asyncio.CancelledError
-        schedule._is_verifying = True
-
-    monkeypatch.setattr("ibi.services.items.verification.asyncio.sleep", sleep)
-    with pytest.raises(asyncio.CancelledError):
-        await schedule._watch_loop()
-    assert slept == [1.0, 0.1]
+async def test_the_event_loop_is_watched_only_during_a_verification(store: ArchiveStore, clock: Clock) -> None:
+    schedule = scheduled(store, clock)
+    assert await schedule._look_at_load() == math.inf
+    schedule._is_verifying = True
+    assert await schedule._look_at_load() == 0.0
 
 
 def test_a_damaged_item_takes_no_change_but_its_end(tmp_path: Path, store: ArchiveStore) -> None:

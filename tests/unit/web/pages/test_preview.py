@@ -17,7 +17,7 @@ from ibi.model.item import Item
 from ibi.model.visibility import Visibility, network
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.web.pages.file_pages import file_tree
-from ibi.web.pages.preview import _look_at_picture, markdown
+from ibi.web.pages.preview import _look_at_picture
 from tests.support.archive_app import BASE, REP, archive_app, deleted, kept
 from tests.support.page_reader import Page, read_page
 
@@ -106,59 +106,6 @@ async def test_html_scripts_never_run_there_is_no_preview() -> None:
     page = await looked_at("a.html", "text/html", b"<script>alert(1)</script>")
     assert "There is no preview" in page.text
     assert "alert" not in page.text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<script>alert(1)</script>",
-        "<img src=x onerror=alert(1)>",
-        "[x](javascript:alert(1))",
-        "[x](JaVaScRiPt:alert(1))",
-        "[x](data:text/html;base64,PHNjcmlwdD4=)",
-        "[x](vbscript:alert(1))",
-        "![x](http://evil.example.com/track.png)",
-        "<javascript:alert(1)>",
-        "[a]: javascript:alert(1)\n\n[a]",
-        '[x](http://a.example.com/"onclick=alert(1))',
-        "| a |\n|--:|\n| <b onclick=alert(1)>x</b> |",
-        '```"onclick=alert(1)\n<script>\n```',
-        "> " * 500 + "deep",
-        "[" * 5_000,
-        "*a " * 5_000,
-    ],
-)
-async def test_markdown_neither_runs_nor_loads_anything(text: str) -> None:
-    page = await looked_at("a.md", "text/markdown", text.encode())  # the reader of pages refuses what could act
-    assert not [each for each in page.all("img") if "evil" in each.attrib["src"]]
-    for link in page.links:
-        assert link.startswith(("http://", "https://", "/", "?", "#"))
-
-
-def test_links_in_markdown_begin_where_the_file_is() -> None:
-    shown = markdown("# T\n\n[d](../data.csv) [m](mailto:a@b.example.com)", f"{BASE}/col/{REP}/doc/docs/a.md")
-    assert shown is not None
-    assert f'href="{BASE}/col/{REP}/doc/data.csv"' in shown
-    assert "mailto" not in shown
-    assert "<h3>T</h3>" in shown
-
-
-def test_a_link_in_markdown_to_a_very_long_address_leads_nowhere() -> None:
-    shown = markdown(f"[near](a) [far]({'x' * 2_001})", BASE)
-    assert shown is not None
-    assert "near" in shown
-    assert "far" in shown
-    assert shown.count("href") == 1
-
-
-@pytest.mark.parametrize("longest", [32_000, 1_900])
-async def test_markdown_that_repeats_a_long_address_is_not_shown_beyond_a_bound(longest: int) -> None:
-    text = f"[a]: /{'x' * longest}\n\n" + "[a] " * 8_000
-    app = archive_app(kept(REP, files={"a.md": ("text/markdown", text.encode())}))
-    answer = await app.get(f"/col/{REP}/preview/a.md")
-    assert len(answer.body) < 1_100_000
-    page = read_page(answer.body)
-    assert ("too long to preview" in page.text) is (longest == 1_900)
 
 
 async def test_csv_is_a_table() -> None:

@@ -1,0 +1,47 @@
+"""Checks of what confines the processes that read the files of strangers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level
+from ibi.storage.confinement import offered_confinement
+from ibi.storage.text_extraction import MOST_MEMORY, MOST_SECONDS
+from ibi.storage.text_process import MOST_RENDERING
+
+_REMEDY: Final = "Run the server on Linux 5.13 or later, in a container that does not refuse Landlock and seccomp"
+
+
+def check_extraction(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """A kernel that offers too little to read files of strangers safely."""
+    offered = offered_confinement()
+    place = "the text of files, and previews"
+    if offered.seccomp:  # it refuses all that Landlock does
+        return
+    if offered.is_any:
+        what = "the processes that read files are kept from files and TCP by Landlock, but not from starting processes"
+        what += " and sending datagrams: this kernel offers no seccomp"
+        yield Diagnosis("extraction", place, what, f"{_REMEDY}.", level=Level.WARNING)
+    elif directory.settings.archive.extract_unconfined:
+        what = "the processes that read files of strangers may open every file that the server may, and use the network"
+        what += ": this kernel offers neither Landlock nor seccomp, and `archive.extract_unconfined` is true"
+        yield Diagnosis("extraction", place, what, f"{_REMEDY}.", level=Level.WARNING)
+    else:
+        what = "they are not made: this kernel offers neither Landlock nor seccomp to confine the process"
+        remedy = f"{_REMEDY}; or set `archive.extract_unconfined = true` if you trust all who deposit."
+        yield Diagnosis("extraction", place, what, remedy, level=Level.ADVICE)
+
+
+def describe_extraction() -> str:
+    """What holds for a process that reads a file, and what does not, in one line."""
+    offered = offered_confinement()
+    landlock = f"Landlock (version {offered.landlock})" if offered.landlock else ""
+    holds = [each for each in (landlock, "seccomp" if offered.seccomp else "") if each]
+    holds += [
+        f"{MOST_MEMORY >> 20} MiB of memory",
+        f"{MOST_SECONDS} s of a processor ({MOST_RENDERING} s for Markdown)",
+    ]
+    lacks = [name for name, is_there in (("Landlock", landlock), ("seccomp", offered.seccomp)) if not is_there]
+    without = f"; not: {', '.join(lacks)}" if lacks else ""
+    return f"Processes that read the text of files are held by: {', '.join(holds)}{without}."

@@ -1,0 +1,124 @@
+"""Previews that take long to render: made once for each content, beside the requests for them.
+
+A page asks for the preview of a file and gets what there is. If there is none yet, a thread has it rendered by another
+process, one after the other, and ends when nothing waits. Of several processes of a server, the one that claims a
+content first renders it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from threading import Condition, Thread
+from typing import Final
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.label import RepositoryName
+from ibi.model.preview import PreviewState, RenderedPreview
+from ibi.ports.archive_store import MarkdownRenderer, PreviewStore
+from ibi.ports.errors import StorageError
+
+_MOST_WAITING: Final = 64
+"""Files that wait to be rendered, each with its text; others are asked for again by their readers."""
+_STOP: Final = 5.0
+_PENDING: Final = RenderedPreview(PreviewState.PENDING)
+_REFUSED: Final = RenderedPreview(PreviewState.REFUSED)
+
+
+class MarkdownPreviews:
+    """Finds previews of Markdown, and has those rendered that are missing. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        store: PreviewStore,
+        renderer: MarkdownRenderer,
+        *,
+        now: Callable[[], float] = time.time,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._store, self._renderer, self._now = store, renderer, now
+        self._log = log or structlog.get_logger("ibi.previews")
+        self._change = Condition()
+        self._waiting: dict[str, tuple[RepositoryName, str]] = {}
+        """By digest; the first one is being rendered."""
+        self._thread: Thread | None = None
+        self._is_stopping = False
+
+    def find(self, name: RepositoryName, digest: str, text: str) -> RenderedPreview:
+        """The preview of the file of the item with that SHA-512, whose beginning is `text`."""
+        try:
+            found = self._store.find(digest)
+        except StorageError as error:
+            self._log.warning("previews cannot be read at the moment", reason=str(error))
+            return _PENDING
+        if found is not None:
+            return found
+        if not self._renderer.is_on:
+            return _REFUSED
+        self._want(name, digest, text)
+        return _PENDING
+
+    def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
+        """Forget what the item has no more."""
+        self._store.keep_only(name, digests)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether nothing waits to be rendered any more, within so many seconds."""
+        with self._change:
+            return self._change.wait_for(lambda: self._thread is None, seconds)
+
+    def stop(self) -> None:
+        """End what is under way; it is rendered another time."""
+        with self._change:
+            self._is_stopping = True
+        self._renderer.stop()
+        self.wait(_STOP)
+
+    def _want(self, name: RepositoryName, digest: str, text: str) -> None:
+        with self._change:
+            if self._is_stopping or digest in self._waiting or len(self._waiting) >= _MOST_WAITING:
+                return
+            self._waiting[digest] = name, text
+            if self._thread is None:
+                self._thread = Thread(target=self._render_waiting, name="previews", daemon=True)
+                self._thread.start()
+
+    def _render_waiting(self) -> None:
+        while (digest := self._next_waiting()) is not None:
+            try:
+                self._render(digest, *self._waiting[digest])
+            except StorageError as error:
+                self._log.warning("a preview cannot be rendered at the moment", reason=str(error))
+            except Exception:  # noqa: BLE001 - the others are rendered all the same
+                self._log.error("a preview could not be rendered", exc_info=True)
+            finally:
+                with self._change:
+                    del self._waiting[digest]
+
+    def _next_waiting(self) -> str | None:
+        """The next one; None ends the thread: whoever wants another one after that starts the next."""
+        with self._change:
+            if self._waiting and not self._is_stopping:
+                return next(iter(self._waiting))
+            self._waiting.clear()
+            self._thread = None
+            self._change.notify_all()
+            return None
+
+    def _render(self, digest: str, name: RepositoryName, text: str) -> None:
+        if not self._store.claim(digest, name, int(self._now())):
+            return
+        is_settled = False
+        try:
+            found = self._renderer.render(text)
+            if not self._is_stopping:
+                if found.ends_because is not None:
+                    self._log.info("a preview is not rendered", item=str(name), reason=found.ends_because)
+                rendered = found.text if found.ends_because is None else None
+                self._store.put(digest, rendered, int(self._now()))
+                is_settled = True
+        finally:
+            if not is_settled:
+                self._store.release(digest)

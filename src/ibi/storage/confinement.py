@@ -1,0 +1,168 @@
+"""Takes files, network and new processes away from the process that calls it, for good (Linux).
+
+Landlock refuses every access to the file system, and TCP; seccomp refuses every system call but those that compute on
+what is open already. The limits of the system bind an ordinary user only: root forks in spite of them, and so seccomp
+refuses that. Written for the two calls of the C library, so that nothing is installed for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_NO_NEW_PRIVILEGES: Final = 38
+_SET_SECCOMP, _FILTER_MODE = 22, 2
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+"""System calls of Landlock, under the same numbers on every architecture."""
+_ASK_VERSION: Final = 1
+
+_FILE_RIGHTS: Final = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}
+"""By the version of Landlock that brought the last of them. Rights that it does not know are refused."""
+_TCP_SINCE, _TCP_RIGHTS = 4, 0x3
+_SCOPES_SINCE, _SCOPES = 6, 0x3
+"""Abstract Unix sockets of others, and signals to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What confines a process, or can."""
+
+    landlock: int
+    """Its version; 0 if there is none."""
+    seccomp: bool
+
+    @property
+    def is_any(self) -> bool:
+        return self.seccomp or self.landlock > 0
+
+    @property
+    def is_whole(self) -> bool:
+        return self.seccomp and self.landlock > 0
+
+
+NOTHING: Final = Confinement(0, seccomp=False)
+
+
+def offered_confinement() -> Confinement:
+    """What the kernel offers this process. Changes nothing."""
+    if sys.platform != "linux":
+        return NOTHING
+    library = ctypes.CDLL(None, use_errno=True)
+    version = max(library.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION), 0)
+    # Without a filter there is nothing to set: a kernel that knows filters says that it cannot read it.
+    library.prctl(_SET_SECCOMP, _FILTER_MODE, None, 0, 0)
+    knows_filters = ctypes.get_errno() == errno.EFAULT
+    return Confinement(version, seccomp=knows_filters and platform.machine() in _ARCHITECTURES)
+
+
+def confine_process() -> Confinement:
+    """Apply what the kernel offers to this process, which must have one thread; return what holds from now on. What is
+    open stays open; modules that are not imported yet cannot be."""
+    offered = offered_confinement()
+    if not offered.is_any:
+        return NOTHING
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        return NOTHING
+    held_by_landlock = offered.landlock > 0 and _refuse_files(library, offered.landlock)
+    held_by_seccomp = offered.seccomp and install_filter(library, allowing_filter(platform.machine()))
+    return Confinement(offered.landlock if held_by_landlock else 0, held_by_seccomp)
+
+
+def _refuse_files(library: ctypes.CDLL, version: int) -> bool:
+    files = next(rights for since, rights in sorted(_FILE_RIGHTS.items(), reverse=True) if since <= version)
+    attributes = struct.pack("<Q", files)
+    if version >= _TCP_SINCE:
+        attributes += struct.pack("<Q", _TCP_RIGHTS)
+    if version >= _SCOPES_SINCE:
+        attributes += struct.pack("<Q", _SCOPES)
+    rules = library.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    return bool(rules >= 0 and library.syscall(_RESTRICT_SELF, rules, 0) == 0)
+
+
+# --- seccomp ----------------------------------------------------------------------------------------------------------
+
+# Classic BPF over `struct seccomp_data`: the number of the call, the architecture, the address, six arguments.
+_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+_KILL: Final = 0x8000_0000
+_ALLOW: Final = 0x7FFF_0000
+_REFUSE: Final = 0x0005_0000 | errno.EPERM
+_EMPTY_PATH: Final = 0x1000
+"""The flag by which `newfstatat` asks about a descriptor."""
+
+_X86_64, _AARCH64 = 0, 1
+_ARCHITECTURES: Final = {"x86_64": (_X86_64, 0xC000_003E), "aarch64": (_AARCH64, 0xC000_00B7)}
+_ALLOWED: Final = {
+    "read": (0, 63),
+    "pread64": (17, 67),
+    "lseek": (8, 62),
+    "close": (3, 57),
+    "fstat": (5, 80),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "brk": (12, 214),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "sigaltstack": (131, 132),
+    "restart_syscall": (219, 128),
+    "sched_yield": (24, 124),
+    "futex": (202, 98),
+    "getpid": (39, 172),
+    "gettid": (186, 178),
+    "clock_gettime": (228, 113),
+    "gettimeofday": (96, 169),
+    "getrandom": (318, 278),
+    "sysinfo": (99, 179),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+}
+"""Calls that reach nothing which is not open already, by their numbers on either architecture."""
+_WRITE: Final = (1, 64)
+_STAT: Final = (262, 79)
+_Step = tuple[int, int, int, int]
+
+
+def allowing_filter(machine: str) -> list[_Step]:
+    """The filter for an architecture: what is not named is refused with EPERM. Writing goes to the standard output and
+    the standard error alone."""
+    column, architecture = _ARCHITECTURES[machine]
+    return [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+        *(step for numbers in _ALLOWED.values() for step in _allow(numbers[column])),
+        (_EQUAL, 0, 4, _WRITE[column]),
+        (_LOAD, 0, 0, _ARGUMENTS),
+        (_EQUAL, 1, 0, 1),
+        (_EQUAL, 0, 5, 2),
+        (_RETURN, 0, 0, _ALLOW),
+        (_EQUAL, 0, 3, _STAT[column]),
+        (_LOAD, 0, 0, _ARGUMENTS + 3 * 8),
+        (_ANY_BIT, 0, 1, _EMPTY_PATH),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    ]
+
+
+def _allow(number: int) -> Iterator[_Step]:
+    yield _EQUAL, 0, 1, number
+    yield _RETURN, 0, 0, _ALLOW
+
+
+def install_filter(library: ctypes.CDLL, steps: list[_Step]) -> bool:
+    """Have the kernel ask the filter at every system call from now on."""
+    program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
+    described = struct.pack("@HxxxxxxQ", len(steps), ctypes.addressof(program))
+    return bool(library.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.c_char_p(described), 0, 0) == 0)

@@ -1,0 +1,107 @@
+"""Rendered previews of files in SQLite: a cache, bounded in size, made anew from the files if it is lost."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from ibi.label import RepositoryName
+from ibi.model.preview import PreviewState, RenderedPreview
+from ibi.storage.errors import PreviewsDamaged
+from ibi.storage.sqlite.connection import Connection, DatabaseKind, connect
+from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
+
+PREVIEWS: Final = DatabaseKind("previews.sqlite", 41, frozenset({"previews"}), PreviewsDamaged)
+_MOST_BYTES: Final = 64 << 20
+"""Of all previews, packed."""
+_MOST_PREVIEWS: Final = 20_000
+_ROW: Final = 200
+"""Bytes of a preview beside its text."""
+_GIVEN_UP: Final = 300
+"""Seconds after which a process that began to render is taken to have ended."""
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE previews (
+        digest TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        made_by INTEGER NOT NULL,
+        begun INTEGER NOT NULL,
+        is_done INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        rendered BLOB
+    );
+    CREATE INDEX previews_by_name ON previews (name);
+    CREATE INDEX previews_by_age ON previews (begun);
+    """,
+)
+_CLAIM: Final = """
+    INSERT INTO previews VALUES (?, ?, ?, ?, 0, 0, NULL)
+    ON CONFLICT (digest) DO UPDATE SET
+        name = excluded.name, made_by = excluded.made_by, begun = excluded.begun,
+        is_done = 0, size = 0, rendered = NULL
+    WHERE previews.made_by <> excluded.made_by OR (NOT previews.is_done AND previews.begun < excluded.begun - ?)
+"""
+# Only what is still claimed: the item may have lost the file meanwhile, with all that was made of it.
+_KEEP: Final = "UPDATE previews SET begun = ?, is_done = 1, size = ?, rendered = ? WHERE digest = ? AND made_by = ?"
+_OLDEST: Final = """
+    DELETE FROM previews WHERE digest IN (
+        SELECT digest FROM (
+            SELECT digest, sum(size + ?) OVER newest AS bytes, row_number() OVER newest AS place FROM previews
+            WINDOW newest AS (ORDER BY begun DESC, digest ROWS UNBOUNDED PRECEDING)
+        ) WHERE bytes > ? OR place > ?
+    )
+"""
+
+
+class SqlitePreviews(GuardedDatabase):
+    """The port `PreviewStore` on one data directory."""
+
+    def __init__(
+        self, data: Path, made_by: int, on_damage: OnDamage | None = None, most_bytes: int = _MOST_BYTES
+    ) -> None:
+        """`made_by` tells what renders: what another one rendered is rendered again. With `on_damage`, a file that
+        cannot be used is set aside."""
+        self._made_by, self._most_bytes, path = made_by, most_bytes, data / PREVIEWS.file_name
+
+        def open_file() -> Connection:
+            keep_private(path)
+            return connect(path, MIGRATIONS, kind=PREVIEWS)
+
+        super().__init__(path, PREVIEWS, lambda: open_or_begin_anew(path, open_file, on_damage))
+
+    def find(self, digest: str) -> RenderedPreview | None:
+        with self._open() as connection:
+            row = connection.execute(
+                "SELECT is_done, rendered FROM previews WHERE digest = ? AND made_by = ?", (digest, self._made_by)
+            ).fetchone()
+        if row is None or not row[0]:
+            return None
+        if row[1] is None:
+            return RenderedPreview(PreviewState.REFUSED)
+        return RenderedPreview(PreviewState.RENDERED, zlib.decompress(row[1]).decode())
+
+    def claim(self, digest: str, name: RepositoryName, now: int) -> bool:
+        with self._change() as connection:
+            row = (digest, str(name), self._made_by, now, _GIVEN_UP)
+            return bool(connection.execute(_CLAIM, row).rowcount > 0)
+
+    def put(self, digest: str, rendered: str | None, now: int) -> None:
+        packed = None if rendered is None else zlib.compress(rendered.encode(errors="replace"))
+        size = 0 if packed is None else len(packed)
+        with self._change() as connection:
+            connection.execute(_KEEP, (now, size, packed, digest, self._made_by))
+            connection.execute(_OLDEST, (_ROW, self._most_bytes, _MOST_PREVIEWS))
+
+    def release(self, digest: str) -> None:
+        with self._change() as connection:
+            connection.execute("DELETE FROM previews WHERE digest = ? AND NOT is_done", (digest,))
+
+    def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
+        with self._open() as connection:
+            kept = connection.execute("SELECT digest FROM previews WHERE name = ?", (str(name),)).fetchall()
+        gone = [(digest,) for (digest,) in kept if digest not in digests]
+        if gone:
+            with self._change() as connection:
+                connection.executemany("DELETE FROM previews WHERE digest = ?", gone)
