@@ -114,3 +114,44 @@ def test_a_deposit_is_reviewed_and_given_to_a_reader_who_asks(
     assert "1 file downloaded" in dan.locator("main").inner_text()
     dan.get_by_role("button", name="Revoke the link").click()
     assert stranger.request.get(f"{url}{place}").status == 404
+
+
+def test_a_depositor_asks_for_a_deletion_and_a_librarian_declines_and_then_deletes(
+    server: tuple[IbiCommand, str], opened: Opened, tmp_path: Path
+) -> None:
+    command, url = server
+    ada, dan = (sign_in(command, url, opened(scripts=False), name) for name in ("ada", "dan"))
+    sound_ada, sound_dan = (sign_in(command, url, opened(width=NARROW, dark=True), name) for name in ("ada", "dan"))
+    token = command("token", "create", "--scope", "deposit", "--for", "dan").out.split()[0]
+    (tmp_path / "tese.txt").write_text("Palavras")
+    said = command("deposit", "tese.txt", "--server", url, "--token", token, "--title", "Uma tese")
+    draft = re.search(r"draft-\w+", said.out)
+    assert draft is not None, said.err
+    ada.goto(f"{url}/review/{draft[0]}")
+    ada.get_by_role("button", name="Publish").click()
+    ada.get_by_role("link", name="Published item").click()
+    item = ada.url
+    label = item.partition("/col/")[2].removesuffix("/metadata")
+    for answer in ("Decline", "Delete the item"):
+        dan.goto(f"{url}/account/items/{label}/delete")
+        look(dan, sound_dan)
+        dan.get_by_label("Reason for the deletion").fill("Os dados estão errados.")
+        dan.get_by_label("Yes, delete it permanently").check()
+        dan.get_by_role("button", name="Ask for the deletion").click()
+        look(dan, sound_dan)
+        assert "The item is unchanged until then." in dan.locator(".notice").first.inner_text()
+        ada.goto(f"{url}/review")
+        look(ada, sound_ada)
+        ada.get_by_role("link", name="Uma tese").click()
+        look(ada, sound_ada)
+        ada.get_by_label("Message to the depositor").fill("Ela é citada.")
+        assert ada.request.get(item).status == 200
+        if answer == "Delete the item":
+            ada.get_by_role("button", name=answer).click()
+            assert ada.request.get(item).status == 200, "nothing is deleted without a confirmation"
+            ada.get_by_label("Yes, delete it permanently").check()
+        ada.get_by_role("button", name=answer).click()
+        dan.reload()
+        look(dan, sound_dan)
+    assert "The item was deleted." in dan.locator(".notice").first.inner_text()
+    assert dan.request.get(item).status == 410

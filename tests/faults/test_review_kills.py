@@ -20,6 +20,7 @@ from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Submitted
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.reviews import SqliteReviews
+from ibi.vocabulary import State
 from tests.faults.killer import PYTHONPATH
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
@@ -55,23 +56,7 @@ def test_a_kill_after_the_publication_leaves_one_item_and_a_review_that_says_so(
         upload.write(b"x")
         upload.finish(None)
         assert isinstance(drafts.publish_or_submit(ANA, draft, CountedLabels()), Submitted)
-    script = f"""
-import os, signal
-from pathlib import Path
-from ibi.services.drafts.reviews import Reviews
-from ibi.storage.draft_files import DraftFiles
-from tests.faults.test_review_kills import publish
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-{STEPS[step]}
-publish(Path({str(tmp_path)!r}), {draft!r})
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        check=False,
-        timeout=120,
-        env={"PYTHONPATH": PYTHONPATH, "PATH": "/usr/bin:/bin"},
-    )
+    done = die_at(step, tmp_path, draft)
     assert done.returncode == -signal.SIGKILL
     with ExitStack() as opened:
         drafts = open_drafts(tmp_path, opened)
@@ -83,6 +68,52 @@ publish(Path({str(tmp_path)!r}), {draft!r})
         again = drafts.publish(LIA, draft, CountedLabels())
         assert str(again.item.rep) == found.review.label
         assert again.item.owner == "person:ana"
+
+
+def die_at(step: str, data: Path, draft: str) -> subprocess.CompletedProcess[bytes]:
+    """A process that is killed while it publishes the draft."""
+    script = f"""
+import os, signal
+from pathlib import Path
+from ibi.services.drafts.reviews import Reviews
+from ibi.storage.draft_files import DraftFiles
+from tests.faults.test_review_kills import publish
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+{STEPS[step]}
+publish(Path({str(data)!r}), {draft!r})
+"""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        check=False,
+        timeout=120,
+        env={"PYTHONPATH": PYTHONPATH, "PATH": "/usr/bin:/bin"},
+    )
+
+
+@pytest.mark.parametrize("step", ["item", "note", "draft"])
+def test_a_kill_after_a_deletion_leaves_a_review_that_says_so(tmp_path: Path, step: str) -> None:
+    with ExitStack() as opened:
+        drafts = open_drafts(tmp_path, opened)
+        draft = drafts.begin(ANA, Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))).record.id
+        upload = drafts.uploads.begin(ANA, draft, "a.txt", 1)
+        upload.write(b"x")
+        upload.finish(None)
+        label = drafts.publish(LIA, draft, CountedLabels()).item.rep
+        asked = drafts.delete_or_ask(ANA, label, "wrong", None)
+        assert isinstance(asked, Submitted)
+        draft = asked.review.draft
+    done = die_at(step, tmp_path, draft)
+    assert done.returncode == -signal.SIGKILL
+    with ExitStack() as opened:
+        drafts = open_drafts(tmp_path, opened)
+        assert drafts.reviews is not None
+        drafts.sweep()
+        assert drafts.reviews.look(ANA, draft).review.state is ReviewState.PUBLISHED
+        assert drafts.reviews.waiting(LIA) == ()
+        again = drafts.publish(LIA, draft, CountedLabels())
+        assert (again.is_deletion, again.item.state, again.item.rep) == (True, State.DELETED, label)
+        assert again.item.version == 2
 
 
 def test_another_process_does_not_change_what_waits(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ withdrawn, it can be submitted again. Comments can be made in every state.
 from __future__ import annotations
 
 import json
+from base64 import b32encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -21,12 +22,21 @@ from ibi.archive.errors import InvalidField
 from ibi.archive.licences import read_licence
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.draft import LONGEST_COMMENT, Description, DraftRecord, ReviewAct, ReviewState, description_document
+from ibi.model.draft import (
+    LONGEST_COMMENT,
+    Description,
+    DraftRecord,
+    RequestedDeletion,
+    ReviewAct,
+    ReviewState,
+    deletion_document,
+    description_document,
+)
 from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File, check_file_name, collision_key
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import file_document
-from ibi.safe_text import is_visible, tidy_lines
+from ibi.safe_text import is_visible, reveal, tidy_lines
 
 
 class TooManyDrafts(IbiError):
@@ -144,6 +154,30 @@ class DraftPublished(IbiError):
     """{draft} was published as {label} and does not change any more."""
 
     code = "draft-published"
+
+
+class DeletionRequest(IbiError):
+    """{draft} asks for the deletion of {label}: it has neither a description nor files of its own."""
+
+    code = "deletion-request"
+
+
+class DeletionLapsed(IbiError):
+    """{label} does not belong to {owner} any more, who asked for its deletion: decline the request."""
+
+    code = "deletion-lapsed"
+
+
+class FieldsRefused(IbiError):
+    """{draft} has values that could not be read: {fields}. Correct them, then publish it."""
+
+    code = "fields-refused"
+
+
+def check_readable(record: DraftRecord) -> None:
+    """Refuse a draft of which the form could not read every value: `FieldsRefused`."""
+    if record.refused:
+        raise FieldsRefused(draft=record.id, fields=", ".join(sorted(record.refused)))
 
 
 class DraftOutdated(IbiError):
@@ -322,6 +356,7 @@ class NotUnderReview(IbiError):
     """{draft} does not wait for review: it is {state}. Nothing was changed."""
 
     code = "not-under-review"
+    clauses = ("state",)
 
 
 class ReviewNeeded(IbiError):
@@ -382,6 +417,23 @@ def read_comment(text: str, *, is_required: bool = True) -> str:
     if not is_visible(comment):
         raise InvalidComment("text", "it has a character that cannot be shown")
     return comment
+
+
+def deletion_id(item: Item, owner: str) -> str:
+    """The draft with which this account asks for the deletion of the item: asked for again, it is the same one."""
+    digest = sha256(f"deletion\n{item.rep}\n{owner}".encode()).digest()
+    return f"draft-{b32encode(digest[:10]).decode('ascii').lower()}"
+
+
+def seal_deletion(deletion: RequestedDeletion, version: int | None) -> str:
+    """Another text for every other reason and successor, and every other version of the item."""
+    said = [deletion_document(deletion), version]
+    return sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def reason_as_comment(reason: str) -> str:
+    """The reason for a deletion, as it stands in the conversation of the review."""
+    return "\n".join(reveal(line) for line in reason.splitlines())[:LONGEST_COMMENT]
 
 
 def seal_content(description: Description, files: Iterable[File]) -> str:

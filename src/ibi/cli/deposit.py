@@ -15,7 +15,7 @@ import click
 
 from ibi.cli.item_options import described, item_options
 from ibi.cli.options import setting_options, settings_from, settings_to_mint
-from ibi.cli.output import as_json_option
+from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
@@ -327,6 +327,9 @@ def delete(
         from ibi.cli.remote_items import item_of, links_of, records_client
 
         record = records_client(settings).delete(this, reason, successor, purge=purge)
+        if record.get("review") == "submitted":
+            _print_request(record, this.spelling, as_json=as_json)
+            return
         item = item_of(record, settings)
         found = links_of(record, item)
     else:
@@ -339,3 +342,14 @@ def delete(
         print_item(item, found, as_json=True)
     else:
         click.echo(f"{item.rep.spelling} is {'deleted, with all its versions' if purge else 'deleted'}.")
+
+
+def _print_request(draft: dict[str, Any], label: str, *, as_json: bool) -> None:
+    """A deletion that waits for a librarian."""
+    from ibi.transport.api_client import one_line
+
+    if as_json:
+        print_json(draft)
+        return
+    click.echo(f"The deletion of {label} waits for a librarian. The item is unchanged until then.")
+    click.echo(f"See what was said with: ibi review {one_line(str(draft.get('id')))}")

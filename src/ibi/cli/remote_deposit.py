@@ -98,7 +98,7 @@ def _deposit_whole(
 def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: str | None, *, as_json: bool) -> None:
     """Send the files that a draft lacks, and publish it."""
     client = records_client(settings)
-    with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", keeps=True) as draft:
+    with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", begins=False) as draft:
         _send_missing(client, draft, found, "depositing")
         published = client.publish(draft["id"], key=key)
     title = "; ".join(_read_draft_description(draft, settings).metadata.titles())
@@ -171,7 +171,7 @@ def continue_update(
     """Send the files that a draft of an item lacks, and publish it."""
     client = records_client(settings)
     item = item_of(client.record(label), settings)
-    with _draft(client, lambda: _find_draft_of(client, item, draft_id), f"ibi update {label}", keeps=True) as draft:
+    with _draft(client, lambda: _find_draft_of(client, item, draft_id), f"ibi update {label}", begins=False) as draft:
         _send_missing(client, draft, found, "updating")
         published = client.publish(draft["id"], message=message)
     _print_updated(_read_draft_description(draft, settings), published, as_json=as_json)
@@ -250,16 +250,22 @@ class DraftInHand(dict[str, Any]):
 
 @contextmanager
 def _draft(
-    client: RecordsClient, begin: Callable[[], dict[str, Any]], command: str, *, keeps: bool = False
+    client: RecordsClient,
+    begin: Callable[[], dict[str, Any]],
+    command: str,
+    *,
+    keeps: bool = False,
+    begins: bool = True,
 ) -> Iterator[DraftInHand]:
-    """Begin a draft, and discard it when a request is refused or interrupted.
+    """Begin a draft, and discard it when a request is refused or interrupted. A draft that was there before, which the
+    command does not begin, is never discarded.
 
     When an answer is lost the draft stays, because it may have been published; the server removes unused drafts. One
     that is worth keeping, from the beginning if it `keeps`, stays when it is interrupted too, and how to go on with it
     by that `command` is told.
     """
     draft = DraftInHand(begin())
-    draft.is_worth_keeping = keeps
+    draft.is_worth_keeping = keeps or not begins
     if not isinstance(draft.get("id"), str):
         raise UnexpectedAnswer(server=str(client), reason="it begins no draft")
     try:
@@ -275,7 +281,8 @@ def _draft(
             _discard(client, draft["id"])
         raise
     except (IbiError, click.ClickException):
-        _discard(client, draft["id"])
+        if begins:
+            _discard(client, draft["id"])
         raise
 
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("draft", metavar="[DRAFT]", required=False)
 @click.option("--comment", metavar="TEXT", help="Say something about it; its depositor reads it.")
-@click.option("--return", "back", metavar="TEXT", help="Send it back to its depositor, with the reason.")
-@click.option("--publish", is_flag=True, help="Publish it.")
-@click.option("--withdraw", is_flag=True, help="Take it back, to go on working on it: for its depositor.")
+@click.option(
+    "--return", "back", metavar="TEXT", help="Send it back to its depositor, or decline a deletion, with the reason."
+)
+@click.option("--publish", is_flag=True, help="Publish it, or delete the item whose deletion was asked for.")
+@click.option("--withdraw", is_flag=True, help="Take it back, for its depositor.")
 @as_json_option
 @setting_options("server", "token")
 def review(
@@ -31,8 +33,8 @@ def review(
     as_json: bool,
     **flags: str | None,
 ) -> None:
-    """List the drafts that wait for review on a server, the oldest first; or show what was said of DRAFT, or judge
-    it."""
+    """List the drafts and deletions that wait for review on a server, the oldest first; or show what was said of DRAFT,
+    or judge it."""
     from ibi.cli.remote_items import records_client
 
     settings = settings_from(**flags)
@@ -67,6 +69,8 @@ def _print_item(client: RecordsClient, draft: str, *, as_json: bool) -> None:
     published = client.publish(draft)
     if as_json:
         print_json(published)
+    elif published.get("state") == "Deleted":
+        click.echo(f"{one_line(str(published.get('rep')))} is deleted.")
     elif published.get("review") == "submitted":
         click.echo(f"{one_line(draft)} waits for a librarian: this token may not publish it.")
     else:
@@ -80,7 +84,8 @@ def _print(found: dict[str, Any], *, as_json: bool) -> None:
         print_json(found)
         return
     said = {name: one_line(str(found.get(name, ""))) for name in ("id", "state", "submitted", "depositor", "title")}
-    click.echo("  ".join(said.values()))
+    asked = ["delete"] if found.get("deletes") else []
+    click.echo("  ".join((*said.values(), *asked)))
     for entry in found.get("entries", ()):
         text = one_line(str(entry.get("text", "")))
         click.echo(

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ from ibi.model.item_json import (
     read_visibility,
     visibility_document,
 )
-from ibi.model.json_fields import Fields, decode_document, integer, many, of_object, of_string, string
+from ibi.model.json_fields import Fields, decode_document, integer, many, of_object, of_string, require_type, string
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.metadata_json import metadata_document, read_metadata
 from ibi.model.visibility import Visibility
@@ -106,6 +107,8 @@ class Review:
     """Of the item that it became, or that it changes."""
     turn: int = 0
     """Its place in the queue, given by the store with each submission."""
+    deletes: bool = False
+    """Whether the deletion of the item was asked for, and not the publication of the draft."""
 
 
 # --- draft record -----------------------------------------------------------------------------------------------------
@@ -178,6 +181,58 @@ class Publication:
     removed: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RequestedDeletion:
+    """The deletion of a published item that its depositor asks a librarian for."""
+
+    reason: str
+    replaced_by: LabelForms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedValue:
+    """The text that was typed into a field of the form and could not be read, and the code of the error."""
+
+    text: str
+    code: str
+
+
+Refused = Mapping[str, RefusedValue]
+"""Refused values by the names of their fields in the form: `creators` is one field, with a line for each creator."""
+
+_SAYS: Final[Mapping[str, Callable[[Description], object]]] = {
+    "title": lambda said: said.metadata.title,
+    "creators": lambda said: said.metadata.creator,
+    "contributors": lambda said: said.metadata.contributor,
+    "publisher": lambda said: said.metadata.publisher,
+    "funding": lambda said: said.metadata.funding,
+    "related": lambda said: said.metadata.related_identifiers,
+    "places": lambda said: said.metadata.places,
+    "date": lambda said: said.metadata.date,
+    "type": lambda said: said.metadata.type or said.metadata.resource_type,
+    "licence": lambda said: said.metadata.licence,
+    "language": lambda said: said.language,
+    "subjects": lambda said: said.metadata.subject,
+    "summary": lambda said: said.metadata.description,
+    "target": lambda said: said.target,
+    "embargo": lambda said: said.visibility.embargo,
+    "embargo_reason": lambda said: said.visibility.embargo_reason,
+    "networks": lambda said: said.visibility.networks,
+    "unlisted": lambda said: not said.visibility.listing,
+}
+REFUSABLE: Final = frozenset(_SAYS) | {"record"}
+"""Fields of the form; `record` is the record of another system that was pasted."""
+
+
+def still_refused(refused: Refused, description: Description) -> dict[str, RefusedValue]:
+    """The refused values that are left when a draft gets this description: one of a field that it fills is not."""
+    return {name: each for name, each in refused.items() if not _SAYS.get(name, _says_nothing)(description)}
+
+
+def _says_nothing(_: Description) -> object:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftRecord:
     """One draft. `owner` is who may see and change it."""
@@ -196,6 +251,10 @@ class DraftRecord:
     """The labels of the new item, from the moment on in which they were told, or its publication began: it gets no
     others."""
     publication: Publication | None = None
+    refused: Refused = field(default_factory=dict)
+    """Values that the form could not read: until they are corrected, the draft is neither published nor submitted."""
+    deletion: RequestedDeletion | None = None
+    """The draft asks for the deletion of its item, and changes nothing else of it."""
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -213,6 +272,16 @@ def description_document(description: Description) -> dict[str, Any]:
         visibility=visibility_document(description.visibility) or None,
         alternates=[alternate_document(alternate) for alternate in description.alternates] or None,
     )
+
+
+def refused_document(refused: Refused) -> dict[str, dict[str, str]]:
+    return {name: {"text": each.text, "code": each.code} for name, each in refused.items()}
+
+
+def deletion_document(deletion: RequestedDeletion | None) -> dict[str, Any] | None:
+    if deletion is None:
+        return None
+    return _present(reason=deletion.reason, replaced_by=forms_document(deletion.replaced_by))
 
 
 def encode_draft(record: DraftRecord) -> bytes:
@@ -234,6 +303,8 @@ def encode_draft(record: DraftRecord) -> bytes:
             "version": published.version,
             "removed": list(published.removed),
         },
+        refused=refused_document(record.refused) or None,
+        deletion=deletion_document(record.deletion),
     )
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
@@ -273,6 +344,21 @@ def _read_publication(found: Fields) -> Publication:
     )
 
 
+@of_object
+def _read_refused_value(found: Fields) -> RefusedValue:
+    return RefusedValue(found.required("text", string), found.required("code", string))
+
+
+@of_object
+def _read_deletion(found: Fields) -> RequestedDeletion:
+    return RequestedDeletion(found.required("reason", string), found.nullable("replaced_by", read_forms))
+
+
+def _read_refused(value: object, path: str) -> Refused:
+    members = require_type(dict, value, path)
+    return {name: _read_refused_value(each, f"{path}.{name}") for name, each in members.items()}
+
+
 def _account(owner: str) -> str:
     """Earlier versions wrote the service account of a token's name as `name:…`."""
     return service_account(owner.removeprefix("name:")) if owner.startswith("name:") else owner
@@ -293,6 +379,8 @@ def decode_draft(body: bytes) -> DraftRecord:
             kept=found.optional("kept", many(read_file), ()),
             reserved=found.nullable("reserved", read_forms),
             publication=found.nullable("publication", _read_publication),
+            refused=found.optional("refused", _read_refused, {}),
+            deletion=found.nullable("deletion", _read_deletion),
         )
     except InvalidDocument:
         raise

@@ -17,14 +17,19 @@ from threading import Lock, Thread
 from typing import Final
 
 from ibi.accounts.rights import Belonging, ItemAct, may
+from ibi.archive import life_cycle
 from ibi.archive.drafts import (
     DraftPublished,
     DraftRules,
     Holding,
+    NotUnderReview,
     RelationsOfItem,
     ReviewNeeded,
     UnderReview,
+    check_readable,
     check_terms,
+    deletion_id,
+    reason_as_comment,
 )
 from ibi.archive.errors import UnknownItem
 from ibi.archive.life_cycle import Act, require
@@ -33,7 +38,15 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Scope
-from ibi.model.draft import Description, DraftRecord, Publication, ReviewState
+from ibi.model.draft import (
+    Description,
+    DraftRecord,
+    Publication,
+    Refused,
+    RequestedDeletion,
+    ReviewState,
+    still_refused,
+)
 from ibi.model.item import Item
 from ibi.model.metadata import check_dates
 from ibi.model.visibility import Visibility
@@ -45,6 +58,7 @@ from ibi.services.drafts.publishing import DraftPublishing, Published, WholeDepo
 from ibi.services.drafts.reviews import ReviewNews, Reviews, Submitted
 from ibi.services.drafts.uploads import DraftUploads, DraftViews
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.stored_item import name_of
 from ibi.vocabulary import State
 
 _BETWEEN_SWEEPS: Final = 3600.0
@@ -122,6 +136,13 @@ class Drafts:
         """The draft; `UnknownDraft` also for those of other depositors, so that their existence is not revealed."""
         return self._views.view(self._views.record(who, draft))
 
+    def may_update(self, who: Depositor, label: Label) -> bool:
+        """Whether the caller may begin a draft of this item."""
+        return may(who.actor, ItemAct.UPDATE, self._belonging_of(self._kept.find(label)))
+
+    def _belonging_of(self, item: Item) -> Belonging:
+        return Belonging.of(item, self._publishing.service, self._clocks.read().wall)
+
     def of_item(self, who: Depositor, label: Label) -> DraftView | None:
         """The draft of this item that was changed last, if there is one."""
         item = self._kept.find(label)
@@ -150,7 +171,10 @@ class Drafts:
     def list_own(self, who: Depositor, most: int = 100) -> tuple[DraftSummary, ...]:
         """The depositor's own unpublished drafts, even if they may see all; those that were changed last come first."""
         own = replace(who, scope=Scope.DEPOSIT)
-        found = (self._views.summary(record) for record in islice(self._views.open_records(own), _MOST_OWN))
+        found = (
+            self._views.summary(record)
+            for record in islice(self._views.open_records(own, with_deletions=True), _MOST_OWN)
+        )
         return tuple(sorted(found, key=lambda each: each.changed, reverse=True)[:most])
 
     def holding(self, who: Depositor) -> Holding:
@@ -170,8 +194,15 @@ class Drafts:
         self._ledger.check_space()
 
     def describe(
-        self, who: Depositor, draft: str, description: Description, check: Check = _no_conditions
+        self,
+        who: Depositor,
+        draft: str,
+        description: Description,
+        check: Check = _no_conditions,
+        refused: Refused | None = None,
     ) -> DraftView:
+        """Give the draft another description. `refused` are the values that the form could not read; without it, those
+        of fields that the description fills are dropped."""
         self._views.open_record(who, draft)
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
@@ -183,7 +214,8 @@ class Drafts:
             check_dates(description.metadata, _dates_of(item))
             known = (record.description, *(() if item is None else (Description.of(item),)))
             check_terms(description, known, self._clocks.read().wall)
-            self._files.write(replace(record, description=description))
+            left = still_refused(record.refused, description) if refused is None else refused
+            self._files.write(replace(record, description=description, refused=left))
             return self.find(who, draft)
 
     def reserve_labels(self, who: Depositor, draft: str, labels: LabelMinter) -> DraftView:
@@ -225,7 +257,8 @@ class Drafts:
     ) -> Published:
         """Publish the draft and return its item; the same item if it was published before. With a `key`, the item of
         the draft that was first published with it. `ReviewNeeded` if a librarian has to look at it first."""
-        publication = self._views.record(who, draft).publication
+        record = self._views.record(who, draft)
+        publication = record.publication
         if publication is None:
             try:
                 with self._files.alone_on(draft):
@@ -234,7 +267,9 @@ class Drafts:
                 publication = self._views.record(who, draft).publication
                 if publication is None:
                     raise
-        return self._result(publication)
+        return Published(
+            self._kept.find(publication.labels.labels[0]), publication, is_deletion=record.deletion is not None
+        )
 
     def _publish(
         self, who: Depositor, draft: str, labels: LabelMinter, key: str | None, message: str | None, check: Check
@@ -242,6 +277,11 @@ class Drafts:
         view = self.find(who, draft)
         if view.record.publication is not None:
             return view.record.publication
+        if view.record.deletion is not None and view.record.labels is not None:
+            return self._delete(who, view, view.record.deletion, view.record.labels, check)
+        # An earlier attempt may have broken off after it had published.
+        if view.record.refused and self._publishing.find_made(view.record) is None:
+            check_readable(view.record)
         # To withhold what is shown waits for no review: the files would be open meanwhile.
         if self.must_submit(who, view.record) and not self._publishing.only_withholds(view):
             raise ReviewNeeded(draft=draft)
@@ -250,16 +290,79 @@ class Drafts:
         if record != view.record:
             self._files.write(record)  # before anything is published: what broke off is known by its base
             view = self._views.view(record)
+        only_withholds = self.must_submit(who, view.record)
         publication = self._publishing.publish(
             view.record, view.files, who, labels, key, message, is_reviewed=view.is_waiting
         )
+        if only_withholds and self.reviews is not None:
+            self.reviews.tell_withheld(who, view.record)
+        return self._conclude(who, view.record, publication)
+
+    def _conclude(self, who: Depositor, record: DraftRecord, publication: Publication) -> Publication:
         if self.reviews is not None:
             with suppress(StorageError):  # it is seen later that it is published
-                self.reviews.note_published(who, draft, publication)
+                self.reviews.note_published(who, record.id, publication)
         with suppress(StorageError):  # the next attempt will find that it is published
-            self._files.conclude(replace(view.record, publication=publication, kept=()))
-        self._ledger.forget(draft)
+            self._files.conclude(replace(record, publication=publication, kept=(), refused={}))
+        self._ledger.forget(record.id)
         return publication
+
+    # --- deletions ---
+
+    def must_ask(self, who: Depositor, item: Item) -> bool:
+        """Whether a librarian has to agree before this item is deleted."""
+        return self.is_reviewed and not may(who.actor, ItemAct.PUBLISH, self._belonging_of(item))
+
+    def delete_or_ask(self, who: Depositor, label: Label, reason: str, replaced_by: Label | None) -> Item | Submitted:
+        """Delete an item, or ask a librarian to. Asked for again, it waits as before, for the reason of the first
+        time."""
+        item, changes = self._kept.find(label), self._publishing.changes_of(who)
+        if self.reviews is None or not self.must_ask(who, item):
+            return changes.delete(label, reason, who.name, replaced_by=replaced_by)
+        self._publishing.check_deletion(item, who)
+        successor = None if replaced_by is None else changes.forms(replaced_by)
+        life_cycle.delete(
+            item, self._clocks.read().wall, reason, replaced_by=successor
+        )  # what it cannot say is refused
+        draft = self._make_request(who, item, RequestedDeletion(reason, successor))
+        text = reason_as_comment(reason)
+        return self.reviews.submit(who, draft, self._publishing.check_publishable, text=text, check=_no_conditions)
+
+    def _make_request(self, who: Depositor, item: Item, deletion: RequestedDeletion) -> str:
+        """The draft that asks for it: a new one, or the one that was declined or withdrawn."""
+        draft = deletion_id(item, who.owner)
+        record = replace(
+            self._new(who, Description.of(item)), id=draft, labels=item.labels, base=item.version, deletion=deletion
+        )
+        with self._kept.locks.hold(name_of(item)):
+            if self._files.read(draft) is None:
+                self._files.create(record)
+                return draft
+            with self._files.alone_on(draft):
+                if not self._views.is_waiting(draft):
+                    self._files.write(record)
+        return draft
+
+    def find_request(self, who: Depositor, item: Item) -> DraftView | None:
+        """The depositor's own request for the deletion of this item, if it waits."""
+        draft = deletion_id(item, who.owner)
+        return self.find(who, draft) if self._views.is_waiting(draft) else None
+
+    def _delete(
+        self, who: Depositor, view: DraftView, deletion: RequestedDeletion, labels: LabelForms, check: Check
+    ) -> Publication:
+        """Delete the item of a request that waits; it may be deleted already."""
+        record = view.record
+        made = self._publishing.find_made(record)
+        if made is not None:
+            return self._conclude(who, record, made)
+        if self.must_submit(who, record):
+            raise ReviewNeeded(draft=record.id)
+        if not view.is_waiting:
+            state = "with the depositor" if view.review is ReviewState.RETURNED else "not submitted"
+            raise NotUnderReview(draft=record.id, state=state)
+        check(view)
+        return self._conclude(who, record, self._publishing.delete(record, deletion, labels, who))
 
     def must_submit(self, who: Depositor, record: DraftRecord | None = None) -> bool:
         """Whether a librarian has to look at the draft, or at what is deposited whole, before it is published."""
@@ -297,9 +400,6 @@ class Drafts:
             item = self._kept.find(parse(review.label))
             return Published(item, Publication(item.labels, item.version))
         return Submitted(review, self.find(who, review.draft))
-
-    def _result(self, publication: Publication) -> Published:
-        return Published(self._kept.find(publication.labels.labels[0]), publication)
 
     # --- order ---
 

@@ -416,4 +416,5 @@ class DraftLedger:
         coming = {share.name for share in self._shares if share.is_open and share.draft == draft}
         size = sum(size for name, size in self._files.sizes(draft).items() if name not in coming)
         changed = self._files.last_change(draft)
-        return _Entry(record.owner, size, stamp, changed, is_open=record.publication is None)
+        is_open = record.publication is None and record.deletion is None  # which takes no room and is not worked on
+        return _Entry(record.owner, size, stamp, changed, is_open=is_open)

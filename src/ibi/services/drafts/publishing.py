@@ -18,24 +18,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.drafts import (
     MOST_FILES,
+    DeletionLapsed,
     DraftRules,
     ReviewNeeded,
     TooManyFiles,
+    check_readable,
     check_terms,
     check_upload,
     is_published_already,
     together,
 )
 from ibi.archive.errors import KeyReused
-from ibi.archive.life_cycle import update
+from ibi.archive.life_cycle import Act, check_not_service, require, update
 from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.messages.identification import LabelForms
-from ibi.model.account import Actor, Scope
+from ibi.model.account import Actor, Scope, shown_account
 from ibi.model.content import Bytes, Keep, Move, Sent, Source
-from ibi.model.draft import Description, DraftRecord, Publication
+from ibi.model.draft import Description, DraftRecord, Publication, RequestedDeletion
 from ibi.model.errors import InvalidFileName
 from ibi.model.file import UNKNOWN_SHA_512, File, collision_key
 from ibi.model.item import Draft, Item
@@ -49,6 +52,7 @@ from ibi.services.items.deposits import Deposits, NewItem
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.stored_item import name_of
 from ibi.services.items.versions import VersionChanges, Versions, changes_between
+from ibi.vocabulary import State
 
 MOST_BYTES: Final = 1 << 20
 """Of the files of one item in memory. An item with more is sent through a draft."""
@@ -80,6 +84,8 @@ class Published:
 
     item: Item
     publication: Publication
+    is_deletion: bool = False
+    """Whether the item was deleted, as its depositor had asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +299,33 @@ class DraftPublishing:
             updated.item.labels, updated.item.version, tuple(warning.path for warning in updated.warnings)
         )
 
+    def delete(
+        self, record: DraftRecord, deletion: RequestedDeletion, labels: LabelForms, who: Depositor
+    ) -> Publication:
+        """Delete the item, for the reason that its depositor gave. `DeletionLapsed` if the item is another's now."""
+        item = self.kept.find(labels.labels[0])
+        if item.state is not State.DELETED:
+            successor = None if deletion.replaced_by is None else deletion.replaced_by.labels[0]
+            item = self.changes_of(who).delete(
+                labels.labels[0],
+                deletion.reason,
+                who.name,
+                replaced_by=successor,
+                check=lambda now: self._check_asker(record, now),
+            )
+        return Publication(item.labels, item.version)
+
+    def _check_asker(self, record: DraftRecord, item: Item) -> None:
+        asker = Actor(record.owner, Scope.DEPOSIT)
+        if not may(asker, ItemAct.DELETE, Belonging.of(item, self.service, self.clocks.read().wall)):
+            raise DeletionLapsed(label=str(item.rep), owner=shown_account(record.owner))
+
+    def check_deletion(self, item: Item, who: Depositor) -> None:
+        """Refuse now what would be refused when the item is deleted."""
+        self.changes_of(who).require(ItemAct.DELETE, item)
+        require(item, Act.DELETE)
+        check_not_service(item, self.service)
+
     def rebase(self, record: DraftRecord) -> DraftRecord:
         """The draft on the present version of its item, if that differs in access alone from the one that the draft was
         made from, and the draft does not change access itself: access is then what it is now. Otherwise the same
@@ -338,6 +371,9 @@ class DraftPublishing:
 
     def check_publishable(self, view: DraftView) -> None:
         """Refuse now what would be refused when a librarian publishes it."""
+        if view.record.deletion is not None:
+            return  # judged before the draft was made
+        check_readable(view.record)
         record = self.rebase(view.record)
         if record.labels is None:
             depositor = Actor(record.owner, Scope.DEPOSIT)
@@ -353,6 +389,8 @@ class DraftPublishing:
         """What the draft became, if it was published and its record does not say so yet."""
         if record.labels is None:
             return None if record.reserved is None else self._find_publication(record.reserved)
+        if record.deletion is not None:
+            return self._find_deleted(record.labels)
         uploaded = [one.file for one in self.files.uploads(record.id).values()]
         try:
             item = self.kept.find(record.labels.labels[0])
@@ -361,6 +399,12 @@ class DraftPublishing:
         except IbiError:  # it cannot be published as it is, and so was not
             return None
         return Publication(item.labels, item.version) if is_made else None
+
+    def _find_deleted(self, labels: LabelForms) -> Publication | None:
+        item = find_forms(self.kept.catalog, labels)
+        if item is None or item.state is not State.DELETED:
+            return None
+        return Publication(item.labels, item.version)
 
     def _find_publication(self, labels: LabelForms) -> Publication | None:
         item = find_forms(self.kept.catalog, labels)

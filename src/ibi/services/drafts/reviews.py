@@ -22,6 +22,7 @@ from ibi.archive.drafts import (
     advance,
     read_comment,
     seal_content,
+    seal_deletion,
 )
 from ibi.archive.errors import KeyReused
 from ibi.model.account import AuditEntry
@@ -68,9 +69,14 @@ class ReviewNews(Protocol):
 
     def tell(self, review: Review, entry: ReviewEntry) -> None: ...
 
+    def tell_withheld(self, owner: str, depositor: str, title: str, label: str) -> None: ...
+
 
 def seal_of(view: DraftView) -> str:
-    return seal_content(view.record.description, view.files)
+    record = view.record
+    if record.deletion is not None:
+        return seal_deletion(record.deletion, record.base)
+    return seal_content(record.description, view.files)
 
 
 def judged_by(seal: str) -> Check:
@@ -145,6 +151,7 @@ class Reviews:
                     seal=seal,
                     key=key,
                     label=None if record.labels is None else str(record.labels.labels[0]),
+                    deletes=record.deletion is not None,
                 )
                 return made, entry
 
@@ -202,6 +209,12 @@ class Reviews:
         require_right(who.actor, ItemAct.PUBLISH, self._views.belonging(record))
 
     # --- what became of it ---
+
+    def tell_withheld(self, who: Depositor, record: DraftRecord) -> None:
+        """Tell librarians that a depositor has withheld an item, which waits for no review."""
+        if self._news is not None and record.labels is not None:
+            label = str(record.labels.labels[0])
+            self._news.tell_withheld(who.owner, who.name, _title_of(record), label)
 
     def note_published(self, who: Depositor, draft: str, publication: Publication) -> None:
         """The draft is an item now. For who is alone on the draft, if it was ever submitted."""
@@ -268,6 +281,7 @@ class Reviews:
     def _take_from_queue(
         self, who: Depositor, draft: str, act: ReviewAct, text: str, check: Check | None = None
     ) -> Review:
+        self._views.record(who, draft)  # to others there is no draft: neither one that is busy nor a published one
         with self._files.alone_on(draft):
             record = self._views.record(who, draft)
             review = self.store.find(draft)
@@ -293,8 +307,8 @@ class Reviews:
     ) -> Review:
         review = self.store.change(draft, into)
         token, address = (None, "server") if who is None else (who.token, who.address)
-        now = self._clocks.read().wall
-        self._kept.note(AuditEntry(now, _ACTS[entry.act], f"draft:{draft}", entry.account, token, address, entry.text))
+        now, acts = self._clocks.read().wall, _DELETION_ACTS if review.deletes else _ACTS
+        self._kept.note(AuditEntry(now, acts[entry.act], f"draft:{draft}", entry.account, token, address, entry.text))
         if self._news is not None:
             self._news.tell(review, entry)
         return review
@@ -316,6 +330,13 @@ _ACTS: Final = {
     ReviewAct.PUBLISHED: "publish after review",
 }
 """As the audit log calls them."""
+_DELETION_ACTS: Final = {
+    **_ACTS,
+    ReviewAct.SUBMITTED: "ask for deletion",
+    ReviewAct.RETURNED: "decline deletion",
+    ReviewAct.WITHDRAWN: "withdraw deletion request",
+    ReviewAct.PUBLISHED: "delete after review",
+}
 
 
 def _title_of(record: DraftRecord) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.drafts import (
+    DeletionRequest,
     DraftPublished,
     DraftRules,
     UnderReview,
@@ -63,12 +64,14 @@ class DraftViews:
         record = self.record(who, draft)
         if record.publication is not None:
             raise DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
+        if record.deletion is not None and record.labels is not None:
+            raise DeletionRequest(draft=draft, label=str(record.labels.labels[0]))
         if self.is_waiting(draft) and not self.may(who, ItemAct.PUBLISH, record):
             raise UnderReview(draft=draft)
         return record
 
-    def open_records(self, who: Depositor, after: str = "") -> Iterator[DraftRecord]:
-        """The records of unpublished drafts, in the order of their ids."""
+    def open_records(self, who: Depositor, after: str = "", *, with_deletions: bool = False) -> Iterator[DraftRecord]:
+        """The records of unpublished drafts, in the order of their ids; requests for a deletion only if asked for."""
         for draft in self.files.ids(after):
             try:
                 record = self.files.read(draft)
@@ -76,7 +79,7 @@ class DraftViews:
                 continue
             if record is None or not self._may_see(who, record) or self.is_stale(draft):
                 continue
-            if record.publication is None:
+            if record.publication is None and (with_deletions or record.deletion is None):
                 yield record
 
     def view(self, record: DraftRecord) -> DraftView:

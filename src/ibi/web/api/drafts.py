@@ -16,7 +16,7 @@ from ibi.archive.importing.imported import MOST_IMPORTED, ImportedRecord
 from ibi.archive.importing.reading import read_records
 from ibi.archive.profile import encoded_path
 from ibi.model.account import Scope
-from ibi.model.draft import DRAFT_ID, description_document
+from ibi.model.draft import DRAFT_ID, deletion_document, description_document, refused_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
@@ -59,6 +59,10 @@ def draft_document(site: ArchiveSite, view: DraftView) -> dict[str, Any]:
         **description_document(record.description),
         "files": [sent_file(site, record.id, file) for file in view.files],
     }
+    if record.deletion is not None:
+        document["deletion"] = deletion_document(record.deletion)
+    if record.refused:
+        document["refused"] = refused_document(record.refused)
     if view.review is not None:
         document["review"] = str(view.review)
     if record.labels is not None:
@@ -98,13 +102,15 @@ def publication_document(site: ArchiveSite, published: Published) -> dict[str, A
         "url": item_url(site, item),
         "version": published.publication.version,
         "removed": list(published.publication.removed),
-        "warnings": publication_warnings(site, item),
+        "warnings": publication_warnings(site, item, is_deletion=published.is_deletion),
         "links": {"self": _record_url(site, rep), "metadata": site.urls.metadata(item, None, None)},
     }
 
 
-def publication_warnings(site: ArchiveSite, item: Item) -> list[str]:
+def publication_warnings(site: ArchiveSite, item: Item, *, is_deletion: bool = False) -> list[str]:
     """Sentences for who published the item, which is published all the same."""
+    if is_deletion:
+        return []
     if item.tombstone is not None:  # asked again with its key
         when = str(item.tombstone.when)[:10]
         return [f"{item.rep} was deleted on {when}. To deposit this anew, send another Idempotency-Key."]
@@ -123,11 +129,15 @@ def item_url(site: ArchiveSite, item: Item) -> str:
 
 def draft_validators(view: DraftView) -> Validators:
     """Validators whose tag changes with the draft and with each of its files."""
-    said = [
+    said: list[Any] = [
         description_document(view.record.description),
         [file_document(file) for file in view.files],
         view.record.publication is not None,
     ]
+    if view.record.deletion is not None:
+        said.append(deletion_document(view.record.deletion))
+    if view.record.refused:
+        said.append(refused_document(view.record.refused))
     return Validators(sha512(msgspec.json.encode(said)).hexdigest(), view.changed.seconds)
 
 
@@ -238,6 +248,8 @@ class DraftPages:
 
         def change() -> tuple[DraftView, HTTPStatus]:
             found = services.drafts.of_item(who, label)
+            if found is None and not services.drafts.may_update(who, label):
+                raise UnknownDraft(draft=f"of {label}", is_denied=True)  # as GET answers, with or without a draft
             if found is None:
                 return services.drafts.begin_update(who, label, description), HTTPStatus.CREATED
             return services.drafts.describe(who, found.record.id, description, check), HTTPStatus.OK
@@ -274,6 +286,8 @@ class DraftPages:
         if isinstance(published, Submitted):
             return short_json(draft_document(self._site, published.view), HTTPStatus.ACCEPTED)
         document = publication_document(self._site, published)
+        if published.is_deletion:
+            return short_json(document)
         return short_json(document, HTTPStatus.CREATED, {**NO_STORE, "location": document["links"]["self"]})
 
     def _answer(self, view: DraftView, status: HTTPStatus) -> Response:

@@ -22,14 +22,15 @@ from ibi.model.account import Scope
 from ibi.model.item import Item
 from ibi.model.item_json import item_document
 from ibi.model.usage import Usage
+from ibi.services.drafts.reviews import Submitted
 from ibi.services.items.relating import Claim, Relating
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers
-from ibi.web.api.drafts import DraftPages
+from ibi.web.api.drafts import DraftPages, draft_document
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.archive.metadata import item_files, item_record, record_links
-from ibi.web.http.body import JSON, NO_STORE, json_answer
+from ibi.web.http.body import JSON, NO_STORE, json_answer, short_json
 from ibi.web.http.request_errors import (
     InvalidMember,
     ListingNotPermitted,
@@ -80,7 +81,8 @@ class RecordPages:
         return _answer({"days": days, "links": record_links(self._site, item)}, item)
 
     async def delete(self, request: Request) -> Response:
-        """Delete an item, which leaves a tombstone, or a draft, which leaves nothing."""
+        """Delete an item, which leaves a tombstone, or a draft, which leaves nothing. Where deposits are reviewed, an
+        item of a depositor waits for a librarian (202)."""
         token = await self._callers.token(request, Scope.DEPOSIT)
         target = record_target(request.scope, "")
         if target.draft is not None:
@@ -89,11 +91,16 @@ class RecordPages:
         reason, replaced_by, purge = _deletion(dict(request.query_params))
         who = self._callers.depositor_of(token, request)
         label, services = target.required_label, self._callers.item_services
-        item = await self._callers.run_short(
-            lambda: services.deposits_of(who.actor).delete(
-                label, reason, who.name, replaced_by=replaced_by, purge=purge
+        if purge:
+            deposits = services.deposits_of(who.actor)
+            made: Item | Submitted = await self._callers.run_short(
+                lambda: deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=True)
             )
-        )
+        else:
+            made = await self._callers.run_short(lambda: services.drafts.delete_or_ask(who, label, reason, replaced_by))
+        if isinstance(made, Submitted):
+            return short_json(draft_document(self._site, made.view), HTTPStatus.ACCEPTED)
+        item = made
         body = item_record(self._site, item, in_full=True)
         return json_answer(body, HTTPStatus.OK, NO_STORE, JSON)
 

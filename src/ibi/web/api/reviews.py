@@ -49,6 +49,7 @@ def review_document(site: ArchiveSite, review: Review) -> dict[str, Any]:
         "depositor": review.depositor,
         "submitted": str(Instant(review.submitted)),
         "changed": str(Instant(review.changed)),
+        **({"deletes": True} if review.deletes else {}),
         "links": links,
     }
 

@@ -4,6 +4,7 @@ what items of theirs claim of others; and transfers."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
 from itertools import islice
@@ -25,6 +26,7 @@ from ibi.model.notification import ClaimRelation, DeliveryState, ReceivedClaim, 
 from ibi.model.transfer import IncomingTransfer, ReceiverStage, SenderStage
 from ibi.services.accounts.sign_in import SignedIn
 from ibi.services.items.relating import ItemClaim
+from ibi.services.notifications.answering import ANSWERS
 from ibi.services.sites import ArchiveSite
 from ibi.services.transfers.worker import TransferWorker
 from ibi.web.http.errors import answer_to
@@ -43,7 +45,7 @@ from ibi.web.pages.reader import (
     translations,
 )
 from ibi.web.pages.rendering import render
-from ibi.web.pages.words import shown_title
+from ibi.web.pages.words import OPEN_MEANINGS, OPEN_REMEDIES, shown_title
 
 # --- forms ------------------------------------------------------------------------------------------------------------
 
@@ -134,7 +136,7 @@ class ClaimsPage:
 
     def _answer(self, fields: dict[str, str], actor: Actor, who: str) -> None:
         services, word = self._site.item_services, fields.get("answer")
-        if services is None or word not in {"accept", "decline"}:
+        if services is None or word not in ANSWERS:
             raise PathNotFound()
         label, claimant = parse(fields.get("item", "")), fields.get("claimant", "")
         if fields.get("here"):
@@ -144,7 +146,7 @@ class ClaimsPage:
         remote = services.remote_claims_of(actor)
         if remote is None:
             raise PathNotFound()
-        (remote.accept if word == "accept" else remote.decline)(label, claimant_named(claimant), who)
+        remote.answer(word, label, claimant_named(claimant), who)
 
     async def _show(self, request: Request, visitor: Visitor, error: IbiError | None = None) -> Response:
         return render(
@@ -178,7 +180,8 @@ class ClaimsPage:
                 (claim, item, self._site.persistent_url(claim.forms))
                 for claim, item in islice(remote.sent(tuple(RemoteClaimState)), MOST_SHOWN)
             )
-        return {"local": local, "received": received, "answered": answered, "sent": sent}
+        networks = Counter(claim.network for claim, _ in received)
+        return {"local": local, "received": received, "answered": answered, "sent": sent, "networks": networks}
 
     def _page_of(self, item: Item) -> str:
         return self._site.urls.metadata(item, None, None)
@@ -295,4 +298,8 @@ class TransfersPage:
             "coming": ledger.list_incoming(*_COMING, most=SHOWN),
             "going": ledger.list_outgoing(*_GOING, most=SHOWN),
             "unheard": self._transfers.tracking.unheard,
+            # What was not looked at yet is looked at within seconds.
+            "open_items": [each for each in ledger.open_items() if each.problem in OPEN_MEANINGS][:SHOWN],
+            "open_meanings": OPEN_MEANINGS,
+            "open_remedies": OPEN_REMEDIES,
         }

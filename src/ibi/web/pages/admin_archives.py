@@ -16,10 +16,12 @@ from starlette.routing import Route
 
 from ibi.accounts.rights import SiteAct, require_site_right
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import parse
 from ibi.model.account import Actor
 from ibi.model.registration import ClaimKind, Registration
 from ibi.resolver.membership import RegistrationChange
+from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
 from ibi.services.membership.registration_admin import Application, Registered, RegistrationAdmin, all_facts
 from ibi.services.promptness import ask, beside
 from ibi.services.resolving.disputes import Disputes
@@ -33,6 +35,7 @@ ARCHIVES: Final = f"{ADMIN}/archives"
 SHOWN: Final = 100
 """Archives on one page, and disputes."""
 _LONGEST: Final = 200
+_LONGEST_HOLDER: Final = 10_000
 _KEPT: Final = ("labels", "admin_mail", "hosts", "networks", "prefixes", "shared", "allow_weak_key")
 """Fields of the form that are shown again when it was refused; the key is typed anew."""
 
@@ -41,6 +44,12 @@ CLAIMS: Final = {
     ClaimKind.DELETED: message("says that it was deleted"),
     ClaimKind.NEXT_EDITION: message("says that there is a later edition"),
 }
+HOLDER_STATES: Final = {
+    "settings": message("named in the settings"),
+    "named": message("named"),
+    "offered": message("keeps Copies of your items: name it as a holder?"),
+    "declined": message("declined"),
+}
 DONE: Final = {
     "forgotten": message("The registration was removed."),
     "changed": message("The registration was changed."),
@@ -48,6 +57,8 @@ DONE: Final = {
     "unfollowed": message("No longer followed. The Copies made so far are kept."),
     "unhooked": message("The webhook was removed."),
     "enabled": message("The webhook was enabled."),
+    "holder_named": message("The Archive is named as a holder of Copies. The resolver is told within seconds."),
+    "holder_removed": message("The Archive is not named as a holder of Copies."),
 }
 
 
@@ -68,6 +79,8 @@ class ArchivesPage:
             "unfollow": self._unfollow,
             "unhook": self._unhook,
             "enable": self._enable,
+            "name_holder": self._name_holder,
+            "remove_holder": self._remove_holder,
         }
 
     def routes(self) -> list[Route]:
@@ -148,6 +161,23 @@ class ArchivesPage:
         await asyncio.to_thread(subscriptions.webhooks.acting_as(actor).enable_webhook, fields.get("id", ""))
         return "enabled"
 
+    async def _name_holder(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        admin = self._holders_for(actor)
+        await asyncio.to_thread(admin.add, fields.get("holder", "").strip()[:_LONGEST_HOLDER])
+        return "holder_named"
+
+    async def _remove_holder(self, fields: dict[str, str], actor: Actor, _: str) -> str:
+        admin = self._holders_for(actor)
+        await asyncio.to_thread(admin.remove, fields.get("holder", "").strip()[:_LONGEST_HOLDER])
+        return "holder_removed"
+
+    def _holders_for(self, actor: Actor) -> CopyHolderAdmin:
+        require_site_right(actor, SiteAct.SUBSCRIBE)
+        archive = self._administration.archive
+        if archive is None or archive.copy_holder_admin is None:
+            raise PathNotFound()
+        return archive.copy_holder_admin.acting_as(actor)
+
     def _register_of(self) -> RegistrationAdmin:
         resolver = self._administration.resolver
         if resolver is None or resolver.registrations is None:
@@ -179,12 +209,15 @@ class ArchivesPage:
             error,
             **await self._register_facts(query.get("q", "")[:_LONGEST].strip(), _page_number(query.get("page", ""))),
             **await asyncio.to_thread(self._subscription_facts),
+            holders=await asyncio.to_thread(self._holder_facts),
             disputes=await self._disputes(),
             typed={name: (fields or {}).get(name, "") for name in _KEPT} | {"do": (fields or {}).get("do", "")},
             done=DONE.get(query.get("done", "")) if error is None else None,
             registered=registered,
             claims=CLAIMS,
             failures=FAILURES_BY_CODE,
+            holder_states=HOLDER_STATES,
+            moment=Instant.parse,
         )
 
     async def _register_facts(self, wanted: str, page: int) -> dict[str, Any]:
@@ -209,6 +242,12 @@ class ArchivesPage:
             return {"follows": None, "webhooks": None}
         follows, webhooks = subscriptions.lists
         return {"follows": follows(), "webhooks": webhooks()}
+
+    def _holder_facts(self) -> list[dict[str, Any]] | None:
+        archive = self._administration.archive
+        if archive is None or archive.copy_holder_admin is None:
+            return None
+        return archive.copy_holder_admin.list_holders()
 
     async def _disputes(self) -> Any:
         resolver = self._administration.resolver

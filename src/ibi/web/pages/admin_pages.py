@@ -147,6 +147,15 @@ class _Worker(NamedTuple):
     is_answering: bool
 
 
+class _ShownJob(NamedTuple):
+    name: str
+    failing_since: float | None
+    reason: str
+    last_success: float | None
+    is_elsewhere: bool
+    """Whether another process does this work."""
+
+
 class OverviewPage:
     def __init__(self, shell: AdminShell) -> None:
         self._shell, self._administration = shell, shell.administration
@@ -191,7 +200,25 @@ class OverviewPage:
             "has_transfers": site is not None and site.transfers is not None,
             **_integrity_facts(administration.integrity, {} if site is None else site.catalog.holdings()),
             **self._register_facts(),
+            "jobs": self._jobs(),
         }
+
+    def _jobs(self) -> list[_ShownJob]:
+        """Those of this process, and what other processes of the data directory say of theirs; failing ones first."""
+        runner = self._administration.jobs
+        if runner is None:
+            return []
+        try:
+            failing = {each.name: each for each in runner.failing()}
+        except StorageError:  # what this process knows is shown all the same
+            failing = {}
+        found = []
+        for job in runner.health():
+            told = None if job.is_ours else failing.get(job.name)
+            since = job.failing_since if told is None else told.since
+            reason = job.reason if told is None else told.reason
+            found.append(_ShownJob(job.name, since, reason, job.last_success, not job.is_ours))
+        return sorted(found, key=lambda each: (each.failing_since is None, each.name))
 
     def _register_facts(self) -> dict[str, Any]:
         resolver, subscriptions = self._administration.resolver, self._administration.subscriptions

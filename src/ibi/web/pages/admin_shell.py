@@ -21,6 +21,7 @@ from ibi.ports.accounts import AuditTrail
 from ibi.ports.archive_state import DataFiles
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.verification import VerificationSchedule
+from ibi.services.jobs import JobRunner
 from ibi.services.membership.membership import MembershipService
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.services.subscriptions.subscriptions import Subscriptions
@@ -86,6 +87,7 @@ class Administration:
     subscriptions: Subscriptions | None = None
     verification: VerificationSchedule | None = None
     share: WorkerShare = ALONE
+    jobs: JobRunner | None = None
 
     @property
     def places(self) -> tuple[AdminPlace, ...]:

@@ -1,24 +1,35 @@
 """The fields of the form with which an item is described: what a draft says as text to type, and back again.
 
-A field that cannot be read keeps what the draft says already; the others are taken. So a draft has all that is right of
-what was typed, and a page shows the rest again with what is wrong beside it. What the form has no field for, such as
-further titles or contributors, stays as it is.
+A field that cannot be read keeps what the draft says already; the others are taken. The text that was typed into it
+stays with the draft, and every page shows it again with what is wrong beside it. What the form has no field for, such
+as further titles, stays as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from typing import Final, cast
 
 from ibi.archive.importing.imported import ImportedRecord
+from ibi.archive.importing.reading import read_records
 from ibi.archive.licences import read_licence
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.coar_types import coar_type_of, find_coar_type, with_coar_type
-from ibi.model.description_values import Affiliation, Funding, GeoPlace, RelatedIdentifier, RelationKind, Ror
-from ibi.model.draft import Description
+from ibi.model.description_values import (
+    MOST_AFFILIATIONS,
+    Affiliation,
+    Funding,
+    GeoPlace,
+    RelatedIdentifier,
+    RelationKind,
+    Ror,
+    check_count,
+)
+from ibi.model.draft import Description, DraftRecord, Refused, RefusedValue
 from ibi.model.errors import InvalidMetadata
 from ibi.model.file import check_file_name
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, Text, checked_date
@@ -29,6 +40,7 @@ from ibi.web.pages.reader import message
 Typed = Mapping[str, str]
 """What stands in the fields of a form, by their names."""
 
+_LINE: Final = re.compile(r"\S[^\n]*")
 MOST_LINES: Final = 20_000
 """Creators, or subjects; the longest list of authors so far had some fifteen thousand."""
 MOST_NETWORKS: Final = 1000
@@ -60,6 +72,8 @@ REASONS: Final = (
 SENTENCES: Final = (
     message("{quoted} cannot be kept as it is: {reason}."),
     message("The file {quoted} cannot be kept under this name: {reason}."),
+    message("{draft} has values that could not be read: {fields}. Correct them, then publish it."),
+    message("{quoted} was refused earlier. Correct it, or save it again to see why."),
     message("title: an item is published with at least one title."),
     message("files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."),
     message("files: there is neither a file nor a URL to lead readers to."),
@@ -97,12 +111,82 @@ SENTENCES: Final = (
 )
 """What is said of a draft that is refused; a test compares them with the errors."""
 
-_ROR_AT_END: Final = re.compile(r"[\s,;(<]*(?:https?://)?ror\.org/([0-9A-Za-z]+)/?[)>]?$")
+# One try for each run of digits, and few characters: a line may be two megabytes long.
+_ROR_AT_END: Final = re.compile(r"(?:https?://)?ror\.org/([0-9A-Za-z]+)/?[)>]?$")
 _SCHEMED: Final = re.compile(r"(?!https?:)([A-Za-z][A-Za-z0-9]{0,31}):\s*(\S+)")
-_ORCID_AT_END: Final = re.compile(r"[\s,;(<]*((?:https?://)?(?:www\.)?orcid\.org/\S+?|[0-9][0-9-]{8,}[0-9Xx])[)>]?$")
+_ORCID_AT_END: Final = re.compile(
+    r"((?:https?://)?(?:www\.)?orcid\.org/\S+?|(?<![0-9])(?<![0-9]-)[0-9][0-9-]{8,}[0-9Xx])[)>]?$"
+)
+_LONGEST_END: Final = 100
+"""Characters in which an identifier is looked for."""
+_BEFORE_END: Final = " ,;(<"
 
 
 # --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+class RefusedBefore(IbiError):
+    """{quoted} was refused earlier. Correct it, or save it again to see why."""
+
+    code = "refused-before"
+
+
+@dataclass(frozen=True, slots=True)
+class FormContent:
+    """What a draft says, and the texts typed into its form that could not be read."""
+
+    description: Description = field(default_factory=Description)
+    refused: Refused = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, record: DraftRecord) -> FormContent:
+        return cls(record.description, record.refused)
+
+    def fill(self) -> dict[str, str]:
+        """What stands in each field: a text that could not be read hides what the draft says."""
+        said = fill_fields(self.description)
+        return said | {name: each.text for name, each in self.refused.items() if name in said}
+
+    def read_again(self, now: Instant) -> dict[str, IbiError]:
+        """What is wrong with each text that could not be read. The draft has the code of the error alone: its words
+        are those of another attempt, in the reader's language."""
+        _, errors = read_fields(self.description, {name: each.text for name, each in self.refused.items()}, now)
+        if (record := self.refused.get(RECORD)) is not None and (error := read_record(record.text)) is not None:
+            errors[RECORD] = error
+        return {
+            name: errors.get(name) or RefusedBefore(quoted=repr(each.text[:100])) for name, each in self.refused.items()
+        }
+
+    def hold_access(self, before: FormContent, error: IbiError) -> FormContent:
+        """The same with access as it was before: what was typed of it is refused with this error."""
+        said, was = fill_fields(self.description), fill_fields(before.description)
+        held = {name: refuse(said[name], error) for name in _ACCESS if said[name] != was[name]}
+        description = replace(self.description, visibility=before.description.visibility)
+        return FormContent(description, {**self.refused, **held})
+
+
+_ACCESS: Final = ("embargo", "embargo_reason", "networks", "unlisted")
+RECORD: Final = "record"
+"""The field for a record of another system, from which others are filled."""
+
+
+def read_record(text: str) -> IbiError | None:
+    """What is wrong with a pasted record."""
+    try:
+        read_records(text)
+    except IbiError as error:
+        return error
+    return None
+
+
+def refuse(text: str, error: IbiError) -> RefusedValue:
+    """The text as it is kept with a draft."""
+    return RefusedValue(text.replace("\r\n", "\n"), error.code)
+
+
+def told_errors(errors: Mapping[str, IbiError]) -> dict[str, IbiError]:
+    """Errors as they are shown: a reason waits for its embargo, and is right as soon as that is."""
+    return {name: error for name, error in errors.items() if name != "embargo_reason" or "embargo" not in errors}
 
 
 def fill_fields(description: Description) -> dict[str, str]:
@@ -195,8 +279,12 @@ def _check_reason(
     if not {"embargo", "embargo_reason"} & typed.keys():
         return description
     said = {**fill_fields(before), **typed}
+    reason = said["embargo_reason"].strip()
+    is_kept = reason == before.visibility.embargo_reason
     try:
-        check_embargo_reason(said["embargo_reason"].strip(), said["embargo"].strip())
+        check_embargo_reason(reason, said["embargo"].strip())
+        if description.visibility.embargo is None and not is_kept:  # what was typed for it cannot be read
+            check_embargo_reason(reason, "")
     except IbiError as error:
         errors["embargo_reason"] = error
         return _replace_visibility(description, embargo_reason=before.visibility.embargo_reason)
@@ -246,7 +334,8 @@ def _read_date(description: Description, text: str) -> Description:
 
 
 def _lines(text: str, most: int = MOST_LINES) -> list[str]:
-    found = [line for line in (" ".join(each.split()) for each in text.split("\n")) if line]
+    # No more is read than counts: a text of two million line ends has as many lines.
+    found = [" ".join(each[0].split()) for each in islice(_LINE.finditer(text), most + 1)]
     _check_number(text, found, most)
     return found
 
@@ -267,8 +356,10 @@ def _read_contributors(description: Description, text: str) -> Description:
 def _agents(before: tuple[Agent, ...], text: str) -> tuple[Agent, ...]:
     """Those that stay as they are keep what a line does not say."""
     known = {_line_of(agent): agent for agent in before}
-    lines = [each for line in _lines(text) for each in ([line] if line in known else _people_in(line))]
-    _check_number(text, lines, MOST_LINES)
+    lines: list[str] = []
+    for line in _lines(text):
+        lines += [line] if line in known else _people_in(line)
+        _check_number(text, lines, MOST_LINES)
     return tuple(known.get(line) or _agent(line) for line in lines)
 
 
@@ -276,27 +367,34 @@ def _people_in(line: str) -> list[str]:
     """A line for each of those that semicolons part. An ORCID iD alone belongs to the name before it, and what stands
     after a bar, where institutions have semicolons of their own, to the last."""
     names, bar, rest = line.partition("|")
-    found: list[str] = []
-    for each in filter(None, map(str.strip, names.split(";"))):
-        alone = _ORCID_AT_END.match(each)
-        if found and alone is not None and alone.end() == len(each):
-            found[-1] += f" {each}"
+    found: list[list[str]] = []
+    for each in filter(None, map(str.strip, names.split(";", MOST_LINES))):
+        name, orcid = _split_end(_ORCID_AT_END, each)
+        if found and orcid is not None and not name:
+            found[-1].append(each)
         else:
-            found.append(each)
+            found.append([each])
     if not found:
         return [line]
-    found[-1] += f" {bar}{rest}" if bar else ""
-    return found
+    found[-1] += [f"{bar}{rest}"] if bar else []
+    return [" ".join(each) for each in found]
+
+
+def _split_end(pattern: re.Pattern[str], text: str) -> tuple[str, str | None]:
+    """What stands before the identifier that ends the text, and the identifier; None if none does."""
+    found = pattern.search(text, max(len(text) - _LONGEST_END, 0))
+    return (text, None) if found is None else (text[: found.start()].rstrip(_BEFORE_END), found[1])
 
 
 def _agent(line: str) -> Agent:
     """`Silva, Ana 0000-0002-1825-0097 | INPE https://ror.org/04xbn6x09`."""
+    check_count(range(line.count("|")), MOST_AFFILIATIONS, "affiliations")
     who, *places = _parts(line)
     affiliations = tuple(Affiliation(*_named_by_ror(place)) for place in places if place)
-    found = _ORCID_AT_END.search(who)
-    if found is None or not found.start():
+    name, orcid = _split_end(_ORCID_AT_END, who)
+    if orcid is None or not name:
         return Agent(who, affiliations=affiliations)
-    return Agent(who[: found.start()], Orcid(found[1]), affiliations=affiliations)
+    return Agent(name, Orcid(orcid), affiliations=affiliations)
 
 
 def _parts(line: str) -> list[str]:
@@ -304,8 +402,8 @@ def _parts(line: str) -> list[str]:
 
 
 def _named_by_ror(text: str) -> tuple[str, Ror | None]:
-    found = _ROR_AT_END.search(text)
-    return (text, None) if found is None or not found.start() else (text[: found.start()], Ror(found[1]))
+    name, ror = _split_end(_ROR_AT_END, text)
+    return (text, None) if ror is None or not name else (name, Ror(ror))
 
 
 def _read_publisher(description: Description, text: str) -> Description:

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ibi.accounts.errors import NotAllowed, NotYourItem
 from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.drafts import DraftBusy, DraftPublished, UnderReview, UnknownDraft
 from ibi.archive.licences import find_licence
@@ -37,7 +38,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
-from ibi.web.pages.deposit_form import Typed, fill_fields
+from ibi.web.pages.deposit_form import RECORD, FormContent, Typed, told_errors
 from ibi.web.pages.deposit_list import OwnItemsPage
 from ibi.web.pages.deposit_state import (
     FormReader,
@@ -124,9 +125,13 @@ class DepositPages:
         view = await asyncio.to_thread(self._drafts.find, visitor.depositor, draft)
         if view.record.publication is not None:
             return see_other(self._page_of(view.record.publication.labels))
+        if view.record.deletion is not None:
+            return see_other(f"/account/drafts/{draft}/review")
         if request.method == "POST":
             return await self._take(request, visitor, view)
-        return self._show(request, visitor, FormState(view, unfinished=await self._list_unfinished(visitor, draft)))
+        state = FormState(view, unfinished=await self._list_unfinished(visitor, draft))
+        state.errors = told_errors(state.content.read_again(self._site.now))
+        return self._show(request, visitor, state, HTTPStatus.OK)
 
     async def files(self, request: Request) -> Response:
         """The names and sizes of the files of a draft, for the script that sends what it lacks."""
@@ -230,16 +235,35 @@ class DepositPages:
     def _describe(self, who: Depositor, draft: str, fields: Typed, state: FormState) -> None:
         """Write what a form says on top of what the draft says at this moment: another window may save as well."""
         for _ in range(_ATTEMPTS):
-            before = self._drafts.find(who, draft).record.description
-            description = read_form_into(before, fields, state, self._site.now)
+            before = FormContent.of(self._drafts.find(who, draft).record)
+            content = read_form_into(before, fields, state, self._site.now)
             try:
-                if description != before:
-                    self._drafts.describe(who, draft, description, partial(_check_same, before))
+                if content != before:
+                    content = self._write_allowed(who, draft, before, content, state)
             except _OvertakenError:
                 continue
-            state.settle(description)
+            state.settle(content)
             return
         raise DraftBusy(draft=draft)
+
+    def _write_allowed(
+        self, who: Depositor, draft: str, before: FormContent, content: FormContent, state: FormState
+    ) -> FormContent:
+        """Write a form; access that the depositor may not give is kept as it was typed, and all else is written."""
+        try:
+            self._write(who, draft, before, content)
+        except (NotAllowed, NotYourItem) as error:
+            if content.description.visibility == before.description.visibility:
+                raise
+            held = content.hold_access(before, error)
+            self._write(who, draft, before, held)
+            state.errors |= dict.fromkeys(held.refused.keys() - content.refused.keys(), error)
+            return held
+        return content
+
+    def _write(self, who: Depositor, draft: str, before: FormContent, content: FormContent) -> None:
+        check = partial(_check_same, before)
+        self._drafts.describe(who, draft, content.description, check, content.refused)
 
     def _release_target(self, who: Depositor, draft: str, removed: str, state: FormState) -> None:
         """Have a file that was removed not be the main file any more: the only one left is, if there is one."""
@@ -248,11 +272,11 @@ class DepositPages:
         if before.target != removed or removed in left:
             return
         target = left[0] if len(left) == 1 else None
-        description = replace(before, target=target)
-        self._drafts.describe(who, draft, description, partial(_check_same, before))
+        content = FormContent(replace(before, target=target), view.record.refused)
+        self._write(who, draft, FormContent.of(view.record), content)
         state.typed.pop("target", None)
         state.newer["target"] = target or ""
-        state.settle(description)
+        state.settle(content)
 
     async def _publish(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         assert state.view is not None  # it was saved
@@ -288,7 +312,12 @@ class DepositPages:
     def _answer(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         if _wants_json(request):
             return _json(self._document(request, state))
-        if state.status == HTTPStatus.OK and state.view is not None and not state.lacks_parts:
+        if (
+            state.status == HTTPStatus.OK
+            and state.view is not None
+            and not state.lacks_parts
+            and not _kept_record(state)
+        ):
             return see_other(f"{DEPOSIT}/{state.view.record.id}?saved=1")
         return self._show(request, visitor, state)
 
@@ -305,6 +334,7 @@ class DepositPages:
             "url": self._persistent_url(state.view),
             "label": None if labels is None else (labels.ibip or labels.labels[0]).spelling,
             "errors": {name: error.message(gettext) for name, error in state.errors.items()},
+            "attention": _attention(request, state),
             "refused": [[name, error.message(gettext)] for name, error in state.refused],
             "problem": None if state.problem is None else state.problem.message(gettext),
             "left_out": state.left_out,
@@ -315,16 +345,16 @@ class DepositPages:
             ],
         }
 
-    def _show(self, request: Request, visitor: Visitor | None, state: FormState) -> Response:
+    def _show(self, request: Request, visitor: Visitor | None, state: FormState, status: int | None = None) -> Response:
+        """The page, with the status of what is wrong unless another is given."""
         language = page_language(request.scope)
         gettext, view = translations(language).gettext, state.view
-        description = Description() if view is None else view.record.description
-        said, files = fill_fields(description), () if view is None else view.files
+        said, files = state.content.fill(), () if view is None else view.files
         number = _page_number(request.query_params.get("files", "1"), len(files))
         return render(
             request.scope,
             "deposit.html",
-            status=state.status,
+            status=status or state.status,
             headers=PRIVATE,
             csrf="" if visitor is None else visitor.csrf,
             is_signed_out=visitor is None,
@@ -342,6 +372,8 @@ class DepositPages:
             persistent_url=self._persistent_url(view),
             values={name: state.typed.get(name, text) for name, text in said.items()},
             errors={name: error.message(gettext) for name, error in state.errors.items()},
+            attention=_attention(request, state),
+            is_refused=(status or state.status) != HTTPStatus.OK,
             refused=[(name, error.message(gettext)) for name, error in state.refused],
             more_refused=state.more_refused,
             problem=None if state.problem is None else state.problem.message(gettext),
@@ -357,7 +389,7 @@ class DepositPages:
             types=type_choices(language),
             licences=licence_choices(language),
             languages=language_choices(language),
-            terms=_terms(description, language),
+            terms=_terms(state.content.description, language),
             record=_kept_record(state),
         )
 
@@ -391,16 +423,32 @@ class DepositPages:
 
 def _kept_record(state: FormState) -> str:
     """What was pasted, while not all of it is taken."""
-    is_kept = "record" in state.errors or state.problem is not None or state.lacks_parts
-    return state.typed.get("record", "") if is_kept else ""
+    is_imported = state.typed.get("act") == "import"
+    if RECORD not in state.typed:
+        return state.content.refused[RECORD].text if RECORD in state.content.refused else ""
+    is_kept = not is_imported or RECORD in state.errors or state.problem is not None or state.lacks_parts
+    return state.typed[RECORD] if is_kept else ""
+
+
+def _attention(request: Request, state: FormState) -> str:
+    """How many fields are saved and have to be corrected, in words; empty if none is, or not everything is saved."""
+    if not state.unread or not state.is_saved:
+        return ""
+    ngettext = translations(page_language(request.scope)).ngettext
+    words = ngettext(
+        "The draft is saved. %(num)s field needs attention before it can be published.",
+        "The draft is saved. %(num)s fields need attention before it can be published.",
+        state.unread,
+    )
+    return words % {"num": state.unread}
 
 
 class _OvertakenError(Exception):
     """Another window has saved between the reading of a draft and its writing."""
 
 
-def _check_same(before: Description, view: DraftView) -> None:
-    if view.record.description != before:
+def _check_same(before: FormContent, view: DraftView) -> None:
+    if FormContent.of(view.record) != before:
         raise _OvertakenError
 
 

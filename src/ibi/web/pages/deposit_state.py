@@ -31,7 +31,7 @@ from ibi.accounts.sign_in import check_csrf
 from ibi.archive.importing.reading import read_records
 from ibi.errors import IbiError, InvalidInput
 from ibi.instant import Instant
-from ibi.model.draft import Description
+from ibi.model.draft import Description, Refused
 from ibi.services.drafts.ledger import DraftView
 from ibi.services.drafts.uploads import DraftUploads, PartialState, Upload
 from ibi.web.http.body import (
@@ -47,7 +47,19 @@ from ibi.web.http.body import (
 )
 from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody
-from ibi.web.pages.deposit_form import Typed, as_shown, fill_fields, fill_from, plain_text, read_fields
+from ibi.web.pages.deposit_form import (
+    RECORD,
+    FormContent,
+    Typed,
+    as_shown,
+    fill_fields,
+    fill_from,
+    plain_text,
+    read_fields,
+    read_record,
+    refuse,
+    told_errors,
+)
 from ibi.web.pages.reader import Sessions, Visitor
 
 MOST_TYPED: Final = 2 * 1024 * 1024
@@ -270,6 +282,22 @@ class FormState:
         return bool(self.left_out or self.other_records)
 
     @property
+    def content(self) -> FormContent:
+        """What the draft says, with what could not be read."""
+        return FormContent() if self.view is None else FormContent.of(self.view.record)
+
+    @property
+    def unread(self) -> int:
+        """How many fields are saved as they were typed and have to be corrected."""
+        return len(self.errors.keys() & self.content.refused.keys())
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the draft has everything that was typed, right or wrong."""
+        is_whole = not self.refused and self.problem is None and self.view is not None
+        return is_whole and not self.is_clash and self.errors.keys() <= self.content.refused.keys()
+
+    @property
     def status(self) -> int:
         error = self.problem or next(iter(self.errors.values()), None) or next((why for _, why in self.refused), None)
         return HTTPStatus.OK if error is None else answer_to(error).status
@@ -277,14 +305,13 @@ class FormState:
     @property
     def shown_marks(self) -> dict[str, str]:
         """Of what the fields of the form are made from."""
-        description = Description() if self.view is None else self.view.record.description
-        return self.marks or mark_fields(description)
+        return self.marks or mark_fields(self.content)
 
-    def settle(self, description: Description) -> None:
+    def settle(self, content: FormContent) -> None:
         """Mark what the draft says now, but for the fields that clash: they clash until the depositor chooses."""
         before = self.marks or {}
         clashing = {name for name, error in self.errors.items() if isinstance(error, ChangedElsewhere)}
-        self.marks = mark_fields(description) | {name: before[name] for name in clashing}
+        self.marks = mark_fields(content) | {name: before[name] for name in clashing}
 
     @property
     def is_clash(self) -> bool:
@@ -307,9 +334,9 @@ class FormState:
 # --- two forms of one draft -------------------------------------------------------------------------------------------
 
 
-def mark_fields(description: Description) -> dict[str, str]:
+def mark_fields(content: FormContent) -> dict[str, str]:
     """A short mark of what each field says."""
-    return {name: _mark(text) for name, text in fill_fields(description).items()}
+    return {name: _mark(text) for name, text in content.fill().items()}
 
 
 def _mark(text: str) -> str:
@@ -325,14 +352,14 @@ def read_marks(text: str) -> dict[str, str]:
     return {name: mark for name, _, mark in (each.partition(":") for each in text.split()) if name in FIELDS}
 
 
-def find_clashes(now: Description, typed: Typed, marks: Typed) -> tuple[frozenset[str], frozenset[str]]:
+def find_clashes(now: FormContent, typed: Typed, marks: Typed) -> tuple[frozenset[str], frozenset[str]]:
     """The fields that a form did not change, of those that it has marks of; and those that it changed and that the
     draft does not say any more as it did then, unless both say the same."""
     untouched, clashing = set[str](), set[str]()
-    for name, text in fill_fields(now).items():
+    for name, text in now.fill().items():
         if name not in typed or name not in marks:
             continue
-        if _mark(typed[name]) == marks[name] or _mark(as_shown(now, name, typed[name])) == marks[name]:
+        if _mark(typed[name]) == marks[name] or _mark(as_shown(now.description, name, typed[name])) == marks[name]:
             untouched.add(name)
         elif marks[name] != _mark(text) and plain_text(typed[name]) != plain_text(text):
             clashing.add(name)
@@ -342,31 +369,42 @@ def find_clashes(now: Description, typed: Typed, marks: Typed) -> tuple[frozense
 # --- a form that was sent ---------------------------------------------------------------------------------------------
 
 
-def read_form_into(before: Description, sent: Typed, state: FormState, now: Instant) -> Description:
-    """What a draft says with what a form changes. What was typed in vain, what is wrong with it and what another form
-    has saved meanwhile is noted in the state."""
+def read_form_into(before: FormContent, sent: Typed, state: FormState, now: Instant) -> FormContent:
+    """What a draft says with what a form changes. What is wrong with it and what another form has saved meanwhile is
+    noted in the state. What could not be read before is read again: the fault may have been in another field."""
     marks = read_marks(sent.get("marks", ""))
     untouched, clashing = find_clashes(before, sent, marks)
     if sent.get("overwrite"):
         clashing = frozenset()
     state.typed = {name: text for name, text in sent.items() if name not in untouched}
-    shown, unread = fill_fields(before), untouched | clashing
+    shown, unread = before.fill(), untouched | clashing
     state.newer = {name: shown[name] for name in untouched if _mark(shown[name]) != marks[name]}
-    changed = {name: text for name, text in sent.items() if name not in unread}
-    description, errors = read_fields(before, changed, now)
-    state.errors = {name: ChangedElsewhere() for name in clashing} | errors
+    changed = {name: each.text for name, each in before.refused.items()}
+    changed |= {name: text for name, text in sent.items() if name not in unread}
+    description, errors = read_fields(before.description, changed, now)
     if sent.get("act") == "import":
-        description = _take_record(description, sent.get("record", ""), state)
-    return description
+        description = _take_record(description, sent.get(RECORD, ""), state, errors)
+    elif RECORD in before.refused and changed[RECORD].strip() and (error := read_record(changed[RECORD])) is not None:
+        errors[RECORD] = error
+    refused = {name: refuse(changed.get(name, shown.get(name, "")), error) for name, error in errors.items()}
+    _check_size(refused)
+    state.errors = told_errors(errors) | {name: ChangedElsewhere() for name in clashing}
+    return FormContent(description, refused)
 
 
-def _take_record(description: Description, text: str, state: FormState) -> Description:
+def _check_size(refused: Refused) -> None:
+    """A form may come field by field: what all of them leave with the draft is bounded as one form is."""
+    if sum(len(each.text.encode()) for each in refused.values()) > MOST_TYPED:
+        raise BodyTooLarge(most=MOST_TYPED)
+
+
+def _take_record(description: Description, text: str, state: FormState, errors: dict[str, IbiError]) -> Description:
     """The description with what the first record in a text says; what is wrong with the text, or was left out of it, is
     noted."""
     try:
         first, *others = read_records(text)
     except IbiError as error:
-        state.errors["record"] = error
+        errors[RECORD] = error
         return description
     state.left_out, state.other_records = first.passed_over, len(others)
     return fill_from(description, first)
@@ -374,9 +412,7 @@ def _take_record(description: Description, text: str, state: FormState) -> Descr
 
 def check_record(sent: Typed, state: FormState) -> bool:
     """Whether a form can be taken as far as its record is concerned; one that cannot be read is noted."""
-    if sent.get("act") == "import":
-        try:
-            read_records(sent.get("record", ""))
-        except IbiError as error:
-            state.errors["record"] = error
-    return "record" not in state.errors
+    error = read_record(sent.get(RECORD, "")) if sent.get("act") == "import" else None
+    if error is not None:
+        state.errors[RECORD] = error
+    return error is None

@@ -28,6 +28,11 @@ ERROR_WORDS: Final = (
         "{label} cannot become a Copy here: labels that begin with {prefix} are given out by this Archive, "
         "and it has not given this Original to another."
     ),
+    message(
+        "{source} does not offer its items for Copies: {detail} It is no Archive of this make, or its address is"
+        " wrong. {label} may be there all the same: its persistent link leads to its files."
+    ),
+    message("{peer} takes no transfers: {detail} It is no Archive of this make, or its address is wrong."),
     message("{label} is being copied by another process at this moment."),
     message("It was stopped; what has come is kept, to be gone on with."),
     message("It is not known which Archive keeps {label}: {reason}. Name it with --from http://HOST."),
@@ -176,6 +181,10 @@ ERROR_WORDS: Final = (
     ),
     message("The release of {label} is not believed: {reason}."),
     message("Tick the box that says that you mean it: {what} cannot be undone."),
+    message("{archive} is this Archive itself: it has its own Originals."),
+    message("{most} holders of Copies are named already: remove one first."),
+    message("{archive} is not named as a holder of Copies, and not offered; `ibi archive holders list` shows all."),
+    message("{archive} is named in the settings: take it out of `archive.copies_at`, and start the server again."),
     message("{label} is registered already. Nothing was changed."),
     message(
         "{label} cannot be the home of {prefix}, because {holder} is. Nothing was changed. If both Archives "

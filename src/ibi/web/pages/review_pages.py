@@ -35,8 +35,9 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import answer_to
 from ibi.web.http.headers import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.request_errors import PathNotFound, whole_number
-from ibi.web.pages.field_choices import RELATION_WORDS
+from ibi.web.pages.field_choices import RELATION_WORDS, ActRefused
 from ibi.web.pages.file_pages import file_tree
+from ibi.web.pages.item_actions import NOT_CONFIRMED
 from ibi.web.pages.item_page import Relative
 from ibi.web.pages.reader import (
     PRIVATE,
@@ -75,6 +76,18 @@ ACTS: Final = {
     ReviewAct.WITHDRAWN: message("withdrew it"),
     ReviewAct.PUBLISHED: message("published it"),
 }
+DELETION_ACTS: Final = {
+    ReviewAct.SUBMITTED: message("asked for the deletion of the item"),
+    ReviewAct.COMMENTED: message("commented"),
+    ReviewAct.RETURNED: message("declined the deletion"),
+    ReviewAct.WITHDRAWN: message("withdrew the request"),
+    ReviewAct.PUBLISHED: message("deleted the item"),
+}
+DELETION_STATES: Final = {
+    ReviewState.SUBMITTED: message("waiting for a librarian"),
+    ReviewState.RETURNED: message("not deleted"),
+    ReviewState.PUBLISHED: message("deleted"),
+}
 _LISTS: Final = {
     ReviewState.SUBMITTED: message("Pending"),
     ReviewState.RETURNED: message("Returned"),
@@ -88,6 +101,10 @@ _ERRORS: Final = (
     message("there are {most} entries already, which is all that is kept"),
     message("{draft} waits for review, and does not change until it is sent back or withdrawn."),
     message("{draft} does not wait for review: it is {state}. Nothing was changed."),
+    message("not submitted"),
+    message("submitted already"),
+    message("{draft} asks for the deletion of {label}: it has neither a description nor files of its own."),
+    message("{label} does not belong to {owner} any more, who asked for its deletion: decline the request."),
     message("{draft} is not as it was when you looked at it: it was changed since. Look at it again, then decide."),
 )
 
@@ -113,7 +130,13 @@ class ShownClaim:
 
 def review_facts(found: ReviewView | None) -> dict[str, Any]:
     """What `_review_state.html` needs to show how the review of a draft stands."""
-    return {"review": found, "review_states": STATES, "review_acts": ACTS, "instant": Instant}
+    deletes = found is not None and found.review.deletes
+    return {
+        "review": found,
+        "review_states": DELETION_STATES if deletes else STATES,
+        "review_acts": DELETION_ACTS if deletes else ACTS,
+        "instant": Instant,
+    }
 
 
 def review_routes(site: ArchiveSite | None, queue: MintQueue | None) -> list[Route]:
@@ -214,6 +237,8 @@ class ReviewDesk:
     def _judge(self, visitor: Visitor, draft: str, fields: dict[str, str], labels: QueuedLabels) -> None:
         act, seen = fields.get("act"), judged_by(fields.get("seal", ""))
         if act == "publish":
+            if fields.get("deletes") and fields.get("confirm") != "yes":
+                raise ActRefused(reason=NOT_CONFIRMED)
             text = read_comment(fields.get("text", ""), is_required=False)
             self._drafts.publish(visitor.depositor, draft, labels, check=seen)
             if text:
@@ -260,7 +285,9 @@ class ReviewDesk:
         gettext = translations_into(page_language(request.scope)).gettext
         files = () if found.view is None else found.view.files
         record = None if found.view is None else found.view.record
-        access = {} if record is None else await asyncio.to_thread(self._access_facts, record)
+        access = (
+            {} if record is None or record.deletion is not None else await asyncio.to_thread(self._access_facts, record)
+        )
         return render(
             request.scope,
             template,
@@ -285,10 +312,19 @@ class ReviewDesk:
             kinds=KINDS,
             is_waiting=found.review.state is ReviewState.SUBMITTED,
             is_withdrawn=_is_withdrawn(found),
+            deletion=None if record is None else record.deletion,
+            is_newer=await asyncio.to_thread(self._is_newer, record),
             item_url=None if found.review.label is None else f"/col/{found.review.label}/metadata",
             **access,
             **review_facts(found),
         )
+
+    def _is_newer(self, record: DraftRecord | None) -> bool:
+        """Whether the item was changed since its deletion was asked for. Blocks."""
+        if record is None or record.deletion is None or record.labels is None:
+            return False
+        item = find_forms(self._site.shown_catalog, record.labels)
+        return item is not None and item.version != record.base
 
     def _access_facts(self, record: DraftRecord) -> dict[str, Any]:
         """What the page says of access, and whether the draft shows readers more than its item does now; None if it

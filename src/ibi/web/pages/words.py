@@ -14,6 +14,7 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType, issue_date
+from ibi.model.transfer import OpenProblem
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.resolver.answers import Reason
@@ -31,7 +32,7 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     UnprovenClaims,
 )
-from ibi.resolver.trace import Failure, Outranking, Report, Verdict
+from ibi.resolver.trace import AskedAgain, Failure, Outranking, Report, Verdict
 from ibi.safe_text import shorten
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
@@ -209,8 +210,8 @@ def _wishes(url: PersistentUrl) -> Iterator[Wish]:
         yield _step(step)
     if url.file_list:
         yield Wish("GetFileList", message("the list of its files"))
-    if url.file_path is not None:
-        yield Wish("/", message("the file"), url.file_path[1:])
+    if url.shown_path is not None:
+        yield Wish("/", message("the file"), url.shown_path[1:])
     if url.required_original:
         yield Wish("Original", message("the Original, not a Copy"))
     if url.language is not None:
@@ -293,6 +294,13 @@ STAND_INS: Final[Mapping[StandIn, str]] = {
     StandIn.APPOINTED: message("the home does not answer, and this Archive was named in its place"),
 }
 
+ASKED_AGAIN: Final[Mapping[AskedAgain, str]] = {
+    AskedAgain.AWAITED: message("asked again with the reader's address"),
+    AskedAgain.HEARD: message("asked again with the reader's address: this is the second answer"),
+    AskedAgain.UNHEARD: message("asked again with the reader's address: no answer, so the first one was taken"),
+    AskedAgain.NO_TIME: message("no time to ask again with the reader's address, so the first answer was taken"),
+}
+
 TRACE_REASONS: Final[Mapping[Reason, str]] = {
     Reason.GIVEN: message("the request"),
     Reason.PREFIX: message("part of the request leads there"),
@@ -302,6 +310,7 @@ TRACE_REASONS: Final[Mapping[Reason, str]] = {
     Reason.NO_NEXT_EDITION: message("there is no later edition"),
     Reason.ANY_LANGUAGE: message("in any language"),
     Reason.NO_TRANSLATION: message("no suitable translation"),
+    Reason.BEGINNING: message("the beginning of the request alone"),
 }
 
 
@@ -382,6 +391,22 @@ STATE_MEANINGS: Final[Mapping[State, str]] = {
     State.DELETED: message("The Original was kept here and has been deleted."),
 }
 
+OPEN_MEANINGS: Final = {
+    OpenProblem.IN_DOUBT: message("The Original belongs here, and other Archives have to answer first."),
+    OpenProblem.NOT_TAKEN: message(
+        "This Archive gave the Original away, and the other Archive does not say it has it."
+    ),
+    OpenProblem.NOT_FETCHED: message("The Original belongs here, and no Archive that was asked has its files."),
+    OpenProblem.CONTRADICTED: message("The record of transfers of this item contradicts what this Archive keeps."),
+}
+OPEN_REMEDIES: Final = {
+    OpenProblem.IN_DOUBT: message("This server goes on asking. It can be told to go on without them."),
+    OpenProblem.NOT_TAKEN: message(
+        "This server tells the other Archive again every minute. If that has stopped, its staff start it."
+    ),
+    OpenProblem.NOT_FETCHED: message("This server asks again every minute. An Archive that keeps a Copy can help."),
+    OpenProblem.CONTRADICTED: message("The staff of the Archives and of the resolver decide where the Original is."),
+}
 UNCONFIRMED: Final = message("State being confirmed")
 UNCONFIRMED_MEANING: Final = message("It is being confirmed whether this Archive still keeps the Original.")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import math
 import re
+import time
 from collections.abc import AsyncIterator, Iterator
 from itertools import product
 from pathlib import Path
@@ -15,13 +17,20 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName, parse
+from ibi.messages.holders import CopyHolder
 from ibi.model.account import AuditEntry
+from ibi.model.copy_holders import KnownCopyHolders
 from ibi.model.data_files import BackupNote
+from ibi.model.failing_job import FailingJob
 from ibi.model.registration import ClaimKind
 from ibi.model.usage import ReferrerClass, UsageDay, UsageKind, day_of, month_of
+from ibi.services.jobs import Job
+from ibi.storage.copy_holders import CopyHoldersFile
 from ibi.storage.data_files import DataDirectoryFiles
+from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.web.pages.admin_shell import PLACES, ShownSetting
-from tests.support.admin_app import ROLES, AdminApp, admin_app
+from tests.support.admin_app import ROLES, SETTLED, AdminApp, admin_app
+from tests.support.archive_app import SERVICE
 from tests.support.deposit_samples import put, sources
 from tests.support.membership_app import REP
 from tests.support.page_reader import read_page
@@ -120,6 +129,47 @@ async def test_the_overview_says_what_waits_after_a_backup_was_put_back(
     assert "ibi transfers trust" in text
 
 
+async def _work() -> None:
+    """A step of a job that has nothing to do."""
+
+
+async def test_the_overview_has_a_row_for_each_job_failing_ones_first_with_the_reason(app: AdminApp) -> None:
+    failed, elsewhere = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def fail() -> None:
+        failed.set()
+        raise OSError("no <b>room")
+
+    def hold() -> bool:
+        loop.call_soon_threadsafe(elsewhere.set)
+        return False
+
+    for job in app.runner.jobs:
+        app.runner.remove(job.name)
+    app.runner.add(Job("aaa", fail, 1.0), Job("works", _work, math.inf), Job("zzz", fail, 1.0, hold=hold))
+    app.runner.add(Job("lazy", _work, math.inf, first=math.inf))
+    FailingJobsFile(app.data).put(FailingJob("zzz", 1_700_000_000, 1_700_000_001, 3, "DiskRefused: elsewhere"))
+    app.runner.start()
+    try:
+        async with asyncio.timeout(20):
+            await failed.wait()
+            await elsewhere.wait()
+            while app.runner.health()[2].is_ours:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+        page = await app.text("/admin")
+    finally:
+        await app.runner.stop()
+    read_page(page.encode())
+    rows = re.findall(r'<tr><th scope="row"><bdi>(\w+)</bdi></th><td>(.*?)</td>', page)
+    assert [name for name, _ in rows] == ["aaa", "zzz", "lazy", "works"]
+    assert "failing since" in rows[0][1]
+    assert "OSError: no &lt;b&gt;room" in rows[0][1]
+    assert "Nov 14, 2023" in rows[1][1]
+    assert "DiskRefused: elsewhere" in rows[1][1]
+    assert [state for _, state in rows[2:]] == ["not run yet", "working"]
+
+
 async def test_every_page_is_strict_html_in_three_languages(app: AdminApp) -> None:
     await app.register.register()
     app.beliefs.record_claim(parse(REP), parse("example.org/liar/2008/03.17.15.17"), parse(REP), ClaimKind.ORIGINAL, 9)
@@ -156,6 +206,30 @@ async def test_an_archive_is_registered_and_forgotten_and_the_audit_log_says_who
         ("register archive", "person:admin", subject),
         ("change archive", "person:admin", subject),
         ("forget archive", "person:admin", subject),
+    ]
+
+
+async def test_an_archive_that_follows_is_named_as_a_holder_of_copies_from_the_page(app: AdminApp) -> None:
+    store, offered = CopyHoldersFile(app.data), CopyHolder(parse(REP), frozenset({"lab.br/arq"}))
+    store.change(lambda known: known.offer(offered, int(time.time())))
+    page = await app.text(ARCHIVES)
+    read_page(page.encode())
+    assert "keeps Copies of your items: name it as a holder?" in page
+    assert SETTLED in page
+    status, place = await app.send(ARCHIVES, {"do": "name_holder", "holder": REP})
+    assert (status, place) == (303, f"{ARCHIVES}?done=holder_named")
+    assert store.read().named == (offered,)
+    assert (await app.send(ARCHIVES, {"do": "remove_holder", "holder": REP}))[0] == 303
+    assert store.read() == KnownCopyHolders(declined=(parse(REP),))
+    for label, expected in ((SETTLED, 409), (SERVICE.labels[0].spelling, 400), ("<b>", 400), ("", 400)):
+        status, page = await app.send(ARCHIVES, {"do": "name_holder", "holder": label})
+        assert (status, 'role="alert"' in page) == (expected, True), label
+    status, page = await app.send(ARCHIVES, {"do": "remove_holder", "holder": "x.br/y/2020/01.01.00.00"})
+    assert status == 404
+    subject = f"archive:{REP.lower()}"
+    assert [(each.act, each.account, each.subject) for each in app.entries()] == [
+        ("name copy holder", "person:admin", subject),
+        ("remove copy holder", "person:admin", subject),
     ]
 
 

@@ -100,7 +100,8 @@ async def test_what_is_wrong_is_said_beside_its_field_and_all_else_is_kept(lia: 
     assert "a.txt" in page.text
     place = page.one("form", class_="deposit columns").attrib["action"]
     kept = read_page((await lia.get(place)).body)
-    assert (value_of(kept, "title"), value_of(kept, "date")) == ("On naming things", "")
+    assert (value_of(kept, "title"), value_of(kept, "date")) == ("On naming things", "2027-13")
+    assert "there is no month 13" in (kept.one("p", id="date-error").text or words(kept.one("p", id="date-error")))
 
 
 @pytest.mark.parametrize(("fields", "field"), [({"title": ""}, "title"), ({"title": "Uma"}, "files")])

@@ -174,6 +174,18 @@ async def test_an_honest_answer_signs_in_with_a_proof_key_and_is_asked_for_in_fu
     assert (await browser.get("/account")).status == 200
 
 
+@pytest.mark.parametrize("verified", [None, False, "true", "false", 1, [True], {}])
+async def test_an_address_that_the_provider_did_not_verify_is_not_the_address_of_the_account(
+    site: PeopleSite, liar: LyingProvider, verified: object
+) -> None:
+    liar.claims |= {"name": "Eva", "email": "eva@lab.example", "email_verified": verified}
+    assert (await come_back(site.browser(), liar)).status == 303
+    assert {one.name: one.mail for one in site.people.list()}["Eva"] is None
+    liar.claims |= {"sub": "s-2", "name": "Ida", "email": "ida@lab.example", "email_verified": True}
+    assert (await come_back(site.browser(), liar)).status == 303
+    assert {one.name: one.mail for one in site.people.list()}["Ida"] == "ida@lab.example"
+
+
 @pytest.mark.parametrize("state", [None, "", "0" * 64, "é"])
 async def test_a_wrong_state_is_refused_before_the_provider_is_asked(
     site: PeopleSite, liar: LyingProvider, state: str | None

@@ -20,8 +20,12 @@ from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.model.reader_request import RequestState
 from ibi.ports.correspondence import Letter
 from ibi.services.correspondence.letters import (
+    DELETION_SUBJECTS,
+    DELETION_WORDS,
     REVIEW_SUBJECTS,
     REVIEW_WORDS,
+    WITHHELD_SUBJECT,
+    WITHHELD_WORDS,
     AddressBook,
     LetterBox,
     ReviewLetters,
@@ -385,7 +389,9 @@ async def test_personal_data_is_deleted_after_the_days_that_are_set(world: World
     world.app.clocks.advance(180 * DAY + 1)
     with pytest.raises(UnknownRequest):
         world.requests.look(COMMAND, 1)
-    assert world.requests.forget_old() == 1
+    (cleaning,) = world.requests.jobs()
+    assert cleaning.step() is None
+    assert world.requests.forget_old() == 0
     assert b"rui@example.org" not in kept_bytes(tmp_path)
 
 
@@ -473,6 +479,40 @@ def test_mails_of_reviews_go_to_librarians_and_to_the_depositor_and_never_to_who
     assert f"http://urlib.net/{label}" in letter.text.split()
 
 
+def test_mails_of_a_deletion_say_what_is_asked_for_and_what_became_of_it() -> None:
+    people = MemoryPeople()
+    for name, role in (("ada", Role.LIBRARIAN), ("dan", Role.DEPOSITOR)):
+        people.add(Person(name, role, Instant(0), mail=f"{name}@example.org"))
+    letters = ReviewLetters(LetterBox(KeptMail()), AddressBook(people), "http://arq.lab.br")
+    review = replace(REVIEW, owner="person:dan", depositor="Dan", title="Uma tese", deletes=True)
+
+    def mail(act: ReviewAct, account: str, text: str = "") -> tuple[str, str, str]:
+        (letter,) = letters.letters(review, ReviewEntry(act, 0, account, "Ada", text))
+        return letter.to, letter.subject, letter.text
+
+    to, subject, text = mail(ReviewAct.SUBMITTED, "person:dan", "The data are wrong.")
+    assert (to, subject) == ("ada@example.org", "Deletion waits for a librarian: Uma tese")
+    assert "The item is unchanged until a librarian deletes it." in text
+    assert "> The data are wrong." in text
+    assert f"http://arq.lab.br/review/{review.draft}" in text
+    to, subject, text = mail(ReviewAct.RETURNED, "person:ada", "It is cited.")
+    assert (to, subject) == ("dan@example.org", "Your request for deletion was declined: Uma tese")
+    assert "> It is cited." in text
+    assert mail(ReviewAct.PUBLISHED, "person:ada")[1] == "Your item was deleted: Uma tese"
+
+
+def test_mails_of_a_restriction_go_to_librarians_alone_and_break_no_line() -> None:
+    people = MemoryPeople()
+    for name, role in (("ada", Role.LIBRARIAN), ("dan", Role.DEPOSITOR), ("eva", Role.DEPOSITOR)):
+        people.add(Person(name, role, Instant(0), mail=f"{name}@example.org"))
+    letters = ReviewLetters(LetterBox(KeptMail()), AddressBook(people), "http://arq.lab.br")
+    (letter,) = letters.withheld_letters("person:dan", "Dan", "Uma\ntese\r\nBcc: x@example.org", "lab.br/arq/1")
+    assert letter.to == "ada@example.org"
+    assert letter.subject.isprintable()
+    assert "Dan restricted access to" in letter.text
+    assert "http://arq.lab.br/lab.br/arq/1" in letter.text
+
+
 _REVIEW_MAILS = {
     "en": ("Sent back to you: Uma tese", 'Ada sent back "Uma tese". Change what is asked for, and submit it again.'),
     "pt-BR": ("Devolvido para você: Uma tese", "Altere o que foi pedido e envie-o de novo."),
@@ -535,5 +575,6 @@ async def test_a_reader_is_answered_in_the_language_of_the_form_and_a_carer_told
 
 @pytest.mark.parametrize("language", ["pt-BR", "es"])
 def test_every_word_of_a_mail_is_translated(language: str) -> None:
-    for words in (*REVIEW_SUBJECTS.values(), *REVIEW_WORDS.values()):
+    of_deletions = (*DELETION_SUBJECTS.values(), *DELETION_WORDS.values(), WITHHELD_SUBJECT, WITHHELD_WORDS)
+    for words in (*REVIEW_SUBJECTS.values(), *REVIEW_WORDS.values(), *of_deletions):
         assert letter_translations(language).gettext(words) != words

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.model.item import Item
-from ibi.model.transfer import ReceiverStage
+from ibi.model.transfer import OpenItem, OpenProblem, ReceiverStage
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.sign_in import SecretHasher, SignIn
 from ibi.vocabulary import State
@@ -141,3 +141,25 @@ async def test_the_page_is_for_librarians(site: Site) -> None:
     assert (await depositor.post(TRANSFERS, {"item": item.rep.spelling, "answer": "accept"})).status == 403
     assert TRANSFERS.encode() not in (await depositor.get("/account")).body
     assert TRANSFERS.encode() in (await (await site.browser("ada")).get("/account")).body
+
+
+async def test_transfers_that_are_not_complete_are_shown(site: Site) -> None:
+    browser, rep = await site.browser("ada"), put(site.made).rep
+    assert "Incomplete transfers" not in (await browser.get(TRANSFERS)).body.decode()
+    site.b.comparison.note(rep)
+    assert "Incomplete transfers" not in (await browser.get(TRANSFERS)).body.decode()  # it is looked at soon
+    asked = ("http://c.example: <no item>",)
+    missing = OpenItem(rep, OpenProblem.NOT_FETCHED, "a.example/ibi/2020/01.01.00.00", "<none>", asked, since=7)
+    site.b.ledger.change_open(rep, lambda _: missing)
+    for language, words in (
+        ("en", "The Original belongs here, and no Archive that was asked has its files."),
+        ("pt-BR", "Transferências incompletas"),
+        ("es", "Transferencias incompletas"),
+    ):
+        page = await browser.get(TRANSFERS, **{"accept-language": language})
+        read_page(page.body)
+        shown = page.body.decode()
+        assert words in shown
+        assert rep.spelling in shown
+        assert "http://c.example: &lt;no item&gt;" in shown
+        assert "&lt;none&gt;" in shown

@@ -19,7 +19,6 @@
     const fields = new FormData();
     for (const [name, value] of new FormData(form)) if (typeof value === "string") fields.append(name, value);
     fields.set("act", "save");
-    fields.delete("record");
     return fields;
   }
 
@@ -98,7 +97,12 @@
     one("terms").textContent = found.terms || "";
     one("no-terms").hidden = Boolean(found.terms);
     showCitations(found.citations || []);
-    stateLine.textContent = found.problem || (Object.keys(errors).length ? form.dataset.mend : form.dataset.saved);
+    const notice = one("attention", document);
+    if (notice) {
+      notice.textContent = found.attention;
+      notice.parentElement.hidden = !found.attention;
+    }
+    stateLine.textContent = found.problem || found.attention || (Object.keys(errors).length ? form.dataset.mend : form.dataset.saved);
     return found;
   }
 
@@ -359,10 +363,13 @@
     }
   }
 
-  // The page is shown anew with its list of files, once what was typed is saved.
+  // The page is shown anew with its list of files, once everything that was typed is with the draft. Until then only
+  // the list is.
   async function finish() {
-    try { await save(); } catch { return; }
-    if (busy || queue.length || isChanged) return;
+    let found;
+    try { found = await save(); } catch { refresh().catch(() => {}); return; }
+    if (busy || queue.length) return;
+    if (isChanged || found.problem || found.clash || form.elements.record.value) { refresh().catch(() => {}); return; }
     history.replaceState(null, "", `/deposit/${draft}?saved=1`);
     location.reload();
   }
