@@ -143,14 +143,14 @@ def test_what_a_round_has_not_seen_is_looked_at(store: SqliteFollows) -> None:
 def test_what_goes_without_having_come_does_not_wait(store: SqliteFollows) -> None:
     begun(store, entry(1, A, ChangeKind.DELETED))
     assert store.due(["one"], NOW, 9) == ()
-    assert not store.holds("one", A)
+    assert store.held_among("one", [A]) == frozenset()
     assert store.all()[0].position == 1
 
 
 def test_a_deletion_of_what_is_held_waits(store: SqliteFollows) -> None:
     begun(store, entry(1))
     store.finish(store.due(["one"], NOW, 1)[0], FollowedState.COPY, 1, entry(1).at)
-    assert store.holds("one", A)
+    assert store.held_among("one", [A]) == {A}
     advance(store, entry(2, A, ChangeKind.DELETED, 2))
     (item,) = store.due(["one"], NOW, 9)
     assert (item.entry.kind, item.state) == (ChangeKind.DELETED, FollowedState.COPY)

@@ -15,7 +15,7 @@ without a gap, names are names of items, and a redirect is no answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from ssl import SSLContext
 from typing import Annotated, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -24,8 +24,9 @@ import msgspec
 
 from ibi.errors import InvalidInput
 from ibi.federation.provenance import LONGEST_LINK, MOST_LINKS
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.holders import LONGEST_STATEMENT
+from ibi.messages.holders import FOLLOWER, LONGEST_STATEMENT
 from ibi.messages.membership import PATH_FORM
 from ibi.model.change import AnnouncedCopies, ChangeKind, FollowedChange, FollowedPage
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
@@ -164,10 +165,12 @@ _MOST_SEARCH: Final = 8 << 20
 _PATIENCE: Final = 10.0
 """Seconds for an answer, beyond those that the source is asked to wait."""
 _SEARCH_SIZE: Final = 100
+_INTRODUCED_FOR: Final = 60.0
+"""Seconds for which one statement of who follows is sent; the source takes it for five minutes."""
 _MOST_FOUND: Final = 1_000_000
 """Items that a search may find which is followed."""
-_SAME_TICK: Final = 3
-"""Pages that hold all items whose labels have dates which the source cannot tell apart."""
+_MOST_PAGES_BETWEEN: Final = 100
+"""Pages of a search that may tell of none of the items that are looked for."""
 _NOT_THERE: Final = frozenset({404})
 _GONE: Final = 410
 
@@ -217,11 +220,19 @@ class SourceClient:
     """The port `SourceGateway` over HTTP. For an event loop."""
 
     def __init__(
-        self, guard: AddressGuard, networks: Sequence[IpNetwork] = (), *, tls: SSLContext | None = None
+        self,
+        guard: AddressGuard,
+        networks: Sequence[IpNetwork] = (),
+        *,
+        tls: SSLContext | None = None,
+        introduce: Callable[[str], str | None] | None = None,
     ) -> None:
         """`networks` are those that are dialled beside public addresses for sources that a token named, of which the
-        operator may not know. `tls` is for HTTPS; without it the machine's authorities are trusted."""
+        operator may not know. `tls` is for HTTPS; without it the machine's authorities are trusted. `introduce` makes
+        a statement for the source at an address, of who follows it; it may block."""
         self._guard, self._networks, self._tls = guard, networks, tls
+        self._introduce = introduce
+        self._introductions: dict[str, tuple[float, str | None]] = {}
 
     def _networks_of(self, source: SourceAddress) -> Sequence[IpNetwork]:
         return OPERATOR_NETWORKS if source.is_named_by_operator else self._networks
@@ -230,7 +241,9 @@ class SourceClient:
 
     async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
         query = {"most": 1} if after is None else {"after": after, "epoch": epoch, "wait": wait}
-        response = await self._get(source, f"/api/changes?{urlencode(query)}", _MOST_PAGE, within=wait + _PATIENCE)
+        fields = {} if after is None else await self._introduction(source)
+        target = f"/api/changes?{urlencode(query)}"
+        response = await self._get(source, target, _MOST_PAGE, within=wait + _PATIENCE, fields=fields)
         if response.status == _GONE and after is not None:
             raise FeedBegunAgain(source=source.url)
         page = _decode(source, _check_response(source, response), _Page)
@@ -239,6 +252,20 @@ class SourceClient:
         if page.epoch != epoch:
             raise FeedBegunAgain(source=source.url)
         return SourcePage(page.epoch, page.after, page.end, _entries(source, page, after), page.archive)
+
+    async def _introduction(self, source: SourceAddress) -> Mapping[str, str]:
+        """The field that says who follows; the same for a minute."""
+        introduce = self._introduce
+        if introduce is None:
+            return {}
+        now = asyncio.get_running_loop().time()
+        made, text = self._introductions.get(source.url, (float("-inf"), None))
+        if now - made >= _INTRODUCED_FOR:
+            text = await asyncio.to_thread(introduce, source.url)
+            self._introductions = {
+                url: each for url, each in self._introductions.items() if now - each[0] < _INTRODUCED_FOR
+            } | {source.url: (now, text)}
+        return {} if text is None else {FOLLOWER.decode(): text}
 
     # --- items ---
 
@@ -265,18 +292,32 @@ class SourceClient:
                 raise SourceUnusable(source=source.url, reason="the pages of its search do not come to an end")
             seen.add(query)
 
-    async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
-        """Asks for what the search finds from the date of the label on: the item is on the first page, unless more
-        than a hundred were named in the same moment."""
-        place = RepositoryName.from_parts(_NO_HOST, 80, name.instant)
-        query = _search_query(words, {"after": str(place)})
-        for _ in range(_SAME_TICK):
+    async def find_among(
+        self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
+    ) -> frozenset[RepositoryName]:
+        """Reads what the search finds from the date of the first of the items on, in the order of their dates, and
+        leaves out the dates between them. Where items were deposited one after the other, a page tells of a hundred."""
+        left, found, pages = sorted(names, key=_date_of), set[RepositoryName](), 0
+        query = ""
+        while left:
+            pages += 1
+            if pages > len(names) + _MOST_PAGES_BETWEEN:
+                raise SourceUnusable(source=source.url, reason="the pages of its search do not come to an end")
+            query = query or _search_query(
+                words, {"after": str(RepositoryName.from_parts(_NO_HOST, 80, left[0].instant))}
+            )
             page = await self._search_page(source, query, token)
-            found = _names(source, page)
+            listed = _names(source, page)
+            found.update(listed)
             query = urlsplit(page.links.next or "").query
-            if name in found or not query:
-                return name in found
-        return False
+            if not query or not listed:
+                break
+            # Within a second the source may list them in any order.
+            read_until = max(each.instant.seconds for each in listed)
+            left = [each for each in left if each.instant.seconds >= read_until and each not in found]
+            if left and left[0].instant.seconds > read_until:
+                query = ""
+        return frozenset(found.intersection(names))
 
     async def _search_page(self, source: SourceAddress, query: str, token: str | None) -> _Found:
         response = await self._get(source, f"/api/items?{query}", _MOST_SEARCH, token=token)
@@ -285,12 +326,20 @@ class SourceClient:
     # --- one request ---
 
     async def _get(
-        self, source: SourceAddress, target: str, most: int, *, token: str | None = None, within: float = _PATIENCE
+        self,
+        source: SourceAddress,
+        target: str,
+        most: int,
+        *,
+        token: str | None = None,
+        within: float = _PATIENCE,
+        fields: Mapping[str, str] | None = None,
     ) -> HttpResponse:
         server = ServerUrl.parse(source.url)
+        told = {**(fields or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
         try:
             async with asyncio.timeout(within):
-                response = await self._ask(server, f"{server.path}{target}", most, token, self._networks_of(source))
+                response = await self._ask(server, f"{server.path}{target}", most, told, self._networks_of(source))
         except TimeoutError:
             raise SourceAway(source=source.url, reason=f"no answer within {within:g} seconds") from None
         except (OSError, ValueError) as error:  # the latter for names that no certificate can have
@@ -301,7 +350,7 @@ class SourceClient:
         return response
 
     async def _ask(
-        self, server: ServerUrl, target: str, most: int, token: str | None, networks: Sequence[IpNetwork]
+        self, server: ServerUrl, target: str, most: int, fields: Mapping[str, str], networks: Sequence[IpNetwork]
     ) -> HttpResponse | Failure:
         authority = server.origin.authority
         port = DEFAULT_PORTS[server.origin.scheme]
@@ -309,12 +358,15 @@ class SourceClient:
         if isinstance(checked, Failure):
             return checked
         connection = await connect(checked, most, (self._tls or default_tls()) if server.is_secure else None)
-        fields: Mapping[str, str] = {} if token is None else {"Authorization": f"Bearer {token}"}
         return await get(connection, authority, target, "application/json", fields)
 
 
 _NO_HOST: Final = "nowhere.invalid"
 """Names no item: of a place in a list that has this host, only the date counts."""
+
+
+def _date_of(name: RepositoryName) -> Instant:
+    return name.instant
 
 
 def _search_query(words: str, more: Mapping[str, str] | None = None) -> str:

@@ -25,10 +25,10 @@ from ibi.model.copies import ItemObjectRecord, read_object
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
 from ibi.model.visibility import IpNetwork
-from ibi.ports.copies import FoundObject, SourceCut, SourceGone, UnsafeSource
+from ibi.ports.copies import FoundObject, NoCopyService, SourceCut, SourceGone, UnsafeSource
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, addresses_of
-from ibi.transport.api_client import one_line, refusal_of
+from ibi.transport.api_client import is_unknown_service, one_line, refusal_of
 from ibi.transport.blocking_http import AnswerHead, BlockingConnection, BrokenAnswer, Piece
 from ibi.transport.errors import (
     InsecureServer,
@@ -93,7 +93,9 @@ class HttpItemSource:
     def read_object(self, label: Label) -> ItemObjectRecord:
         with self._open_request("GET", f"{_place(label)}/object") as (head, body):
             if head.status != _OK:
-                raise self._refusal(head, body, label)
+                raise self._refusal(head, body, label, of_record=True)
+            if head.header(b"content-type").lower().startswith("text/"):  # a page, or a list of pairs
+                raise NoCopyService(source=self.url, label=str(label), detail="what it answers is no record.")
             content = b"".join(bytes(piece) for piece in body(MOST_RECORD))
         return self._read(content, label)
 
@@ -243,16 +245,18 @@ class HttpItemSource:
                 refused = OSError(None, str(error))
         raise refused
 
-    def _refusal(self, head: AnswerHead, body: Callable[[int], Iterator[Piece]], label: Label) -> IbiError:
+    def _refusal(
+        self, head: AnswerHead, body: Callable[[int], Iterator[Piece]], label: Label, *, of_record: bool = False
+    ) -> IbiError:
+        """`of_record` if the record of an item was asked for: a server that does not know that offers no Copies."""
         content = b"".join(bytes(piece) for piece in body(_MOST_REFUSAL))
         refused = refusal_of(head.status, content, self.url)
         if head.status in _BUSY:
             return SourceCut(source=self.url, reason=f"it answers with status {head.status}")
-        return (
-            self._explain_gone(label, refused)
-            if head.status in _GONE and isinstance(refused, ServerRefused)
-            else refused
-        )
+        if of_record and is_unknown_service(refused):
+            return NoCopyService(source=self.url, label=str(label), detail=str(refused.parameters["detail"]))
+        is_told = isinstance(refused, ServerRefused) and refused.problem is not None
+        return self._explain_gone(label, refused) if head.status in _GONE and is_told else refused
 
     def _explain_gone(self, label: Label, refused: ServerRefused | UnexpectedAnswer) -> SourceGone:
         return SourceGone(source=self.url, label=str(label), detail=str(refused.parameters.get("detail", "")))

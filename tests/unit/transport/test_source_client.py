@@ -6,10 +6,14 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
@@ -66,6 +70,33 @@ def test_a_page_has_the_entries_after_a_number() -> None:
     one = FeedEntry(5, str(NAME), ChangeKind.PUT, AT, 1)
     assert found == SourcePage("e", 6, 9, (one, FeedEntry(6, str(NAME), ChangeKind.DELETED, AT, 2)), "")
     assert archive.requests[0].startswith(b"GET /api/changes?after=4&epoch=e&wait=7 HTTP/1.1\r\n")
+
+
+def test_a_follower_says_who_it_is_to_the_feed_alone() -> None:
+    introduced: list[str] = []
+
+    async def run() -> list[bytes]:
+        heads: list[bytes] = []
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heads.append((await reader.readuntil(b"\r\n\r\n")).lower())
+            writer.write(page(after=4, end=4) if b"/api/changes" in heads[-1] else json_answer(listing()))
+
+        def introduce(url: str) -> str:
+            introduced.append(url)
+            return "a.b.c"
+
+        async with raw_archive(talk) as archive:
+            source = SourceAddress(f"http://127.0.0.1:{archive.port}")
+            client = SourceClient(AddressGuard(), introduce=introduce)
+            await client.page(source, 4, "e", 0)
+            await client.page(source, 4, "e", 0)
+            await client.find_among(source, "x", [NAME], None)
+        return heads
+
+    heads = asyncio.run(run())
+    assert [b"ibi-follower: a.b.c\r\n" in each for each in heads] == [True, True, False]
+    assert len(introduced) == 1
 
 
 def test_without_a_number_the_end_of_the_feed_is_asked_for() -> None:
@@ -190,11 +221,75 @@ def test_a_search_whose_pages_do_not_end_is_refused() -> None:
     assert isinstance(searched(same, same, same)[0], SourceUnusable)
 
 
-@pytest.mark.parametrize(("names", "is_found"), [([str(NAME)], True), ([OTHER], False), ([], False)])
-def test_whether_a_search_finds_an_item_is_one_question(names: list[str], is_found: bool) -> None:
-    found, archive = asked(
-        json_answer(listing(*names)), lambda client, source: client.is_found(source, "x", NAME, None)
-    )
-    assert found is is_found
-    assert len(archive.requests) == 1
-    assert b"after=invalid%2Fnowhere%2F2009%2F07.21.14.43" in archive.requests[0]
+class SearchServer:
+    """Lists what a search finds from a date on, a hundred a page, as an Archive does."""
+
+    def __init__(self, *found: RepositoryName) -> None:
+        self.found = sorted(found, key=lambda name: name.instant)
+        self.requests: list[dict[str, str]] = []
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        target = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        query = dict(parse_qsl(urlsplit(target).query))
+        self.requests.append(query)
+        first = int(query.get("place", "0"))
+        if "after" in query:
+            after = RepositoryName.parse(query["after"]).instant
+            first = next((at for at, name in enumerate(self.found) if name.instant >= after), len(self.found))
+        shown = self.found[first : first + 100]
+        following = f"/?place={first + 100}" if first + 100 < len(self.found) else None
+        writer.write(json_answer(listing(*map(str, shown), following=following)))
+
+    def among(self, names: list[RepositoryName]) -> Any:
+        return asked(self, lambda client, source: client.find_among(source, "x", names, None))[0]
+
+
+def names_from(second: int, number: int, step: int = 1, service: str = "arq") -> list[RepositoryName]:
+    start = Instant.parse("2015-01-01T00:00:00Z").seconds + second
+    host = RepositoryName.parse(f"lab.br/{service}/2009/07.21.14.43").host
+    return [RepositoryName.from_parts(host, 80, Instant(start + step * each)) for each in range(number)]
+
+
+@pytest.mark.parametrize(("found", "is_found"), [([NAME], True), ([RepositoryName.parse(OTHER)], False), ([], False)])
+def test_whether_a_search_finds_an_item_is_one_question(found: list[RepositoryName], is_found: bool) -> None:
+    server = SearchServer(*found)
+    assert server.among([NAME]) == ({NAME} if is_found else frozenset())
+    assert [each["after"] for each in server.requests] == ["invalid/nowhere/2009/07.21.14.43"]
+
+
+def test_a_thousand_items_deposited_one_after_the_other_are_eleven_questions() -> None:
+    names = names_from(0, 1_000)
+    server = SearchServer(*names_from(-5_000, 1_000), *names[::2], *names_from(0, 500, 2, "other"))
+    assert server.among(names) == set(names[::2])
+    assert len(server.requests) <= 11
+
+
+def test_items_of_which_a_search_finds_none_are_one_question() -> None:
+    server = SearchServer(*names_from(-5_000, 1_000))
+    assert server.among(names_from(0, 1_000)) == frozenset()
+    assert len(server.requests) == 1
+
+
+def test_items_of_one_second_are_all_asked_for() -> None:
+    names = [
+        RepositoryName.from_parts(each.host, 80, Instant(each.instant.seconds, f"{number:03}1"))
+        for number, each in enumerate(names_from(0, 450, 0))
+    ]
+    server = SearchServer(*names)
+    assert server.among(names[300:]) == set(names[300:])
+
+
+@given(st.sets(st.integers(0, 2_000)), st.sets(st.integers(0, 2_000), max_size=60))
+@settings(max_examples=15)
+def test_what_a_search_finds_among_items_is_what_each_one_is_told(found: set[int], wanted: set[int]) -> None:
+    every = names_from(0, 2_001)
+    server = SearchServer(*(every[each] for each in found))
+    assert server.among([every[each] for each in wanted]) == {every[each] for each in found & wanted}
+    assert len(server.requests) <= max(1, len(wanted))
+
+
+def test_a_search_that_goes_round_in_circles_is_refused() -> None:
+    page = json_answer(listing(OTHER, following="/?q=2"))
+    found, archive = asked(page, lambda client, source: client.find_among(source, "x", names_from(0, 3), None))
+    assert isinstance(found, SourceUnusable)
+    assert len(archive.requests) <= 104

@@ -19,8 +19,9 @@ from ibi.archive.copies import CopyRules, NotTheOriginal, WrongObject, check_ori
 from ibi.archive.errors import LabelTaken
 from ibi.archive.related_items import find_labelled
 from ibi.errors import IbiError
+from ibi.federation.provenance import Chain
 from ibi.instant import Instant
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.content import Bytes, Change, Copy, Keep, Move, Source
 from ibi.model.copies import ItemObjectRecord
@@ -35,6 +36,7 @@ from ibi.ports.copies import (
     FindSource,
     ItemSource,
     ItemSources,
+    NoCopyService,
     NoSource,
     Pieces,
     SourceCut,
@@ -42,7 +44,7 @@ from ibi.ports.copies import (
     StagedFiles,
     WrongDigest,
 )
-from ibi.services.copies.judging import OWE_NOTHING, CopyJudge, IsOwed, PreparedCopy
+from ibi.services.copies.judging import OWE_NOTHING, CopyJudge, IsOwed, PreparedCopy, released_record
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.item_repository import ItemRepository, PendingItem
 from ibi.services.items.stored_item import DOC, StoredItem, name_of
@@ -72,8 +74,15 @@ class Brought:
     """Bytes of the files that came."""
 
 
+OnChain = Callable[[RepositoryName, Chain], None]
+
+
 def _ignore(_: int) -> None:
     """Default: bytes are not counted."""
+
+
+def _ignore_chain(_rep: RepositoryName, _chain: Chain) -> None:
+    """Default: no ledger keeps the chains of Copies."""
 
 
 class Copying:
@@ -91,9 +100,11 @@ class Copying:
         actor: Actor = COMMAND,
         stopping: Event | None = None,
         is_owed: IsOwed = OWE_NOTHING,
+        on_chain: OnChain = _ignore_chain,
     ) -> None:
         """`find_source` asks the resolver. When `stopping` is set, what is under way ends with `CopyStopped`. For
-        `is_owed` see `CopyJudge`."""
+        `is_owed` see `CopyJudge`. `on_chain` is told of each Copy that was kept with a chain of releases."""
+        self._on_chain = on_chain
         self._repository, self._catalog, self._sources, self._staging = repository, repository.catalog, sources, staging
         self._clocks, self._rules, self._find_source, self._actor = clocks, rules, find_source, actor
         self._judge, self._is_owed = CopyJudge(repository, rules, is_owed), is_owed
@@ -111,6 +122,7 @@ class Copying:
             actor=actor,
             stopping=self.stopping if stopping is None else stopping,
             is_owed=self._is_owed,
+            on_chain=self._on_chain,
         )
 
     # --- bringing ---
@@ -135,9 +147,16 @@ class Copying:
             try:
                 with self.opened(place, token) as archive:
                     return self.bring_from(archive, label, on_bytes or _ignore, who=who)
-            except (NotTheOriginal, SourceGone, SourceCut) as error:
+            except (NotTheOriginal, NoCopyService, SourceGone, SourceCut) as error:
                 failure = failure or error
         raise failure or NoSource(label=str(label), reason="no resolver is asked, and no Archive was named")
+
+    def bring_released(self, label: Label, source: str, chain: Chain) -> Brought:
+        """Bring the bytes that the last release of a chain names from any Archive that has them, its Original or a
+        Copy, and keep them as a Copy with this chain. `WrongObject` for other bytes."""
+        with self.opened(source) as archive:
+            record = released_record(self._persist(lambda: archive.read_object(label)), label, source, chain)
+            return self.bring_from(archive, label, _ignore, who="transfer", record=record)
 
     def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
         """The address of the Archive that keeps the Original, as the resolver says, and what that one says of it."""
@@ -365,6 +384,8 @@ class Copying:
 
     def _finish_copy(self, prepared: PreparedCopy, item: Item) -> Brought:
         is_new = prepared.before is None
+        if prepared.chain.links:
+            self._on_chain(item.rep, prepared.chain)
         return Brought(item, changed=True, head=prepared.record.head, is_new=is_new, size=prepared.size)
 
     def _outlive(self, here: Item, record: ItemObjectRecord) -> Brought:

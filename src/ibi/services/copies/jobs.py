@@ -13,12 +13,11 @@ page and a program can follow it.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event, Thread
+from threading import Event
 from typing import Final
 
 import structlog
@@ -28,8 +27,9 @@ from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope
 from ibi.model.copies import CopyJob, ItemObjectRecord, ItemOutcome, JobItem
 from ibi.ports.archive_store import OnBytes
-from ibi.ports.copies import CopyJobs, CopyStaging, CopyStopped, ItemSource, WantedCopies
+from ibi.ports.copies import CopyJobs, CopyStaging, CopyStopped, ItemSource, NoCopyService, WantedCopies
 from ibi.services.copies.copying import Brought, Copying
+from ibi.services.jobs import Job
 
 GROUP: Final = 100
 """Items that are asked for at a time."""
@@ -117,7 +117,7 @@ def _bring_group(
 def _bring_one(copying: Copying, archive: ItemSource, label: Label, on_bytes: OnBytes, who: str) -> Brought | IbiError:
     try:
         return copying.bring_from(archive, label, on_bytes, who=who)
-    except CopyStopped:
+    except (CopyStopped, NoCopyService):  # of the source as a whole
         raise
     except IbiError as error:
         return error
@@ -145,7 +145,6 @@ _LOOK: Final = 5.0
 _TOGETHER: Final = 1_000
 _NOTED_AFTER: Final = 0.5
 """Seconds after which what became of labels is written down."""
-_STOP: Final = 10.0
 
 
 def _pass() -> None:
@@ -165,7 +164,7 @@ class TooManyJobs(IbiError):
 
 
 class CopyWork:
-    """The jobs of one Archive, and the thread that works on them."""
+    """The jobs of one Archive, and what works on them."""
 
     def __init__(
         self,
@@ -177,13 +176,20 @@ class CopyWork:
         on_start: Callable[[], None] = _pass,
     ) -> None:
         """`on_start` is called on the event loop of the server."""
-        self._on_start = on_start
         self._jobs, self._copying, self._staging, self._now = jobs, copying, staging, now
         self._log = structlog.get_logger("ibi.copies")
-        self._stopping, self._news = Event(), Event()
+        self._stopping = Event()
         self._under_way: tuple[str, Event] | None = None
         """The job that is worked on, and what stops it."""
-        self._thread: Thread | None = None
+        self._job = Job(
+            "copies",
+            self._work_on_next,
+            _LOOK,
+            hold=jobs.hold,
+            begin=on_start,
+            halt=self._halt,
+            stopping=self._stopping,
+        )
 
     # --- what others ask ---
 
@@ -197,7 +203,7 @@ class CopyWork:
             raise TooManyJobs(most=MOST_JOBS)
         wanted = WantedCopies(tuple(dict.fromkeys(labels)), source, token, who, actor.account)
         job = self._jobs.create(wanted, int(self._now()))
-        self._news.set()
+        self._job.wake()
         return job
 
     def latest(self, most: int, before: str | None = None) -> list[CopyJob]:
@@ -226,28 +232,11 @@ class CopyWork:
 
     # --- working ---
 
-    def start(self) -> None:
-        self._on_start()
-        self._thread = Thread(target=self._run, name="copies", daemon=True)
-        self._thread.start()
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
-    async def stop(self) -> None:
-        self._stopping.set()
-        self._halt()
-        self._news.set()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, _STOP)
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                worked = self._jobs.hold() and self.step()
-            except Exception:  # noqa: BLE001 - the server goes on, and looks again
-                self._log.error("a job of Copies failed", exc_info=True)
-                worked = False
-            if not worked:
-                self._news.wait(_LOOK)
-                self._news.clear()
+    def _work_on_next(self) -> float | None:
+        return 0.0 if self.step() else None
 
     def step(self) -> bool:
         """Work on the oldest job that is not at its end; whether there was one. Blocks."""

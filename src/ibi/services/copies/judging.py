@@ -34,12 +34,15 @@ from ibi.archive.related_items import find_labelled
 from ibi.errors import InvalidInput
 from ibi.federation.provenance import (
     FOLDER,
+    NO_CHAIN,
     Chain,
     ChainOrder,
     check_chain,
     check_files,
     compare_chains,
     decode_link,
+    encode_link,
+    link_path,
     link_paths,
     manifest_digest,
 )
@@ -91,6 +94,8 @@ class PreparedCopy(NamedTuple):
     """Whether the Copy here is what its Original is."""
     dropped: frozenset[str] = frozenset()
     """Provenance of the Copy here that its Original does not have."""
+    chain: Chain = NO_CHAIN
+    """The chain of releases that came with the record."""
 
     @property
     def name(self) -> str:
@@ -144,6 +149,19 @@ def _digests(record: ItemObjectRecord) -> dict[str, str]:
     _check_bounds(record.labels.labels[0], record)
     files = {DOC + file.path: file.sha512 for file in record.original().files}
     return {ITEM: sha512(record.item_json).hexdigest(), **files}
+
+
+def released_record(record: ItemObjectRecord, label: Label, source: str, chain: Chain) -> ItemObjectRecord:
+    """The record of any Archive that has the bytes of the last release of this chain, as one that has a Copy with that
+    chain and nothing else beside the item. `WrongObject` if its bytes are others."""
+    release = chain.last_release
+    assert release is not None  # or nothing was released
+    if record.state is State.DELETED or record.item_json is None:
+        raise WrongObject(label=str(label), source=source, reason="it was deleted there")
+    if manifest_digest(_digests(record)) != release.manifest:
+        raise WrongObject(label=str(label), source=source, reason="its bytes are not those that were released")
+    others = {link_path(link.said.number): encode_link(link) for link in chain.links}
+    return replace(record, state=State.COPY, others=others, transferred_to=None)
 
 
 def _owe_nothing(_: ItemObjectRecord) -> bool:
@@ -208,6 +226,7 @@ class CopyJudge:
             tuple(file for file in original.files if file.sha512 not in by_digest),
             before is not None and not dropped and _is_same(before.item, source, record, there),
             dropped,
+            chain,
         )
 
     def _keep_release(

@@ -1,8 +1,10 @@
 """Keeps the Copies of what is followed up to date, while a server runs.
 
-For each source one task reads its feed: what it tells is written down with the position in one step, and then worked
-off. So nothing is lost when the process is killed at any point, and a page that was read is not needed again. A source
-that does not answer is asked again after a while that doubles; when it answers, one poll tells all that was missed.
+One job reads the feed of each source for all its follows but searches, each of which has a job of its own: a search is
+asked of the source, and delays nothing else. What the feed tells is written down with the position in one step, and
+then worked off. So nothing is lost when the process is killed at any point, and a page that was read is not needed
+again. A source that does not answer is asked again after a while that doubles; when it answers, one poll tells all that
+was missed.
 
 An item whose Copy cannot be brought waits by itself, and keeps nothing else waiting. A feed that was begun again is
 read from its beginning, and compared: of what is held in the version that it tells, nothing is fetched.
@@ -14,23 +16,28 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final, Protocol, TypeVar
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
+from ibi.messages.holders import MOST_PREFIXES
+from ibi.messages.signatures import sign_follower
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import FeedEntry, Follow, FollowKind, SourceAddress, SourcePage, WantedItem
 from ibi.origin import Origin
 from ibi.ports.catalog import Catalog
 from ibi.ports.copies import Advance, FeedBegunAgain, FollowStore, SourceAway, SourceRecord, SourceUnusable
 from ibi.ports.errors import StorageError
+from ibi.services.jobs import Job
 from ibi.services.subscriptions.followed_items import Bringer, FollowedItems
+from ibi.signing import SigningKey
 
 # --- threads ----------------------------------------------------------------------------------------------------------
 
@@ -104,8 +111,10 @@ _BATCH: Final = _AT_ONCE * _TOGETHER
 """Items after which the feed is looked at again."""
 _MOST_WAITING: Final = 10_000
 """Items that wait their turn before more of the feed is read."""
-_MOST_SOURCES: Final = 64
-"""Sources at a time; others have to wait until one is not followed any more."""
+_MOST_LANES: Final = 64
+"""Jobs at a time; other follows wait until one of them ends, searches last."""
+_ASKED_AT_ONCE: Final = 250
+"""Entries of which the source is asked what its search finds before the position moves on."""
 _STOP: Final = 5.0
 """Seconds that a stop waits for what is being brought."""
 
@@ -125,8 +134,28 @@ class SourceGateway(Protocol):
     def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
         """The names of all items that a search finds there."""
 
-    async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
-        """Whether the search finds that item, too."""
+    async def find_among(
+        self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
+    ) -> frozenset[RepositoryName]:
+        """Those of the items that the search finds, too; asked for together."""
+
+
+class FollowerIntroduction:
+    """Says to a source, signed, that this Archive keeps Copies of its items. Only follows of the whole source or of
+    prefixes count: what a search finds is no set that others know. Blocks."""
+
+    def __init__(self, store: FollowStore, key: Callable[[], SigningKey], now: Callable[[], float]) -> None:
+        self._store, self._key, self._now = store, key, now
+
+    def __call__(self, url: str) -> str | None:
+        """The statement for the source at that address; None if none of its items is followed as a part of a set."""
+        targets = [each.target for each in self._store.all() if each.source.url == url]
+        has_all = any(each.kind is FollowKind.ALL for each in targets)
+        prefixes = {each.text for each in targets if each.kind is FollowKind.PREFIX}
+        if not has_all and not 0 < len(prefixes) <= MOST_PREFIXES:
+            return None
+        at = int(self._now() * 1000)
+        return sign_follower(() if has_all else prefixes, url, at, self._key())
 
 
 class StepOutcome(Enum):
@@ -140,18 +169,41 @@ class StepOutcome(Enum):
     """The source had nothing to tell and did not wait: asked at once, it would be asked without end."""
 
 
+class _LaneKey(NamedTuple):
+    """What one job works on: the follows of a source, or one of its searches."""
+
+    source: SourceAddress
+    search: str = ""
+    """The id of a follow of the kind search; empty for all other follows of the source."""
+
+    @classmethod
+    def of(cls, follow: Follow) -> _LaneKey:
+        return cls(follow.source, follow.id if follow.target.kind is FollowKind.SEARCH else "")
+
+    @property
+    def job(self) -> str:
+        if self.search:
+            return f"follow {self.search}"
+        return f"follow {self.source.url}{'' if self.source.is_named_by_operator else ' (added over the API)'}"
+
+
 @dataclass(slots=True)
-class _SourceTask:
-    task: asyncio.Task[None]
-    changed: asyncio.Event
-    """Set to end the waiting for its feed."""
-    follows: list[tuple[str, str | None]]
-    """Ids and tokens of what is followed there."""
+class _Lane:
+    """What one job knows from step to step."""
+
+    key: _LaneKey
+    follows: list[tuple[str, str | None]] = field(default_factory=list)
+    """Ids and tokens."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to end the waiting for the feed."""
+    rest: float = _FIRST_REST
+    begun: int = 0
+    """How often in a row the feed was begun."""
 
 
 class FollowWorker:
-    """Runs on the event loop of a server, which it neither delays nor stops by an error. Of several processes on one
-    data directory one works; when it ends, another takes over."""
+    """Runs on the event loop of a server. Of several processes on one data directory one works; when it ends, another
+    takes over."""
 
     def __init__(
         self,
@@ -163,90 +215,72 @@ class FollowWorker:
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         own_url: str | None = None,
     ) -> None:
         """`own_url` is the address of this Archive, which does not follow itself."""
         self._store, self._sources = store, sources
         self._log = log or structlog.get_logger("ibi.follow")
-        self._now, self._chance, self._sleep = now, chance, sleep
+        self._now, self._chance = now, chance
         self._in_thread = DaemonThreads("ibi-follow")
         self._items = FollowedItems(store, bringer, catalog, now, self._log, own_url)
-        self._tasks: dict[SourceAddress, _SourceTask] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._lanes: dict[_LaneKey, _Lane] = {}
+        self._job = Job("follows", self._look, _LOOK, hold=store.hold, halt=self._items.stop)
 
-    def start(self) -> None:
-        """Start the work; called on the event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="follows")
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
     async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is None:
-            return
-        self._items.stop()
-        tasks = [task, *(each.task for each in self._tasks.values())]
-        for each in tasks:
-            each.cancel()
-        await asyncio.wait(tasks, timeout=_STOP)
+        """Let another process follow. Called when the jobs have ended."""
         await self._in_thread.join(_STOP)
-        self._store.release()
+        await asyncio.to_thread(self._store.release)
 
-    # --- which sources there are ---
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                if await self._in_thread(self._store.hold):
-                    await self._look()
-            except StorageError as error:
-                self._log.error("what is followed cannot be looked at", reason=str(error))
-            await self._sleep(_LOOK)
+    # --- which jobs there are ---
 
     async def _look(self) -> None:
-        """Have one task for each source, and wake those of which something else is followed than before."""
-        wanted: dict[SourceAddress, list[tuple[str, str | None]]] = {}
+        """Have a job for each source and for each search, and wake those whose follows are others than before."""
+        runner = self._job.runner
+        assert runner is not None
+        wanted: dict[_LaneKey, list[tuple[str, str | None]]] = {}
         for follow in await self._in_thread(self._store.all):
-            wanted.setdefault(follow.source, []).append((follow.id, follow.token))
-        for source, known in list(self._tasks.items()):
-            if known.task.done():
-                del self._tasks[source]
-            elif wanted.get(source, []) != known.follows:
-                known.follows = wanted.get(source, [])
-                known.changed.set()
-        for source, follows in wanted.items():
-            if source not in self._tasks and len(self._tasks) < _MOST_SOURCES:
-                changed = asyncio.Event()
-                task = asyncio.get_running_loop().create_task(self._follow(source, changed), name=source.url)
-                self._tasks[source] = _SourceTask(task, changed, follows)
+            wanted.setdefault(_LaneKey.of(follow), []).append((follow.id, follow.token))
+        for key, lane in list(self._lanes.items()):
+            if key not in wanted:
+                del self._lanes[key]
+                runner.remove(key.job)
+            elif wanted[key] != lane.follows:
+                lane.follows = wanted[key]
+                lane.changed.set()
+                runner.wake(key.job)
+        for key in sorted(wanted, key=lambda key: bool(key.search)):
+            if key not in self._lanes and len(self._lanes) < _MOST_LANES:
+                lane = self._lanes[key] = _Lane(key, wanted[key])
+                runner.add(Job(key.job, partial(self._follow, lane), _LOOK))
 
     # --- one source ---
 
-    async def _follow(self, source: SourceAddress, changed: asyncio.Event) -> None:
-        rest, begun = _FIRST_REST, 0
-        while follows := [each for each in await self._in_thread(self._store.all) if each.source == source]:
-            ids = [each.id for each in follows]
-            try:
-                outcome = await self.step(follows, changed)
-                begun = begun + 1 if outcome is StepOutcome.BEGUN else 0
-                if outcome is StepOutcome.EMPTY_EARLY:
-                    rest = min(rest, WAIT)
-                elif begun < 2:
-                    rest = _FIRST_REST
-                    continue
-                # A feed that begins again and again would be read from its beginning for ever.
-                await self._sleep(rest * (0.5 + self._chance()))
-                rest = min(2 * rest, _LONGEST_REST)
-            except (SourceAway, SourceUnusable, StorageError) as error:
-                await self._note_failure(follows, error)
-                if await self._has_moved(source, follows):
-                    return  # what is followed at the new address has a task of its own
-                await self._sleep(rest * (0.5 + self._chance()))
-                rest = min(2 * rest, _LONGEST_REST)
-            except asyncio.CancelledError:
-                raise
-            except Exception:  # noqa: BLE001 - the server goes on, and so do the other sources
-                self._log.error("a source is not followed for a while", source=source.url, follows=ids, exc_info=True)
-                await self._sleep(_LONGEST_REST)
+    async def _follow(self, lane: _Lane) -> float:
+        """Work on the follows of a lane; return how long to rest."""
+        follows = [each for each in await self._in_thread(self._store.all) if _LaneKey.of(each) == lane.key]
+        if not follows:
+            return _LOOK
+        try:
+            outcome = await self.step(follows, lane.changed)
+        except (SourceAway, SourceUnusable) as error:
+            await self._note_failure(follows, error)
+            # What is followed at a new address has a job of its own.
+            return _LOOK if await self._has_moved(lane.key.source, follows) else self._rest_longer(lane)
+        lane.begun = lane.begun + 1 if outcome is StepOutcome.BEGUN else 0
+        if outcome is StepOutcome.EMPTY_EARLY:
+            lane.rest = min(lane.rest, WAIT)
+        elif lane.begun < 2:
+            lane.rest = _FIRST_REST
+            return 0.0
+        # A feed that begins again and again would be read from its beginning for ever.
+        return self._rest_longer(lane)
+
+    def _rest_longer(self, lane: _Lane) -> float:
+        rest, lane.rest = lane.rest, min(2 * lane.rest, _LONGEST_REST)
+        return rest * (0.5 + self._chance())
 
     async def _has_moved(self, source: SourceAddress, follows: Sequence[Follow]) -> bool:
         """Whether a source that does not answer is at another address, as the resolver says, and says itself that it is
@@ -303,9 +337,12 @@ class FollowWorker:
 
     # --- the feed ---
 
-    async def _begin(self, source: SourceAddress, follows: Iterable[Follow]) -> None:
+    async def _begin(self, source: SourceAddress, follows: Sequence[Follow]) -> None:
         """Find out where the feed ends, and what is followed by name; the rest follows from the feed."""
         place = await self._sources.page(source, None, "", 0)
+        # To list what a search finds takes a while, in which the follow is as far behind as the feed is long.
+        ids = [each.id for each in follows]
+        await self._in_thread(lambda: self._store.expect(ids, place.end))
         for follow in follows:
             seeds = [_seed(name) async for name in self._seeds(source, follow)]
             is_by_name = follow.target.kind in (FollowKind.ITEM, FollowKind.SEARCH, FollowKind.MOVED)
@@ -367,18 +404,22 @@ class FollowWorker:
             if page.end < follow.end:
                 reason = f"its feed ended at {follow.end} before and ends at {page.end} now, in the same epoch"
                 raise SourceUnusable(source=source.url, reason=reason)
-        advances = [
-            Advance(
-                each.id,
-                page.epoch,
-                page.after,
-                page.end,
-                await self._select_concerned(source, each, page),
-                page.archive,
-            )
-            for each in follows
-        ]
-        await self._in_thread(lambda: self._store.advance(advances, int(self._now())))
+        # All follows of the source are that far behind, also those whose own job is still busy with an earlier page.
+        await self._in_thread(lambda: self._store.note_end(source.url, page.epoch, page.end))
+        has_search = any(each.target.kind is FollowKind.SEARCH for each in follows)
+        for part in _parts(page, _ASKED_AT_ONCE if has_search else len(page.entries)):
+            advances = [
+                Advance(
+                    each.id,
+                    part.epoch,
+                    part.after,
+                    part.end,
+                    await self._select_concerned(source, each, part),
+                    part.archive,
+                )
+                for each in follows
+            ]
+            await self._in_thread(lambda advances=advances: self._store.advance(advances, int(self._now())))  # type: ignore[misc]
         for follow in follows:
             if follow.until is not None and page.after >= follow.until:
                 unseen = await self._in_thread(lambda follow=follow: self._store.end_round(follow.id))  # type: ignore[misc]
@@ -388,23 +429,23 @@ class FollowWorker:
     async def _select_concerned(self, source: SourceAddress, follow: Follow, page: SourcePage) -> tuple[FeedEntry, ...]:
         """The entries that concern the follow. Of a search the source is asked, for items that are not known yet. The
         source's own item, by which resolvers find it, is no part of what it keeps."""
-        found: list[FeedEntry] = []
-        for entry in page.entries:
-            if entry.label == page.archive and follow.target.kind is not FollowKind.ITEM:
-                continue
-            name = RepositoryName.parse(entry.label)
-            takes = follow.target.takes(name)
-            if takes is None:
-                takes = await self._is_found(source, follow, entry, name)
-            if takes:
-                found.append(entry)
-        return tuple(found)
-
-    async def _is_found(self, source: SourceAddress, follow: Follow, entry: FeedEntry, name: RepositoryName) -> bool:
-        if await self._in_thread(lambda: self._store.holds(follow.id, entry.label)):
-            return True
-        may_be = entry.kind is ChangeKind.PUT and follow.target.kind is FollowKind.SEARCH
-        return may_be and await self._sources.is_found(source, follow.target.text, name, follow.token)
+        is_item = follow.target.kind is FollowKind.ITEM
+        names = {
+            each.label: RepositoryName.parse(each.label)
+            for each in page.entries
+            if is_item or each.label != page.archive
+        }
+        taken = {label for label, name in names.items() if follow.target.takes(name)}
+        open_to_ask = {label for label, name in names.items() if follow.target.takes(name) is None}
+        if open_to_ask:
+            held = await self._in_thread(lambda: self._store.held_among(follow.id, open_to_ask))
+            put = {each.label for each in page.entries if each.kind is ChangeKind.PUT}
+            asked = [names[label] for label in (open_to_ask & put) - held]
+            taken |= held
+            if asked and follow.target.kind is FollowKind.SEARCH:
+                found = await self._sources.find_among(source, follow.target.text, asked, follow.token)
+                taken |= {str(name) for name in found}
+        return tuple(each for each in page.entries if each.label in taken)
 
     async def _note_failure(self, follows: Sequence[Follow], error: IbiError) -> None:
         ids, reason = [each.id for each in follows], str(error.parameters.get("reason", error))
@@ -414,6 +455,15 @@ class FollowWorker:
             await self._in_thread(lambda: self._store.note_failure(ids, reason, int(self._now())))
         except StorageError as refused:
             self._log.error("how far a follow has come is not noted", reason=str(refused))
+
+
+def _parts(page: SourcePage, most: int) -> Iterator[SourcePage]:
+    """The page in parts of so many entries, after each of which it can be gone on with."""
+    entries = page.entries
+    for start in range(0, len(entries) or 1, most or 1):
+        part = entries[start : start + most]
+        is_last = start + most >= len(entries)
+        yield page._replace(entries=part, after=page.after if is_last else part[-1].number)
 
 
 def _groups(items: Sequence[WantedItem], follow: str) -> Iterator[Sequence[WantedItem]]:

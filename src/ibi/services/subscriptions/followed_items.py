@@ -7,7 +7,10 @@ Original; an Original of this Archive is never asked for.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from threading import Condition
 from typing import Final, Protocol
 
 from structlog.typing import FilteringBoundLogger
@@ -29,6 +32,8 @@ _MOST_LOOKS: Final = 8
 """Times that the new holder of an item is looked for, over two hours."""
 _LONGEST_CUT: Final = 60
 """The same at most, of an item whose connection broke off."""
+_LONGEST_WAIT: Final = 3.0
+"""Seconds for which a follow waits while another one brings the same items."""
 
 _LOST: Final = {
     "source-gone": FollowedState.GONE,
@@ -67,6 +72,27 @@ class Bringer(Protocol):
         """Break off what is under way; it can be gone on with."""
 
 
+class _UnderWay:
+    """The items that are brought at this moment: what two follows want is brought by one, and found by the other."""
+
+    def __init__(self) -> None:
+        self._labels: Counter[str] = Counter()
+        self._ended = Condition()
+
+    @contextmanager
+    def hold(self, labels: Set[str]) -> Iterator[None]:
+        """Wait for others that bring one of the items, but not long: a large item may take hours."""
+        with self._ended:
+            self._ended.wait_for(lambda: self._labels.keys().isdisjoint(labels), _LONGEST_WAIT)
+            self._labels.update(labels)
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._labels -= Counter(labels)
+                self._ended.notify_all()
+
+
 class FollowedItems:
     """The items of all follows of one data directory. Calls block, from any thread."""
 
@@ -81,6 +107,7 @@ class FollowedItems:
     ) -> None:
         self._store, self._bringer, self._catalog, self._now, self._log = store, bringer, catalog, now, log
         self._own_url = own_url
+        self._under_way = _UnderWay()
 
     def find_holder(self, label: Label) -> str:
         """The address of the Archive that keeps the Original; an `IbiError` if that is not known."""
@@ -91,6 +118,10 @@ class FollowedItems:
 
     def bring(self, source: SourceAddress, items: Sequence[WantedItem], token: str | None) -> None:
         """Bring items of one follow."""
+        with self._under_way.hold({item.entry.label for item in items}):
+            self._bring(source, items, token)
+
+    def _bring(self, source: SourceAddress, items: Sequence[WantedItem], token: str | None) -> None:
         left: dict[Label, tuple[WantedItem, Item | None]] = {}
         for item in items:
             name = RepositoryName.parse(item.entry.label)
@@ -114,6 +145,8 @@ class FollowedItems:
             self._store.finish(item, FollowedState.DROPPED, 0, "")
         elif here is None and item.entry.kind is not ChangeKind.PUT:  # it went before it came
             self._store.forget(item)
+        elif here is not None and item.entry.kind is ChangeKind.PUT and self._store.is_brought(item):
+            self._store.finish(item, FollowedState.COPY, item.entry.version, item.entry.at)
         else:
             return False
         return True

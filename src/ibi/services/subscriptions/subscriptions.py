@@ -31,6 +31,7 @@ from ibi.origin import InvalidOrigin, Origin, authority_of, is_same_place
 from ibi.ports.accounts import AuditLog
 from ibi.ports.catalog import ChangeFeed
 from ibi.ports.copies import FollowStore, WebhookStore
+from ibi.services.jobs import Job
 from ibi.services.promptness import beside
 from ibi.services.subscriptions.follow_worker import FollowWorker, SourceGateway
 from ibi.services.subscriptions.webhook_worker import WebhookWorker
@@ -107,14 +108,16 @@ class FollowAdmin:
         if token is not None:
             _check_token(source.url, token)
         target = FollowTarget.of(kind, text)
-        await self._sources.page(source, None, "", 0)
+        place = await self._sources.page(source, None, "", 0)
         if target.kind is FollowKind.ITEM:
             found = await self._sources.record(source, target.label, token)
             if found is None:
                 raise UnknownAtSource(source=source.url, label=target.text)
             target = FollowTarget(FollowKind.ITEM, str(found.name))
         now = int(self._now())
-        follow = Follow(id=secrets.token_hex(4), target=target, source=source, token=token, created=now)
+        # Behind by all that the source has, until a server has begun to work on it.
+        identity = secrets.token_hex(4)
+        follow = Follow(id=identity, target=target, source=source, token=token, created=now, end=place.end)
         is_new = await beside(lambda: self._store.add(follow))
         await beside(lambda: self._note("follow", follow))
         return next(each for each in await beside(self.list_follows) if _is_same(each, follow)), is_new
@@ -320,11 +323,9 @@ class Subscriptions:
         """What lists follows, and what lists webhooks."""
         return self.follows.list_follows, self.webhooks.list_webhooks
 
-    def start(self) -> None:
-        """Start the workers; called on the event loop."""
-        if self.follow_worker is not None:
-            self.follow_worker.start()
-        self.webhook_worker.start()
+    def jobs(self) -> tuple[Job, ...]:
+        follows = () if self.follow_worker is None else self.follow_worker.jobs()
+        return (*follows, *self.webhook_worker.jobs())
 
     async def stop(self) -> None:
         await self.webhook_worker.stop()

@@ -8,9 +8,11 @@ id. A receiver that does not answer is tried again after a while that doubles; a
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 import structlog
@@ -29,8 +31,7 @@ from ibi.model.subscription import (
 )
 from ibi.ports.catalog import ChangeFeed
 from ibi.ports.copies import GONE, WebhookStore
-from ibi.ports.errors import StorageError
-from ibi.services.promptness import end_tasks
+from ibi.services.jobs import Job
 
 _LOOK: Final = 0.5
 """Seconds between two looks at the feed and at the webhooks."""
@@ -64,62 +65,49 @@ class WebhookWorker:
         *,
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.time,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._store, self._sender, self._feed, self._place = store, sender, feed, place
         self._log = log or structlog.get_logger("ibi.webhook")
-        self._now, self._sleep = now, sleep
-        self._task: asyncio.Task[None] | None = None
-        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._now = now
+        self._job = Job("webhooks", self._look, _LOOK, hold=store.hold)
+        self._known: set[str] = set()
+        self._places = asyncio.Semaphore(_MOST_AT_ONCE)
 
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="webhooks")
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
     async def stop(self) -> None:
-        task, self._task = self._task, None
-        if task is None:
-            return
-        await end_tasks(task, *self._busy.values())
+        """Let another process deliver. Called when the jobs have ended."""
         await asyncio.to_thread(self._store.release)
 
-    async def _run(self) -> None:
-        while True:
-            try:
-                if await asyncio.to_thread(self._store.hold):
-                    await self._look()
-            except StorageError as error:
-                self._log.error("webhooks cannot be looked at", reason=str(error))
-            await self._sleep(_LOOK)
-
     async def _look(self) -> None:
-        """Have a task for each webhook that has something to be told, a few at a time."""
+        """Have a job for each webhook, and wake those that have something to be told."""
+        runner = self._job.runner
+        assert runner is not None
         webhooks = await asyncio.to_thread(self._store.all)
         known = {each.id for each in webhooks}
-        for identity, task in list(self._busy.items()):
-            if identity not in known:
-                task.cancel()
-            if task.done() or identity not in known:
-                del self._busy[identity]
+        for identity in self._known - known:
+            runner.remove(_job_name(identity))
         for webhook in webhooks:
-            is_due = webhook.disabled is None and webhook.due <= self._now() and webhook.id not in self._busy
-            if is_due and len(self._busy) < _MOST_AT_ONCE and await self._has_news(webhook):
-                task = asyncio.get_running_loop().create_task(self._tell(webhook), name=f"webhook {webhook.id}")
-                self._busy[webhook.id] = task
+            if webhook.id not in self._known:
+                runner.add(Job(_job_name(webhook.id), partial(self._tell_if_due, webhook.id), math.inf))
+            elif self._is_due(webhook) and await self._has_news(webhook):
+                runner.wake(_job_name(webhook.id))
+        self._known = known
+
+    def _is_due(self, webhook: Webhook) -> bool:
+        return webhook.disabled is None and webhook.due <= self._now()
 
     async def _has_news(self, webhook: Webhook) -> bool:
         page = await asyncio.to_thread(self._feed.since, webhook.position, 1)
         return bool(page.changes) or page.epoch != webhook.epoch or page.end < webhook.position
 
-    async def _tell(self, webhook: Webhook) -> None:
+    async def _tell_if_due(self, identity: str) -> None:
         """Tell one webhook all that there is, until a delivery is in vain."""
-        try:
-            if await self.tell(webhook):
-                self._log.info("a webhook is told again", webhook=webhook.id)
-        except StorageError as error:
-            self._log.error("a webhook is not told", webhook=webhook.id, reason=str(error))
-        except Exception:  # noqa: BLE001 - the server goes on, and so do other webhooks
-            self._log.error("a webhook is not told", webhook=webhook.id, exc_info=True)
-            await self._sleep(retry_seconds(webhook.attempts))
+        async with self._places:
+            webhook = next((each for each in await asyncio.to_thread(self._store.all) if each.id == identity), None)
+            if webhook is not None and self._is_due(webhook) and await self.tell(webhook):
+                self._log.info("a webhook is told again", webhook=identity)
 
     async def tell(self, webhook: Webhook) -> bool:
         """Deliver what the feed has after its position. Whether it was failing before and is not any more."""
@@ -168,3 +156,7 @@ class WebhookWorker:
     def _restart(self, page: ChangePage) -> Delivery:
         url, at = f"{self._place.public_url}/api/changes", str(Instant(int(self._now())))
         return restart_delivery(self._place.service, url, page.epoch, page.end, at)
+
+
+def _job_name(identity: str) -> str:
+    return f"webhook {identity}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,7 +69,15 @@ _CURRENT: Final = """
     UPDATE follows SET current = ? WHERE row = ? AND position >= end
     AND NOT EXISTS (SELECT 1 FROM followed WHERE follow = follows.row AND due IS NOT NULL)
 """
-_IS_HELD: Final = f"SELECT 1 FROM followed {_ITEM}"  # noqa: S608
+_HELD_AMONG: Final = """
+    SELECT label FROM followed
+    WHERE follow = (SELECT row FROM follows WHERE id = ?) AND label IN (SELECT value FROM json_each(?))
+"""
+_IS_BROUGHT: Final = """
+    SELECT 1 FROM follows AS own JOIN follows AS other ON other.source = own.source AND other.row != own.row
+    JOIN followed ON followed.follow = other.row AND label = ?
+    WHERE state = 'copy' AND due IS NULL AND held_at = ? AND held_version = ? AND own.id = ?
+"""
 _HOLD: Final = f"UPDATE followed SET state = ?, held_version = ?, held_at = ? {_ITEM}"  # noqa: S608
 _SETTLE: Final = f"UPDATE followed SET due = NULL, attempts = 0, reason = NULL {_ITEM} AND number = ?"  # noqa: S608
 _PUT_OFF: Final = f"UPDATE followed SET due = ?, attempts = attempts + 1, reason = ? {_ITEM} AND number = ?"  # noqa: S608
@@ -106,9 +115,9 @@ class SqliteFollows:
             if known is None:
                 members = follow.source.is_named_by_operator, follow.id, follow.token, follow.created
                 connection.execute(
-                    "INSERT INTO follows (kind, text, source, by_operator, id, token, created)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (*target, *members),
+                    "INSERT INTO follows (kind, text, source, by_operator, id, token, created, end)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*target, *members, follow.end),
                 )
                 return True
             connection.execute("UPDATE follows SET token = ? WHERE row = ?", (follow.token, known[0]))
@@ -145,11 +154,29 @@ class SqliteFollows:
             for each, found in states.items()
         }
 
-    def holds(self, follow: str, label: str) -> bool:
+    def held_among(self, follow: str, labels: Collection[str]) -> frozenset[str]:
         with self._database.read() as connection:
-            return connection.execute(_IS_HELD, (follow, label)).fetchone() is not None
+            found = connection.execute(_HELD_AMONG, (follow, json.dumps(sorted(labels)))).fetchall()
+        return frozenset(label for (label,) in found)
+
+    def is_brought(self, item: WantedItem) -> bool:
+        entry = item.entry
+        with self._database.read() as connection:
+            found = connection.execute(_IS_BROUGHT, (entry.label, entry.at, entry.version, item.follow)).fetchone()
+        return found is not None
 
     # --- what the feed tells ---
+
+    def expect(self, follows: Sequence[str], end: int) -> None:
+        with self._database.change() as connection:
+            for row in _rows(connection, follows):
+                connection.execute("UPDATE follows SET epoch = '', position = 0, end = ? WHERE row = ?", (end, row))
+
+    def note_end(self, source: str, epoch: str, end: int) -> None:
+        with self._database.change() as connection:
+            connection.execute(
+                "UPDATE follows SET end = ?1 WHERE source = ?2 AND epoch = ?3 AND end < ?1", (end, source, epoch)
+            )
 
     def begin(self, identity: str, epoch: str, position: int, until: int, seeds: Sequence[FeedEntry]) -> None:
         with self._database.change() as connection:
@@ -176,8 +203,8 @@ class SqliteFollows:
                     connection.execute(_RETRY, (now, row, now))
                 _take_in(connection, row, number, each.entries, now)
                 connection.execute(
-                    "UPDATE follows SET position = max(position, ?), end = ?, heard = ?, failing = NULL, reason = NULL,"
-                    " archive = coalesce(nullif(?, ''), archive) WHERE row = ?",
+                    "UPDATE follows SET position = max(position, ?), end = max(end, ?), heard = ?, failing = NULL,"
+                    " reason = NULL, archive = coalesce(nullif(?, ''), archive) WHERE row = ?",
                     (each.position, each.end, now, each.archive, row),
                 )
                 connection.execute(_CURRENT, (now, row))

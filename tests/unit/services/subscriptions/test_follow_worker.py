@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind
 from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, SourcePage
 from ibi.ports.copies import SourceAway, SourceUnusable
-from ibi.services.subscriptions.follow_worker import WAIT, FollowWorker
+from ibi.services.jobs import JobRunner
+from ibi.services.subscriptions.follow_worker import WAIT, FollowWorker, _Lane, _LaneKey
+from ibi.services.subscriptions.subscriptions import FollowAdmin
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.vocabulary import State
 from tests.support.followed_source import SOURCE, FollowedSource, MemoryBringer, item_named, name_of
@@ -172,7 +175,7 @@ def test_an_item_that_moved_is_followed_where_it_is_now(world: World) -> None:
 def moves(world: World, url: str) -> None:
     """The source answers at another address from now on, and the old one is found out to be silent."""
     world.source.url = world.bringer.holder = url
-    asyncio.run(world.worker._follow(world.store.all()[0].source, asyncio.Event()))
+    asyncio.run(world.worker._follow(_Lane(_LaneKey(world.store.all()[0].source))))
 
 
 @pytest.mark.parametrize(
@@ -217,16 +220,9 @@ def test_another_archive_at_the_new_address_is_not_followed(world: World, archiv
     world.follow()
     world.settle()
     world.source.archive = archive
-    tries: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        tries.append(seconds)
-        if len(tries) == 3:
-            world.store.remove(world.store.all()[0].id)
-
-    world.worker._sleep = sleep
-    moves(world, "http://b.example")
-    assert len(tries) == 3
+    for _ in range(3):
+        moves(world, "http://b.example")
+        assert world.store.all()[0].source == SOURCE
 
 
 def test_an_item_that_was_given_to_this_archive_is_not_followed_at_its_own_address(world: World) -> None:
@@ -362,34 +358,23 @@ def test_a_source_that_is_away_is_told_and_one_poll_after_healing_all_is_here(wo
     assert world.behind == 0
 
 
-class _Rests:
-    """Sleeps that only note their length, and end the worker after so many."""
+def rests(world: World, most: int) -> list[float]:
+    """How long the job of the source rests after each of its first steps, up to so many rests."""
+    follow = world.worker._follow
+    lane = _Lane(_LaneKey(SOURCE))
 
-    def __init__(self, most: int) -> None:
-        self.seconds: list[float] = []
-        self._most = most
+    async def run() -> list[float]:
+        found: list[float] = []
+        while len(found) < most:
+            found += [rest] if (rest := await follow(lane)) else []
+        return found
 
-    async def __call__(self, seconds: float) -> None:
-        self.seconds.append(seconds)
-        if len(self.seconds) == self._most:
-            raise asyncio.CancelledError
-
-
-def _follow_with(world: World, rests: _Rests) -> None:
-    world.worker._sleep = rests
-
-    async def run() -> None:
-        await asyncio.wait_for(world.worker._follow(SOURCE, asyncio.Event()), 10)
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(run())
+    return asyncio.run(run())
 
 
 def test_a_source_that_does_not_wait_is_asked_ever_more_rarely(world: World) -> None:
     world.follow()
-    rests = _Rests(7)
-    _follow_with(world, rests)
-    assert rests.seconds == [1, 2, 4, 8, 16, WAIT, WAIT]
+    assert rests(world, 7) == [1, 2, 4, 8, 16, WAIT, WAIT]
     assert world.source.asked == [(None, 0)] + [(0, WAIT)] * 7
 
 
@@ -398,19 +383,16 @@ def test_follows_that_a_source_keeps_apart_do_not_ask_it_without_end(world: Worl
     world.follow()
     world.step()
     world.source.put(A, "held back")
-    world.follow(FollowKind.SEARCH, "none")
+    world.follow(FollowKind.ITEM, B)
     world.source.entries_told = 0
-    rests = _Rests(3)
-    _follow_with(world, rests)
-    assert rests.seconds == [1, 2, 4]
+    assert rests(world, 3) == [1, 2, 4]
 
 
 def test_a_source_that_tells_something_is_asked_again_at_once(world: World) -> None:
     for label in (A, B, C, D):
         world.source.put(label, "x")
     world.follow()
-    rests = _Rests(1)
-    _follow_with(world, rests)
+    rests(world, 1)
     assert [after for after, _ in world.source.asked] == [None, 0, 3, 4]
 
 
@@ -482,18 +464,141 @@ def test_two_follows_of_one_source_share_its_polls(world: World) -> None:
 
 def test_a_worker_follows_what_is_added_while_it_runs_and_stops(world: World) -> None:
     async def run() -> None:
-        world.worker.start()
+        runner = JobRunner()
+        runner.add(*world.worker.jobs())
+        runner.start()
         world.source.put(A, "a")
         world.follow()
         async with asyncio.timeout(30):
             while A not in world.titles:  # noqa: ASYNC110 (nothing tells of it)
                 await asyncio.sleep(0.01)
+        await runner.stop()
         await world.worker.stop()
 
     asyncio.run(run())
     other = SqliteFollows(world.store._database._path.parent)
     assert other.hold()
     other.close()
+
+
+class _StuckSearch(FollowedSource):
+    """A source that answers no question about what a search finds until it may."""
+
+    async def find_among(self, *asked: Any) -> frozenset[RepositoryName]:
+        self.stuck.set()
+        await self.may.wait()
+        return await super().find_among(*asked)
+
+    def arm(self) -> None:
+        self.stuck, self.may = asyncio.Event(), asyncio.Event()
+
+
+def test_a_search_of_a_source_stops_none_of_its_other_follows(world: World) -> None:
+    source = world.source = _StuckSearch()
+    world.bringer.source = source
+    worker = world.restarted()
+    world.follow()
+    world.follow(FollowKind.SEARCH, "rain")
+
+    async def run() -> None:
+        source.arm()
+        runner = JobRunner()
+        runner.add(*worker.jobs())
+        runner.start()
+        async with asyncio.timeout(30):
+            while not all(each.epoch for each in world.store.all()):  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+            source.put(A, "rain")
+            await source.stuck.wait()
+            source.put(B, "rain, too")
+            while {A, B} != set(world.titles):  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+            every, search = world.store.all()
+            assert (every.position, search.position, search.end) == (2, 0, 2)
+            source.may.set()
+            while world.store.all()[1].position < 2:  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+        await runner.stop()
+        await worker.stop()
+
+    asyncio.run(run())
+    assert world.states == {FollowedState.COPY: 2}
+
+
+class _WatchedSource(FollowedSource):
+    """A source that looks, whenever it is asked, how far the follower says it is behind."""
+
+    def watch(self, world: World) -> None:
+        self.world, self.seen, self.told = world, list[tuple[int, int]](), set[str]()
+
+    def look(self) -> None:
+        if self.told:
+            self.seen.append((len(self.told - set(self.world.titles)), self.world.behind))
+
+    async def page(self, *asked: Any) -> SourcePage:
+        self.look()
+        found = await super().page(*asked)
+        if self.world.store.all():
+            self.told = set(self.items)  # each page tells where the feed ends
+        return found
+
+    async def search(self, *asked: Any) -> AsyncIterator[RepositoryName]:
+        async for name in super().search(*asked):
+            self.look()
+            yield name
+
+    async def find_among(self, *asked: Any) -> frozenset[RepositoryName]:
+        self.look()
+        return await super().find_among(*asked)
+
+
+@pytest.mark.parametrize("kind", [FollowKind.ALL, FollowKind.SEARCH])
+def test_the_lag_of_a_follow_is_never_nought_while_entries_are_missing(world: World, kind: FollowKind) -> None:
+    source = world.source = _WatchedSource()
+    world.bringer.source = source
+    world.restarted()
+    source.watch(world)
+    for number in range(10, 30):
+        source.put(name_of(number), "rain")
+    text = "rain" if kind is FollowKind.SEARCH else ""
+    sources = FollowAdmin(world.store, source, lambda: NOW)
+    asyncio.run(sources.add(kind, text, SOURCE.url, None))
+    assert world.behind == 20
+    world.settle()
+    for number in range(20, 50):
+        source.put(name_of(number), "more rain")
+    world.settle()
+    source.begin_again()
+    source.put(A, "rain after a rebuild")
+    world.settle()
+    assert world.behind == 0
+    assert len(source.seen) > 20
+    assert [(missing, behind) for missing, behind in source.seen if behind < missing] == []
+
+
+def test_a_search_is_asked_about_a_whole_page_of_changes_at_once(world: World) -> None:
+    world.follow(FollowKind.SEARCH, "rain")
+    world.step()
+    world.source.page_size = 1_000
+    labels = [f"lab.br/arq/2009/07.21.{number // 60:02}.{number % 60:02}" for number in range(1_000)]
+    for number, label in enumerate(labels):
+        world.source.put(label, "rain" if number % 2 else "desert")
+    world.step()
+    assert world.source.searched == [250] * 4
+    world.step(4)
+    assert set(world.titles) == set(labels[1::2])
+    assert world.behind == 0
+
+
+def test_an_item_of_two_follows_of_a_source_is_fetched_once(world: World) -> None:
+    world.follow()
+    world.follow(FollowKind.SEARCH, "rain")
+    world.settle()
+    for number in range(10, 20):
+        world.source.put(name_of(number), "rain")
+    world.settle()
+    assert sorted(world.bringer.fetched) == [name_of(number) for number in range(10, 20)]
+    assert [each.states for each in world.store.counts().values()] == [{FollowedState.COPY: 10}] * 2
 
 
 @pytest.fixture(scope="module")

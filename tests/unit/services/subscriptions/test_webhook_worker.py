@@ -15,6 +15,7 @@ from ibi.model.subscription import DISABLED_AFTER, Delivery, Webhook
 from ibi.ports.copies import GONE
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
 from ibi.storage.sqlite.subscriptions import SqliteWebhooks
+from tests.support.running_jobs import running
 
 NOW = 1_800_000_000
 PLACE = ArchivePlace("lab.br/svc/2008/03.17.15.17", "http://a.example")
@@ -153,9 +154,8 @@ def test_a_feed_that_began_again_is_one_message_and_then_goes_on(world: World) -
 
 def test_a_worker_tells_what_comes_and_stops(world: World) -> None:
     async def run() -> None:
-        world.worker.start()
-        world.feed.put()
-        async with asyncio.timeout(30):
+        async with running(*world.worker.jobs()), asyncio.timeout(30):
+            world.feed.put()
             while not world.receiver.received:  # noqa: ASYNC110 (nothing tells of it)
                 await asyncio.sleep(0.01)
         await world.worker.stop()
