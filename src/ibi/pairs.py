@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, NamedTuple, NoReturn
 
 from ibi.errors import InvalidPairs
-from ibi.safe_text import shorten
+from ibi.safe_text import shorten, show_octets
 
 Value = str | tuple[str, ...]
 """A word, or the words in braces."""
@@ -133,6 +133,7 @@ class Pairs(Mapping[str, Value]):
 # bracket or a dollar sign in it stands in braces, also inside others, and lone braces stand behind a backslash.
 _BLANKS = " \t\r\n\v\f"
 _NOT_BLANK = re.compile(r"[^ \t\r\n\v\f]")
+_NOT_BLANKS = re.compile(r"[^ \t\r\n\v\f]++")
 _BARE = re.compile(r"(?:[^\\ \t\r\n\v\f]++|\\[\s\S])*+")
 _QUOTED = re.compile(r'"((?:[^\\"]++|\\[\s\S])*+)"')
 _BRACE = re.compile(r"\\[\s\S]|[{}]")
@@ -152,8 +153,8 @@ class LenientPairs(NamedTuple):
 def decode_leniently(body: bytes, *, limit: int = LIMIT) -> LenientPairs:
     """Read as much of a list as can be read (E47). `InvalidPairs` if that is nothing.
 
-    First as R Table 6.2 has it, then as a list of Tcl, then line by line without the lines that are neither. A name
-    that is there twice says nothing, and is left out.
+    First as R Table 6.2 has it, then as a list of Tcl, then line by line without the lines that are neither. Of a name
+    that is there twice the last value counts, as in `array set` of Tcl. Octets beyond ASCII become `%XX` of themselves.
     """
     try:
         return LenientPairs(Pairs.decode(body, limit=limit))
@@ -173,10 +174,7 @@ def decode_leniently(body: bytes, *, limit: int = LIMIT) -> LenientPairs:
 
 
 def _decode_text(body: bytes) -> str:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return body.decode("latin-1")
+    return body.decode("utf-8", "surrogateescape")
 
 
 def _read_lines(text: str) -> tuple[list[list[str]], list[str]]:
@@ -193,22 +191,20 @@ def _read_lines(text: str) -> tuple[list[list[str]], list[str]]:
 
 def _join_lines(lines: Iterable[list[str]], left_out: list[str]) -> LenientPairs:
     values: dict[str, Value] = {}
-    repeated: set[str] = set()
     for elements in lines:
         for given, value in zip(elements[::2], elements[1::2], strict=True):
-            name = encoded_word(given) if given else ""
-            if name in values:
-                repeated.add(name)
-            elif name:
+            if given:
+                name = encoded_word(given)
+                values.pop(name, None)  # the last one is also last in order
                 values[name] = _read_value(value)
-    left_out += sorted(repeated)
-    pairs = Pairs((name, value) for name, value in values.items() if name not in repeated)
-    return LenientPairs(pairs, tuple(shorten(each, _SHOWN) for each in left_out[:_MOST_LEFT_OUT]))
+    return LenientPairs(
+        Pairs(values.items()), tuple(shorten(show_octets(each), _SHOWN) for each in left_out[:_MOST_LEFT_OUT])
+    )
 
 
 def _read_value(text: str) -> Value:
     words = split_tcl_list(text)
-    words = text.split() if words is None or len(words) < 2 else words
+    words = _NOT_BLANKS.findall(text) if words is None or len(words) < 2 else words
     return words[0] if len(words) == 1 else tuple(filter(None, words))
 
 
@@ -269,8 +265,9 @@ def encoded_word(text: str) -> str:
 
 
 def percent_encoded(text: str) -> str:
-    """Every byte of the UTF-8 of `text` as `%XX`; raises `UnicodeEncodeError` for a lone surrogate."""
-    return "".join(map(_ESCAPES.__getitem__, text.encode()))
+    """Every byte of the UTF-8 of `text` as `%XX`. An octet that is not UTF-8, which Python holds as half a surrogate
+    pair (PEP 383), is `%XX` of itself (E33); any other lone surrogate raises `UnicodeEncodeError`."""
+    return "".join(map(_ESCAPES.__getitem__, text.encode("utf-8", "surrogateescape")))
 
 
 def _ascii(body: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from binascii import unhexlify
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ibi import label as labels
@@ -13,6 +13,7 @@ from ibi.errors import InvalidLabel, InvalidPersistentUrl, InvalidRelation
 from ibi.label import Label, match_any, match_label, match_legacy
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.relation import Relation, VerbList
+from ibi.safe_text import show_octets
 
 MAX_LENGTH: Final = 8192
 """Characters of a persistent URL after scheme and host, as received and as written; longer ones are refused unread."""
@@ -38,8 +39,9 @@ class PunctuatedLabel(InvalidPersistentUrl):
 class PersistentUrl:
     """An item's label and what is wanted of the item.
 
-    `file_path` is decoded and begins with `/`; `file_list` outranks it (E16). `language` takes the place of a browser's
-    preference (E21). `query` holds the pairs meant for the item itself. Every value can be written and read back:
+    `file_path` is decoded and begins with `/`; an octet of it that is not UTF-8 stands there as PEP 383 has it, so that
+    none is lost (E33). `file_list` outranks it (E16). `language` takes the place of a browser's preference (E21).
+    `query` holds the pairs meant for the item itself. Every value can be written and read back:
     `PersistentUrl.parse(str(url)) == url`. `InvalidPersistentUrl` is the only error raised here.
     """
 
@@ -50,6 +52,9 @@ class PersistentUrl:
     required_original: bool = False
     language: str | None = None
     query: tuple[QueryPair, ...] = ()
+    # As they came, of a link that was read; a copy of it with something changed has neither.
+    _spelled_path: str | None = field(default=None, init=False, compare=False, repr=False)
+    _received: str | None = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.file_path is not None:
@@ -67,7 +72,7 @@ class PersistentUrl:
     def parse(cls, raw_target: str) -> PersistentUrl:
         """Read the *undecoded* target of a request, an absolute URL of any resolver, or what a person types.
 
-        A server that has bytes makes them text as E33 says: UTF-8, or else ISO 8859-1.
+        A server that has bytes decodes them as UTF-8 with `surrogateescape`, so that no octet is lost (E33).
         """
         # What a resolver sees most: `/<label>`. A label needs no decoding and is shorter than any limit.
         if raw_target[:1] == "/":
@@ -80,7 +85,7 @@ class PersistentUrl:
         """The canonical URL under `base`, the resolver's address (`http://urlib.net/`); only relative if that is empty.
 
         The label is written canonically, or with `keep_spelling` as it was received, for those whose stores are case
-        sensitive. The file path is written in UTF-8 (E33), the verbs as a modifier.
+        sensitive. The file path is written in its own octets (E33), the verbs as a modifier.
         """
         label = self.label.spelling if keep_spelling else str(self.label)
         path = _percent_encoded(self.file_path or "")
@@ -89,6 +94,12 @@ class PersistentUrl:
         path += "/" if query[:1] == "?" and not path else ""
         slash = "/" if base and not base.endswith("/") else ""
         return f"{base}{slash}{label}{self.relation.modifier}{path}{'?' if query else ''}{query}"
+
+    def as_received(self, base: str) -> str:
+        """The link as it came, under `base` in the place of scheme and host (R Table 8.11)."""
+        if self._received is None:
+            return self.text(base, keep_spelling=True)
+        return f"{base}{'' if base.endswith('/') else '/'}{self._received}"
 
     def at_world_resolver(self, own: str) -> str | None:
         """The same link at the resolver that the standard names, for an item that is not known here; None if `own` is
@@ -104,6 +115,24 @@ class PersistentUrl:
     def verb_list(self) -> VerbList:
         """What is asked of Archives (R Table 8.6): the relation, and whether the list of files is wanted."""
         return VerbList(self.relation, self.file_list)
+
+    @property
+    def applied_path(self) -> str | None:
+        """The path that is asked of Archives: it applies to the item, its last edition or its translation. Metadata is
+        asked for without it: GetMetadata wins over a path (E16)."""
+        return None if self.relation.asks_metadata else self.file_path
+
+    @property
+    def spelled_path(self) -> str | None:
+        """The path with its percent signs: as it stood in the link, if the link was read."""
+        if self._spelled_path is not None or self.file_path is None:
+            return self._spelled_path
+        return _percent_encoded(self.file_path)
+
+    @property
+    def shown_path(self) -> str | None:
+        """The path as it is shown to people: octets that are not UTF-8 as ISO 8859-1 (E33)."""
+        return None if self.file_path is None else show_octets(self.file_path)
 
     @property
     def query_string(self) -> str:
@@ -133,7 +162,13 @@ _BLANKS = " \t\r\n"
 # R Table 8.1: URL-persistente = "http://urlib.net/" IBI [mdf] [path-absolute] ["?" pergunta]; any resolver, E26
 _ORIGIN = re.compile(r"(?:https?://[^/?#@\\\s]+)?/?", re.ASCII | re.IGNORECASE)
 # E21, E35: in any case, once
-_PREFIX = re.compile(r"(?:ibi/|rep/|ibi:|upn:[A-Za-z0-9._-]{1,64}:|goto-/|attachment\.cgi/)?", re.ASCII | re.IGNORECASE)
+_PREFIX = re.compile(
+    r"(?:\./)?(?:ibi/|rep/|ibi:[ \t]*+|upn:[A-Za-z0-9._-]{1,64}:/?|goto-/|(?:attachment|displaydoccontent)\.cgi/)?",
+    re.ASCII | re.IGNORECASE,
+)
+# E21: what stands around a label in a text, after `IBI:` or not
+_SCHEME = re.compile(r"ibi:[ \t]*+(?=[<(\u2039\u00ab])", re.ASCII | re.IGNORECASE)
+_BRACKETS: Final = (("<<", ">>"), ("<", ">"), ("\u2039", "\u203a"), ("\u00ab", "\u00bb"), ("(", ")"))
 # E21: where an Archive has the files of an item, and where older platforms had them
 _COLLECTION = re.compile(r"(?:col|attachment\.cgi)/", re.ASCII | re.IGNORECASE)
 _CONTENT = re.compile("/doc(?=/|$)", re.ASCII | re.IGNORECASE)
@@ -144,48 +179,76 @@ _MODIFIER = re.compile(r"(?:!|[+:](?:\([^()]*\))?)*")
 # E35: what a sentence leaves behind a link
 _PUNCTUATION = re.compile(r"[.,;)]+")
 
-_UNIT = re.compile(r"%([0-9A-Fa-f]{2})|[\s\S]")
+_BLANK_AT_END = re.compile(r"(?:[ \t\r\n]|%20|%09|%0[AaDd])\Z")
+_UNIT = re.compile(r"(%[0-9A-Fa-f]{2})|[\s\S]")
 
 
 class _Target(NamedTuple):
-    """A request target cut at its delimiters: `text` is the decoded path after scheme, host and first slash."""
+    """A request target cut at its delimiters: `text` is the decoded path after scheme, host and first slash, without
+    the brackets around it, of which `opened` characters stand before it. `received` is all after that slash, as it
+    came."""
 
     raw: str
     path_start: int
     path: str
     text: str
-    is_utf8: bool
+    opened: int
     query: str
+    received: str
 
     @classmethod
     def cut(cls, raw: str) -> _Target:
-        target = raw.partition("#")[0].rstrip(_BLANKS)
+        first, end = _inside_brackets(raw.rstrip(_BLANKS))
+        target = raw[:end].partition("#")[0].rstrip(_BLANKS)
         _check_unicode(target)
-        origin = _ORIGIN.match(target)
-        start = origin.end() if origin else 0
+        origin = _ORIGIN.match(target, first)
+        start = origin.end() if origin else first
         if len(target) - start > MAX_LENGTH:
             raise _too_long(raw, start)
         path, _, query = target[start:].partition("?")
-        text, is_utf8 = _percent_decoded(path)
-        return cls(raw, start, path, text.rstrip(_BLANKS), is_utf8, query)
+        text = _percent_decoded(path).rstrip(_BLANKS)
+        opened, end = _inside_brackets(text)
+        return cls(raw, start, path, text[opened:end].rstrip(_BLANKS), opened, query, target[start:])
+
+    def spelled_from(self, offset: int) -> str:
+        """The end of the path, from `offset` of `text` on, as it came."""
+        if "%" not in self.path:
+            return self.text[offset:]
+        before, ends_alike = self.path[: self.opened + offset], not (self.opened or _BLANK_AT_END.search(self.path))
+        # Nearly always the escapes are in the path of the item alone, and need not be counted.
+        start = self.path_start + len(before) if "%" not in before and before.isascii() else self.place(offset)
+        end = self.path_start + len(self.path) if ends_alike else self.place(len(self.text))
+        return self.raw[start:end]
 
     def refusal(self, offset: int, reason: str, /, **details: object) -> InvalidPersistentUrl:
         """The error about what stands at `offset` of `text`."""
-        return InvalidPersistentUrl(self.raw, self.place(offset), reason, **details)
+        return InvalidPersistentUrl(show_octets(self.raw), self.place(offset), reason, **details)
 
     def refused_pair(self, pair: str, reason: str, /, **details: object) -> InvalidPersistentUrl:
         """The error about a pair of the query."""
         query_start = self.path_start + len(self.path) + 1
-        return InvalidPersistentUrl(self.raw, max(self.raw.rfind(pair, query_start), query_start), reason, **details)
+        place = max(self.raw.rfind(pair, query_start), query_start)
+        return InvalidPersistentUrl(show_octets(self.raw), place, reason, **details)
 
     def place(self, offset: int) -> int:
         """Where in `raw` the character at `offset` of `text` begins."""
+        # Both have the same octets, an escape being one.
+        octets = len(_octets(_percent_decoded(self.path)[: self.opened + offset]))
         for unit in _UNIT.finditer(self.path):
-            continues = self.is_utf8 and unit[1] is not None and unit[1][0] in "89ABab"
-            if not continues and offset == 0:
+            if octets <= 0:
                 return self.path_start + unit.start()
-            offset -= not continues
+            octets -= 1 if unit[1] else len(_octets(unit[0]))
         return self.path_start + len(self.path)
+
+
+def _inside_brackets(text: str) -> tuple[int, int]:
+    """Where what stands in brackets begins and ends, or the text if none are around it (E21)."""
+    start = _end(_SCHEME, text, 0)
+    for opening, closing in _BRACKETS:
+        if text.startswith(opening, start) and text.endswith(closing, start + len(opening)):
+            inside = text[start + len(opening) : len(text) - len(closing)]
+            return len(text) - len(closing) - len(inside.lstrip(_BLANKS)), len(text) - len(closing)
+    return 0, len(text)
 
 
 def _read_url(target: _Target) -> PersistentUrl:
@@ -239,7 +302,7 @@ def _no_label(target: _Target, start: int) -> InvalidPersistentUrl:
     """Says what is wrong with what stands where the label should be."""
     if start == len(target.text):
         return target.refusal(start, "there is no label in it")
-    parts = re.split("[!+:]", target.text[start:], maxsplit=1)[0].split("/")
+    parts = re.split("[!+:]", show_octets(target.text[start:]), maxsplit=1)[0].split("/")
     is_repository_name = len(parts) > 3 and (parts[2].isdigit() or "." in parts[0])
     try:
         labels.parse("/".join(parts[: 4 if is_repository_name else 2]))
@@ -258,7 +321,7 @@ def _read_modifier(target: _Target, start: int, modifier: str) -> Relation:
 def _punctuation_error(target: _Target, offset: int, meant: PersistentUrl) -> PunctuatedLabel:
     suggestion = meant.text("", keep_spelling=True)
     reason = "punctuation follows the label; perhaps {suggestion} was meant"
-    return PunctuatedLabel(target.raw, target.place(offset), reason, suggestion=suggestion)
+    return PunctuatedLabel(show_octets(target.raw), target.place(offset), reason, suggestion=suggestion)
 
 
 def _read_path(target: _Target, start: int, path: str) -> str | None:
@@ -266,7 +329,7 @@ def _read_path(target: _Target, start: int, path: str) -> str | None:
     if path in ("", "/"):
         return None
     if path[0] != "/":
-        raise target.refusal(start, "{character} cannot follow the label", character=repr(path[0]))
+        raise target.refusal(start, "{character} cannot follow the label", character=repr(show_octets(path[0])))
     fault = _FAULT.search(path)
     if fault:
         raise target.refusal(start + fault.start(), _FAULTS[str(fault.lastgroup)])
@@ -274,12 +337,18 @@ def _read_path(target: _Target, start: int, path: str) -> str | None:
 
 
 def _build(target: _Target, label: Label, relation: Relation, path: str | None, query: str) -> PersistentUrl:
-    if not query:
-        return PersistentUrl(label, relation, file_path=path)
-    own, others = _split_query(target, query)
-    verbs = _read_verbs(target, relation, own)
-    original = _read_status(target, own)
-    return PersistentUrl(label, verbs.relation, verbs.file_list, path, original, _read_language(target, own), others)
+    if query:
+        own, others = _split_query(target, query)
+        verbs = _read_verbs(target, relation, own)
+        original = _read_status(target, own)
+        language = _read_language(target, own)
+        url = PersistentUrl(label, verbs.relation, verbs.file_list, path, original, language, others)
+    else:
+        url = PersistentUrl(label, relation, file_path=path)
+    object.__setattr__(url, "_received", target.received)
+    if path is not None:  # which ends the text
+        object.__setattr__(url, "_spelled_path", target.spelled_from(len(target.text) - len(path)))
+    return url
 
 
 # --- the query: R Table 8.1, pergunta = [par ["&" par]], with any number of pairs (E13) ------------------------------
@@ -313,13 +382,13 @@ def _split_query(target: _Target, query: str) -> tuple[dict[str, str], tuple[Que
 
 def _own_name(name: str) -> str | None:
     """The name of a pair for the resolver, in lower case; None for any other."""
-    name = (_percent_decoded(name)[0] if "%" in name else name).lower()
+    name = show_octets(_percent_decoded(name) if "%" in name else name).lower()
     return name if name.startswith(_OWN) else None
 
 
 def _value(pair: str) -> str:
     """The value of a pair for the resolver: a raw `+` is a blank (R §6.1)."""
-    return _percent_decoded(pair.partition("=")[2].replace("+", " "))[0].rstrip(_BLANKS)
+    return show_octets(_percent_decoded(pair.partition("=")[2].replace("+", " "))).rstrip(_BLANKS)
 
 
 def _read_verbs(target: _Target, relation: Relation, own: dict[str, str]) -> VerbList:
@@ -359,7 +428,6 @@ def _pair_text(pair: QueryPair) -> str:
 # --- percent-encoding ------------------------------------------------------------------------------------------------
 
 _ESCAPES_IN_BYTES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
-_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
 # RFC 3986 lets a path hold these as they are. `& + =` too, but R Table 6.1 encodes them, and many read `+` as a blank.
 _PLAIN = frozenset(b"/-._~!$'()*,:;@0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
@@ -367,17 +435,18 @@ _ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in ran
 
 
 def _percent_encoded(text: str) -> str:
-    return "".join(map(_ENCODED.__getitem__, text.encode()))
+    return "".join(map(_ENCODED.__getitem__, _octets(text)))
 
 
-def _percent_decoded(text: str) -> tuple[str, bool]:
-    """`text` decoded once, and whether as UTF-8, or else as ISO 8859-1 (E33). A stray `%` stands for itself (E25)."""
-    if "%" not in text:
-        return text, True
-    try:
-        return _ESCAPES_IN_BYTES.sub(lambda run: _bytes(run[0]), text.encode()).decode(), True
-    except UnicodeDecodeError:
-        return _ESCAPES.sub(lambda run: _bytes(run[0].encode()).decode("latin-1"), text), False
+def _percent_decoded(text: str) -> str:
+    """`text` decoded once. Octets that are not UTF-8 stay what they are (E33); a stray `%` stands for itself (E25)."""
+    if "%" not in text and text.isascii():
+        return text
+    return _ESCAPES_IN_BYTES.sub(lambda run: _bytes(run[0]), _octets(text)).decode("utf-8", "surrogateescape")
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _bytes(escapes: bytes) -> bytes:
@@ -400,14 +469,17 @@ _FAULTS: Final = {
 
 
 def _check_path(path: str) -> None:
+    shown = show_octets(path)
     fault = _FAULT.search(path)
     if fault:
-        raise InvalidPersistentUrl(path, fault.start(), _FAULTS[str(fault.lastgroup)])
+        raise InvalidPersistentUrl(shown, fault.start(), _FAULTS[str(fault.lastgroup)])
     if path[:1] != "/":
-        raise InvalidPersistentUrl(path, 0, "a path begins with /")
+        raise InvalidPersistentUrl(shown, 0, "a path begins with /")
     if path[-1] == " ":
-        raise InvalidPersistentUrl(path, len(path) - 1, "a blank at the end of a path is lost")
+        raise InvalidPersistentUrl(shown, len(path) - 1, "a blank at the end of a path is lost")
     _check_unicode(path)
+    if not path.isascii() and _octets(path).decode("utf-8", "surrogateescape") != path:
+        raise InvalidPersistentUrl(shown, 0, "octets that are a letter of UTF-8 stand there one by one")
 
 
 def _check_language(language: str) -> None:
@@ -431,10 +503,12 @@ def _check_unicode(text: str) -> None:
     if text.isascii():
         return
     try:
-        text.encode()
+        _octets(text)
     except UnicodeEncodeError as error:
         raise InvalidPersistentUrl(text, error.start, "it holds half a surrogate pair") from error
 
 
 def _too_long(text: str, start: int) -> InvalidPersistentUrl:
-    return InvalidPersistentUrl(text, start + MAX_LENGTH, "it is longer than {most} characters", most=MAX_LENGTH)
+    return InvalidPersistentUrl(
+        show_octets(text), start + MAX_LENGTH, "it is longer than {most} characters", most=MAX_LENGTH
+    )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from typing import ClassVar, Final, NamedTuple
 
 from ibi.errors import InvalidRelation
@@ -293,9 +294,10 @@ class VerbList(NamedTuple):
 
     @classmethod
     def parse(cls, verbs: str | Iterable[str], *, registered: bool = True) -> VerbList:
-        """Read verbs, given one by one or in one text with blanks or `+` between them (E14)."""
+        """Read verbs, given one by one or in one text with blanks or `+` between them (E14). One that follows the same
+        verb with the same parameter is dropped (E15)."""
         words = _words(verbs)
-        return cls(Relation(tuple(_steps_of_verbs(words, registered))), _asks_file_list(words))
+        return cls(Relation(_without_repetition(_steps_of_verbs(words, registered))), _asks_file_list(words))
 
     @classmethod
     def union(cls, modifier: Relation, verbs: str | Iterable[str], *, registered: bool = True) -> VerbList:
@@ -306,7 +308,7 @@ class VerbList(NamedTuple):
         """
         words = _words(verbs)
         added = (step for step in _steps_of_verbs(words, registered) if step not in modifier.steps)
-        steps = (*modifier.steps, *added)
+        steps = _without_repetition((*modifier.steps, *added))
         # Metadata never stands twice in a relation, a translation may: it is reduced only if that is still needed.
         for kind in "mt":
             if _shape(steps) not in _SHAPES:
@@ -343,6 +345,11 @@ def _steps_of_verbs(words: Iterable[str], registered: bool) -> Iterator[Step]:
         if match is None or kind is None:
             raise InvalidRelation(word, 0, _VERB.wrong)
         yield _step(match, kind, registered)
+
+
+def _without_repetition(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """E15: a verb right after the same verb adds nothing (R §8.2)."""
+    return tuple(step for step, _ in groupby(steps))
 
 
 def _without_bare(steps: tuple[Step, ...], kind: str) -> tuple[Step, ...]:

@@ -59,6 +59,15 @@ def close_directions(text: str) -> str:
     return "".join((*kept, *reversed(needed)))
 
 
+_ODD_OCTET: Final = re.compile("[\udc80-\udcff]")
+
+
+def show_octets(text: str) -> str:
+    """The text with every octet in it that is not UTF-8, which Python holds as half a surrogate pair (PEP 383), shown
+    as the letter of ISO 8859-1 (E33). It has as many characters as before."""
+    return text if text.isascii() else _ODD_OCTET.sub(lambda octet: chr(ord(octet[0]) - 0xDC00), text)
+
+
 def tidy_lines(text: str) -> str:
     """The lines of a text that a person typed, without blanks at their ends and empty lines around them."""
     lines = (line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))

@@ -131,6 +131,15 @@ def read_statement(text: str, kind: str) -> Statement:
     return Statement(kind, signer, _read_claims(text, claims))
 
 
+def claimed_signer(text: str) -> PublicKey | None:
+    """The key by which a statement says that it is signed, which is not checked; None if it names none."""
+    header = _decode(text.partition(".")[0])
+    try:
+        return None if header is None else PublicKey.parse(msgspec.json.decode(header, type=_Header).kid)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidKey):
+        return None
+
+
 def _read_header(text: str, header: bytes, kind: str) -> PublicKey:
     try:
         found = msgspec.json.decode(header, type=_Header)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from urllib.parse import unquote_to_bytes
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.label import Label, RepositoryName
+from ibi.messages import UrlRequest, ip_addresses
 from ibi.persistent_url import PersistentUrl, QueryPair
 from tests.properties.label_strategies import instants, labels, ports
 from tests.properties.relation_strategies import registered_tags, relations
@@ -50,6 +53,7 @@ file_paths = (
     .filter(lambda path: path[-1] != " ")
 )
 
+CLIENTS = ip_addresses("150.163.2.175")
 NAME_CHARACTERS = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "#&=")
 names = st.sampled_from(["a", "?", "?a", "ibiurl", "ibiurlx.a", "servicesubject", "%69"]) | st.text(
     NAME_CHARACTERS, max_size=6
@@ -185,3 +189,50 @@ def check_one_outcome(text: str) -> None:
     else:
         assert PersistentUrl.parse(str(url)) == url
         assert not any(name.lower().startswith("ibiurl.") for name, _ in url.query)
+
+
+octet_runs = st.binary(max_size=12) | st.sampled_from([b"%", b"%f3", b"\xf3", b"\xc3\xb3", b"\xc3", b"+&=?#", b"a"])
+octet_names = (
+    st.lists(octet_runs, min_size=1, max_size=5)
+    .map(b"".join)
+    .map(lambda name: bytes(byte for byte in name if byte > 0x1F and byte not in b"\x7f/\\"))
+    .filter(lambda name: name.strip(b" ") == name and name not in (b"", b".", b".."))
+)
+encodings = st.sampled_from(["%{:02x}", "%{:02X}"])
+
+
+def link_to(name: bytes, encoding: str, raw: bool) -> str:
+    """A link whose path has these octets: 8-bit ones raw or encoded."""
+    plain = b"/-._~!$'()*,;:@0123456789abcdefghijklmnopqrstuvwxyz"
+    path = bytearray()
+    for byte in name:
+        path += bytes((byte,)) if byte in plain or (raw and byte > 0x7F) else encoding.format(byte).encode()
+    return (b"/LK47B6W/362SFKH/" + bytes(path)).decode("utf-8", "surrogateescape")
+
+
+@given(octet_names, encodings, st.booleans())
+def test_any_octets_of_a_path_arrive_unchanged(name: bytes, encoding: str, raw: bool) -> None:
+    url = PersistentUrl.parse(link_to(name, encoding, raw))
+    request = UrlRequest(CLIENTS, url.label, file_path=url.file_path, spelled_path=url.spelled_path)
+    (value,) = (pair[22:] for pair in request.to_query().split("&") if pair.startswith("parsedibiurl.filepath="))
+    assert value.isascii()
+    assert unquote_to_bytes(value) == b"/" + name
+    arrived = UrlRequest.from_query(request.to_query())
+    assert (arrived, arrived.to_query()) == (request, UrlRequest.from_query(arrived.to_query()).to_query())
+    assert (arrived.file_path or "").encode("utf-8", "surrogateescape") == b"/" + name
+
+
+@given(octet_names, encodings, st.booleans())
+def test_what_is_written_has_the_octets_that_were_read(name: bytes, encoding: str, raw: bool) -> None:
+    url = PersistentUrl.parse(link_to(name, encoding, raw))
+    assert PersistentUrl.parse(str(url)) == url
+    assert unquote_to_bytes(url.text("")) == b"LK47B6W/362SFKH/" + name
+    shown = url.shown_path or ""
+    assert shown.encode().decode() == shown
+
+
+@given(octet_names, encodings, st.booleans())
+def test_the_link_of_an_acknowledgment_is_the_link_that_came(name: bytes, encoding: str, raw: bool) -> None:
+    link = link_to(name, encoding, raw)
+    received = PersistentUrl.parse(f"{link}?a=b&c=%f3").as_received("http://urlib.net/")
+    assert received == f"http://urlib.net{link}?a=b&c=%f3"

@@ -9,11 +9,16 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -21,7 +26,8 @@ from coarnotify.client import COARNotifyClient
 from coarnotify.core.notify import NotifyActor, NotifyObject, NotifyService
 from coarnotify.patterns import AnnounceReview
 
-from ibi.model.notification import RemoteClaimState, SenderCheck
+from ibi.federation.notification import Party, Sender, announcement_document
+from ibi.model.notification import ClaimRelation, DeliveryState, RemoteClaimState, SenderCheck
 from ibi.storage.sqlite.notifications import SqliteNotifications
 from tests.scenarios.test_two_servers_membership import KEY
 from tests.support.ibi_command import IbiCommand
@@ -67,7 +73,7 @@ def places(tmp_path: Path) -> Iterator[tuple[Place, Place, ExitStack]]:
         (tmp_path / name).mkdir()
     a, b = (Place(IbiCommand(tmp_path / name), {}) for name in ("a", "b"))
     with ExitStack() as opened:
-        _, b.url = opened.enter_context(b.command.up())
+        _, b.url = opened.enter_context(b.command.up(IBI_TRUSTED_PROXIES="127.0.0.0/8"))
         with a.command.up():
             service = str(json.loads(a.run("archive", "status", "--json"))["rep"])
         network = ("--allow-network", "127.0.0.0/8", "--admin-mail", "ana@example.org")
@@ -130,3 +136,64 @@ def test_claims_travel_between_two_archives_whatever_is_killed(places: tuple[Pla
 
     a.run("relate", translation, "--undo", "--translation-of", source)
     wait(lambda: "translations" not in b.record(source))
+
+
+LANGUAGES = "pt es fr de it nl sv da fi pl cs hu ro bg el tr ru uk ja ko".split()
+
+
+class Flood:
+    """Strangers of 600 networks, and one beside the Archive, that send all the time; what they were answered."""
+
+    def __init__(self, url: str, item: str) -> None:
+        self._place, self._item = urlsplit(url), item
+        self._ended, self.statuses = Event(), Counter[int]()
+        self._thread = Thread(target=self._send, daemon=True)
+
+    def __enter__(self) -> Flood:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join(30)
+
+    def _send(self) -> None:
+        with closing(HTTPConnection(self._place.hostname or "", self._place.port, timeout=30)) as connection:
+            for number in count():
+                if self._ended.is_set():
+                    return
+                sender = Sender(f"https://s{number}.example", f"https://s{number}.example/inbox", "S")
+                url = f"https://s{number}.example/review"
+                target = Party(self._place.geturl(), f"{self._place.geturl()}/inbox")
+                kind = ClaimRelation.REVIEW
+                item = f"{self._place.geturl()}/{self._item}"
+                said = announcement_document(sender, target, f"urn:uuid:{number}", kind, url, item)
+                headers = {"Content-Type": "application/ld+json"}
+                if number % 7:
+                    headers["X-Forwarded-For"] = f"10.{number % 600 // 250}.{number % 250}.1"
+                connection.request("POST", "/inbox", json.dumps(said).encode(), headers)
+                answer = connection.getresponse()
+                answer.read()
+                self.statuses[answer.status] += 1
+
+
+def test_a_flood_keeps_out_no_notification_of_a_registered_archive(places: tuple[Place, Place, ExitStack]) -> None:
+    a, b, opened = places
+    source = b.deposit("--language", "en")
+    with a.command.up(**a.variables):
+        wait(lambda: json.loads(a.run("archive", "status", "--json")).get("membership") == "included")
+    made = {a.deposit("--language", language, "--translation-of", source) for language in LANGUAGES}
+    with Flood(b.url, source) as flood:
+        wait(lambda: flood.statuses[429] > 600)
+        _, a.url = opened.enter_context(a.command.up(**a.variables))
+
+        def arrived() -> bool:
+            with b.notifications() as received:
+                found = received.received.about(source)
+            return {each.claimant[0] for each in found if each.claimant} >= made
+
+        wait(arrived)
+        with a.notifications() as sent:
+            queued = sent.outgoing.list(tuple(DeliveryState))
+        assert [each.attempts for each in queued] == [1] * len(made), "each was taken when it came first"
+    assert set(flood.statuses) == {201, 429}

@@ -29,14 +29,27 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from ibi.cli import main
-from ibi.composition.doctor import records
+from ibi.composition.doctor import databases, records
+from ibi.composition.doctor.databases import check_databases, path_of
 from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, diagnose
 from ibi.config import load_settings
 from ibi.instant import Instant
+from ibi.label import RepositoryName
 from ibi.model.content import Damage, Problem
+from ibi.model.failing_job import FailingJob
+from ibi.model.membership import ResolverStanding
 from ibi.model.registration import FailedContact, Registration
+from ibi.model.transfer import OpenItem, OpenProblem
+from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
+from ibi.signing import SigningKey
+from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.failing_jobs import FailingJobsFile
+from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
+from ibi.storage.sqlite.connection import KINDS, DatabaseKind
 from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.storage.sqlite.previews import PREVIEWS
 from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.texts import TEXTS
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.scenarios.test_read_only_copy import contents
 from tests.support.damage import WAYS, remove_logs
@@ -53,6 +66,8 @@ class Examined:
 
     code: int
     found: list[dict[str, Any]]
+    """Errors and warnings."""
+    advice: list[dict[str, Any]]
     summary: dict[str, int]
 
     @property
@@ -66,8 +81,12 @@ def examine(ibi: IbiCommand, *arguments: str, **variables: str) -> Examined:
 
 def examined(done: Outcome) -> Examined:
     assert done.err == "", done
-    *found, summary = map(json.loads, done.out.splitlines())
-    return Examined(done.code, found, summary)
+    *told, summary = map(json.loads, done.out.splitlines())
+    of_level = {level: [each for each in told if each["level"] == level] for level in ("error", "warning", "advice")}
+    assert summary == {f"{level}s".replace("advices", "advice"): len(each) for level, each in of_level.items()}
+    found = [each for each in told if each["level"] != "advice"]
+    assert done.code == (1 if found else 0)
+    return Examined(done.code, found, of_level["advice"], summary)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +98,8 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for title in ("One", "Two"):
         assert ibi("deposit", "a.txt", "--title", title, **NAMED).code == 0
     assert ibi("token", "create", "--scope", "read").code == 0
+    assert ibi("person", "create", "ana", "--role", "librarian").code == 0
+    assert ibi("collection", "create", "theses", "--title", "Theses").code == 0
     with ibi.up(**NAMED):
         running = examine(ibi)
     assert (running.code, running.found) == (0, [])
@@ -97,9 +118,16 @@ def test_nothing_is_found_where_nothing_is_wrong_and_nothing_is_changed(ibi: Ibi
     before = contents(ibi.data)
     for arguments in ((), ("--full",), ("--offline",)):
         done = examine(ibi, *arguments)
-        assert (done.code, done.found, done.summary) == (0, [], {"errors": 0, "warnings": 0}), arguments
+        assert (done.code, done.summary) == (0, {"errors": 0, "warnings": 0, "advice": 1}), (arguments, done.found)
+        assert [each["check"] for each in done.advice] == ["content-host"]
     assert contents(ibi.data) == before
-    assert ibi("doctor").out == "Nothing is wrong with ibi-data.\n"
+    told = ibi("doctor")
+    assert told.code == 0
+    first, last = told.out.splitlines()
+    assert first.startswith("advice   content-host  the settings: content_url is not set")
+    assert last == "Nothing is wrong with ibi-data; 1 piece of advice."
+    advised = ibi("doctor", IBI_CONTENT_URL="http://localhost:8765")
+    assert (advised.code, advised.out) == (0, "Nothing is wrong with ibi-data.\n")
 
 
 # --- faults ----------------------------------------------------------------------------------------------------------
@@ -230,6 +258,70 @@ def plant_doubt(data: Path) -> None:
         ledger.note_unheard(["http://resolver.example"])
 
 
+def plant_open_item(data: Path) -> None:
+    rep = RepositoryName.parse("lab.br/arq/2020/01.01.00.00")
+    item = OpenItem(rep, OpenProblem.NOT_FETCHED, "b.br/arq/2020/01.01.00.00", "none has it", ("http://b.br: silent",))
+    with closing(SqliteTransferLedger(data, data.parent / "locks")) as ledger:
+        ledger.change_open(rep, lambda _known: item)
+
+
+def with_key_of_another(name: str, *, is_noted: bool = False) -> Callable[[Path], None]:
+    """A key file that another directory has made; with `is_noted`, its note came along."""
+
+    def copy(data: Path) -> None:
+        other = data.parent / "other"
+        KeyFiles(other, name).signing_key()
+        (data / "keys").mkdir(0o700, exist_ok=True)
+        shutil.copy(other / "keys" / f"{name}.pem", data / "keys")
+        if is_noted:
+            shutil.copy(other / "databases" / f"{name}.key", data / "databases")
+        shutil.rmtree(other)
+
+    return copy
+
+
+def keep_register(data: Path, *known: Registration) -> None:
+    """The register of a resolver, as an Archive keeps it."""
+    entries = register_entries(map(ListedArchive.of_registration, known))
+    RegisterFiles(data).write(sign_register(entries, "http://127.0.0.1:9", LONG_AGO, SigningKey(b"r" * 32)))
+
+
+def registered_with_other_key(data: Path) -> None:
+    """The key came with its note, and the resolver has signed which one it was."""
+    record = ArchiveRecordFile(data).read()
+    assert record is not None
+    own = KeyFiles(data).signing_key().public
+    keep_register(data, Registration(record.service, "hash", Instant(LONG_AGO), key=own))
+    with_key_of_another("archive", is_noted=True)(data)
+
+
+def resolver_with_key_of_another(data: Path) -> None:
+    entries = register_entries([ListedArchive.of_registration(Registration(labels(7), "hash", Instant(LONG_AGO)))])
+    key = KeyFiles(data, RESOLVER).signing_key()
+    PublishedRegisterFile(data).change(lambda _: sign_register(entries, "http://127.0.0.1:9", LONG_AGO, key))
+    with_key_of_another("resolver", is_noted=True)(data)
+
+
+def stray_file(data: Path) -> None:
+    (next(an_object(data).glob("v*/content")) / "note.txt").write_text("who am I")
+
+
+def named_holder(data: Path) -> None:
+    with_settings(
+        f"resolver = 'http://127.0.0.1:9'\n[archive]\nregistration_key = '1234567890'\nadmin_email = 'a@lab.example'\n"
+        f"ip = '192.0.2.10'\ncopies_at = '{labels(7).labels[0]} {labels(8).labels[0]}'\n"
+    )(data)
+    keep_register(data, Registration(labels(7), "hash", Instant(LONG_AGO)))
+
+
+def stand_in(data: Path) -> None:
+    RegisterFiles(data).note_standing(ResolverStanding.OTHER_KEY)
+
+
+def not_a_sandbox(data: Path) -> None:
+    in_database(data, "mint/ticks.sqlite", "UPDATE clock SET sandbox = 0")
+
+
 @dataclass(frozen=True)
 class PlantedFault:
     plant: Callable[[Path], object]
@@ -240,9 +332,106 @@ class PlantedFault:
     """What is said, or what to do."""
     arguments: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
+    level: str = ""
+    """The level that it is told at, if the fault tests that."""
 
 
 FAULTS: dict[str, PlantedFault] = {
+    "key of another Archive": PlantedFault(
+        with_key_of_another("archive"), "key-of-another", "archive.pem", "by databases/archive.key, ", level="error"
+    ),
+    "key of another Archive, with its note": PlantedFault(
+        registered_with_other_key, "key-of-another", "archive.pem", "by the register of its resolver, ", level="error"
+    ),
+    "key of another resolver": PlantedFault(
+        resolver_with_key_of_another, "key-of-another", "resolver.pem", "it published last, ", level="error"
+    ),
+    "stray file in an object": PlantedFault(
+        stray_file, "stray-file", "note.txt", "no inventory names it", level="error"
+    ),
+    "stray file in an object, looked at in full": PlantedFault(
+        stray_file, "stray-file", "note.txt", "no inventory names it", ("--full",), level="error"
+    ),
+    "stray directory in an object": PlantedFault(
+        lambda data: (an_object(data) / "v7").mkdir(), "stray-file", "v7", "no version of the inventory", level="error"
+    ),
+    "rows of tokens gone": PlantedFault(
+        lambda data: in_database(data, "accounts.sqlite", "DELETE FROM tokens"),
+        *("database-emptied", "accounts.sqlite", "its table tokens is empty"),
+        level="error",
+    ),
+    "rows of people gone": PlantedFault(
+        lambda data: in_database(data, "people.sqlite", "DELETE FROM people"),
+        *("database-emptied", "people.sqlite", "ibi rebuild --empty people"),
+        level="error",
+    ),
+    "rows of webhooks gone": PlantedFault(
+        lambda data: in_database(data, "subscriptions.sqlite", "DELETE FROM webhooks"),
+        *("database-emptied", "subscriptions.sqlite", "ibi rebuild --empty"),
+        level="error",
+    ),
+    "rows of collections gone": PlantedFault(
+        lambda data: in_database(data, "collections.sqlite", "DELETE FROM members", "DELETE FROM collections"),
+        *("database-emptied", "collections.sqlite", "its table collections is empty"),
+        level="error",
+    ),
+    "rows of the minter gone": PlantedFault(
+        lambda data: in_database(data, "mint/ticks.sqlite", "DELETE FROM store"),
+        *("database-emptied", "ticks.sqlite", "mint.log"),
+        level="error",
+    ),
+    "rows of the catalogue gone": PlantedFault(
+        lambda data: in_database(data, "catalogue.sqlite", "DELETE FROM items"),
+        *("catalogue-behind", "catalogue.sqlite", "ibi rebuild"),
+        level="error",
+    ),
+    "holder of Copies unknown": PlantedFault(
+        named_holder, "copies-at-unknown", "ibi.toml", f"names {labels(8).labels[0]}, and", level="warning"
+    ),
+    "proxies of all addresses": PlantedFault(
+        with_settings("trusted_proxies = '0.0.0.0/0'\n"), "proxies-open", "ibi.toml", "every IPv4", level="warning"
+    ),
+    "proxies of all IPv6 addresses": PlantedFault(
+        with_settings("trusted_proxies = '10.0.0.0/8 ::/0'\n"),
+        "proxies-open",
+        "ibi.toml",
+        "every IPv6",
+        level="warning",
+    ),
+    "proxies of all addresses in parts": PlantedFault(
+        with_settings("trusted_proxies = '0.0.0.0/1 192.0.0.0/2 128.0.0.0/2'\n"),
+        *("proxies-open", "ibi.toml", "every IPv4"),
+        level="warning",
+    ),
+    "public address on loopback of a real Archive": PlantedFault(
+        not_a_sandbox,
+        *("clone-guard-off", "http://127.0.0.1:8765", "lab.example is no sandbox"),
+        variables={"IBI_PUBLIC_URL": "http://127.0.0.1:8765"},
+        level="warning",
+    ),
+    "no host of its own for files": PlantedFault(
+        lambda data: None, "content-host", "the settings", "docs/operations.md", level="advice"
+    ),
+    "server that stands in for its resolver": PlantedFault(
+        stand_in,
+        *("resolver-replaced", "http://127.0.0.1:9", "as a server last noted, the server at the address of the"),
+        variables={"IBI_RESOLVER": "http://127.0.0.1:9"},
+        level="warning",
+    ),
+    "resolver that a sandbox is not registered at": PlantedFault(
+        lambda data: None,
+        *("resolver-without-key", "http://127.0.0.1:9", "archive.registration_key is not set"),
+        variables={"IBI_RESOLVER": "http://127.0.0.1:9"},
+        level="advice",
+    ),
+    "resolver that signs nothing": PlantedFault(
+        with_settings(
+            "resolver = 'http://127.0.0.1:9'\n"
+            "[archive]\nregistration_key = '1234567890'\nadmin_email = 'a@lab.example'\nip = '192.0.2.10'\n"
+        ),
+        *("resolver-without-key", "http://127.0.0.1:9", "no public key of this resolver is known"),
+        level="advice",
+    ),
     "archive.json is gone": PlantedFault(
         lambda data: (data / "archive.json").unlink(), "archive-record-lost", "archive.json", "archive init --recover"
     ),
@@ -263,6 +452,9 @@ FAULTS: dict[str, PlantedFault] = {
     ),
     "others not heard after a restore": PlantedFault(
         plant_doubt, "in-doubt", "ibi-data", "http://resolver.example did not say yet", (), {}
+    ),
+    "Original that is not where its releases say": PlantedFault(
+        plant_open_item, "transfer-open", "lab.br/arq/2020/01.01.00.00", "asked: http://b.br: silent", (), {}
     ),
     "database of tokens open to others": PlantedFault(
         lambda data: (data / "accounts.sqlite").chmod(0o640), "secret-open", "accounts.sqlite", "(mode 640)"
@@ -407,6 +599,17 @@ FAULTS: dict[str, PlantedFault] = {
         ),
         *("follow-failing", "follow f1", "ibi follow remove"),
     ),
+    "background job that fails": PlantedFault(
+        lambda data: FailingJobsFile(data).put(
+            FailingJob("texts", int(time.time()) - 60, int(time.time()), 7, "DiskRefused: no\nroom"),
+        ),
+        *("job-failing", "failing-jobs.json", "the background job texts failed when a server last ran, since "),
+        level="warning",
+    ),
+    "holders of Copies damaged": PlantedFault(
+        lambda data: (data / "copy-holders.json").write_text('{"named": ["no label"]}'),
+        *("copy-holders", "copy-holders.json", "ibi archive holders add"),
+    ),
     "webhook not delivered": PlantedFault(
         lambda data: in_database(data, "subscriptions.sqlite", "UPDATE webhooks SET failing = 1, reason = 'refused'"),
         *("webhook-failing", "", "ibi webhook enable"),
@@ -427,15 +630,81 @@ def test_a_planted_fault_is_found_and_nothing_is_changed(
         main(["doctor", "--json", "--offline", *fault.arguments, "--data", str(ibi.data)])
     said_at_once = capsys.readouterr()
     done = examined(Outcome(int(ended.value.code or 0), said_at_once.out, said_at_once.err))
-    assert done.code == 1
-    found = [each for each in done.found if each["check"] == fault.check]
+    found = [each for each in (*done.found, *done.advice) if each["check"] == fault.check]
     assert found, done.found
+    assert done.code == (0 if fault.level == "advice" else 1), done.found
+    assert fault.level in {"", *(each["level"] for each in found)}
     said = [f"{each['place']}: {each['what']}. {each['remedy']}" for each in found]
     assert any(each["place"].rstrip("/").endswith(fault.place) for each in found), said
     assert any(fault.words in each for each in said), said
     assert all(each.count("\n") == 0 and "Traceback" not in each and "1234567890" not in each for each in said)
     assert not [each for each in done.found if "could not be looked at" in each["what"]], done.found
     assert contents(ibi.data) == before
+
+
+@pytest.mark.parametrize("way", ["emptied", "blank"])
+@pytest.mark.parametrize("kind", [*KINDS.values(), TEXTS, PREVIEWS], ids=lambda kind: kind.file_name)
+def test_a_database_that_was_emptied_is_an_error_whichever_it_is(ibi: IbiCommand, kind: DatabaseKind, way: str) -> None:
+    settings = load_settings({"data": str(ibi.data)}, {})
+    place = path_of(ExaminedDirectory(settings), kind)
+    damaged(str(place.relative_to(ibi.data)), way)(ibi.data)
+    (found,) = diagnose(ExaminedDirectory(settings), [check_databases])
+    assert (found.check, found.place, found.level) == ("database", str(place), "error")
+    assert "it is empty" in found.what
+
+
+def test_rows_that_were_removed_on_purpose_are_not_missed(ibi: IbiCommand) -> None:
+    """Also those of a database that was begun anew: the audit log is older than it."""
+    (hook,) = (json.loads(line)["id"] for line in ibi("webhook", "list", "--json").out.splitlines())
+    assert ibi("webhook", "remove", hook).code == 0
+    assert ibi("collection", "remove", "theses").code == 0
+    note = ibi.data / "databases" / "accounts.sqlite"
+    note.write_text(re.sub(r"\d{4}-", "2999-", note.read_text()))
+    in_database(ibi.data, "accounts.sqlite", "DELETE FROM tokens")
+    assert examine(ibi, "--offline").found == []
+
+
+def test_a_key_that_was_replaced_is_no_key_of_another(ibi: IbiCommand) -> None:
+    note = ibi.data / "databases" / "archive.key"
+    before = note.read_text()
+    assert ibi("key", "replace").code == 0
+    assert note.read_text() != before
+    assert examine(ibi, "--offline").found == []
+    note.write_text(before)  # as after a crash before it was written
+    assert examine(ibi, "--offline").found == []
+
+
+def test_the_first_files_are_looked_at_for_strays_and_all_with_full(
+    ibi: IbiCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings({"data": str(ibi.data)}, {})
+    monkeypatch.setattr(databases, "MOST_LOOKED_AT", 1)
+    last = ExaminedDirectory(settings).item_names[-1]
+    (ibi.data / "store" / last / "v1" / "note.txt").touch()
+    assert list(diagnose(ExaminedDirectory(settings), [databases.check_strays])) == []
+    (found,) = diagnose(ExaminedDirectory(settings, is_full=True), [databases.check_strays])
+    assert found.place == str(ibi.data / "store" / last / "v1" / "note.txt")
+
+
+@pytest.mark.parametrize("networks", ["10.0.0.0/8 fd00::/8", "0.0.0.0/1 128.0.0.0/2", "::1/128"])
+def test_proxies_of_some_addresses_are_fine(ibi: IbiCommand, networks: str) -> None:
+    assert examine(ibi, "--offline", IBI_TRUSTED_PROXIES=networks).found == []
+
+
+def test_a_holder_of_copies_that_is_registered_is_fine(ibi: IbiCommand) -> None:
+    named_holder(ibi.data)
+    known = [Registration(labels(number), "hash", Instant(LONG_AGO)) for number in (7, 8)]
+    keep_register(ibi.data, *known)
+    assert examine(ibi, "--offline").found == []
+    (ibi.data / "membership" / "register.jws").unlink()  # nothing is known of any
+    assert examine(ibi, "--offline").found == []
+
+
+def test_a_sandbox_on_loopback_needs_no_guard(ibi: IbiCommand) -> None:
+    done = examine(ibi, "--offline", IBI_PUBLIC_URL="http://127.0.0.1:8765")
+    assert done.found == []
+    not_a_sandbox(ibi.data)
+    assert examine(ibi, "--offline", IBI_PUBLIC_URL="https://ids.lab.example").found == []
 
 
 def test_a_lock_of_the_minter_that_is_not_let_go_is_told(ibi: IbiCommand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -570,6 +839,19 @@ def test_a_clock_far_from_that_of_the_resolver_is_told_and_a_resolver_that_is_si
     assert apart.checks == {"clock-apart"}
     assert re.search(r"(299|30\d) s ahead of", apart.found[0]["what"])
     assert examine(ibi, IBI_RESOLVER=f"http://127.0.0.1:{port}").checks == {"resolver-silent"}
+
+
+def test_a_server_that_took_the_place_of_the_resolver_is_told(ibi: IbiCommand, tmp_path: Path) -> None:
+    other = IbiCommand(tmp_path / "resolver")
+    other.home.mkdir()
+    with other.up() as (_, url):
+        own = KeyFiles(other.data, RESOLVER).signing_key().public
+        ResolverKeyFile(ibi.data).keep(url, own)
+        assert examine(ibi, IBI_RESOLVER=url).found == []
+        ResolverKeyFile(ibi.data).keep(url, SigningKey(b"f" * 32).public)
+        done = examine(ibi, IBI_RESOLVER=url)
+    assert done.checks == {"resolver-replaced"}
+    assert str(own) in done.found[0]["what"]
 
 
 def test_a_clock_far_from_that_of_the_public_address_is_told(ibi: IbiCommand) -> None:

@@ -64,6 +64,9 @@ def test_the_links_of_a_demonstrated_federation_work_and_it_stops_as_a_whole(tmp
         until(lambda: any(each["label"] == label for each in disputes(sites["resolver"])))
         assert label.encode() in ask(f"{sites['resolver']}/disputes")[2]
         assert len(processes_in(tmp_path)) == len(sites) + 1
+        for name in sites:  # with advice alone
+            examined = command("doctor", "--data", str(data / "federation" / name))
+            assert (examined.code, "Nothing is wrong with" in examined.out) == (0, True), examined
     finally:
         demo.send_signal(signal.SIGINT)
         demo.communicate(timeout=LIMIT)

@@ -72,3 +72,30 @@ def test_a_sandbox_stays_one(command: IbiCommand) -> None:
         assert "`ibi init --host HOST --ip ADDRESS --data DIRECTORY`" in refused.err
     assert json.loads(command("mint", "--json").out)["sandbox"] is True
     assert "ibi init --host" in (command.data / "ibi.toml").read_text()
+
+
+@pytest.mark.parametrize("before", ["missing", "empty", "deep"])
+def test_a_refused_init_leaves_the_directory_as_it_was(command: IbiCommand, before: str) -> None:
+    """The lock directory cannot be made: no label can be minted."""
+    target = command.home / ("new/of/many" if before == "deep" else "new")
+    if before == "empty":
+        target.mkdir()
+    file_in_the_way = command.home / "locks-file"
+    file_in_the_way.write_text("")
+    refused = command("init", *OWN, "--data", str(target), IBI_LOCK_DIR=str(file_in_the_way))
+    assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1), refused
+    assert "Nothing was made" in refused.err
+    assert target.exists() is (before == "empty")
+    assert not (command.home / "new" / "of").exists()
+    if before == "empty":
+        assert list(target.iterdir()) == []
+    assert command("init", *OWN, "--data", str(target)).code == 0
+
+
+def test_a_directory_that_has_something_in_it_is_not_touched(command: IbiCommand) -> None:
+    target = command.home / "new"
+    target.mkdir()
+    (target / "notes.txt").write_text("mine")
+    refused = command("init", *OWN, "--data", "new")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert [each.name for each in target.iterdir()] == ["notes.txt"]

@@ -204,6 +204,7 @@ def test_a_missing_setting_is_logged_and_the_archive_serves(tmp_path: Path) -> N
         archive = Archive(tmp_path, resolver)
         del archive.variables["IBI_ARCHIVE_ADMIN_EMAIL"]
         with archive.up() as (server, _):
+            assert "archive.admin_email is not set" in str(archive.status()["membership_reason"])
             assert "archive.admin_email is not set" in stop(server)
         assert "archive.admin_email is not set" in archive("archive", "switch-on", code=1).err
         assert resolver.received.empty()

@@ -16,12 +16,14 @@ from ibi.resolver.outcome import (
     NoArchiveAnswered,
     OriginalDisputed,
     OriginalNotFound,
+    Outcome,
     Redirect,
     RelatedItemMissing,
     UnprovenClaims,
 )
 from ibi.resolver.policy import RULES, Policy, Rule
-from tests.simulator.world import Visit, World
+from ibi.resolver.trace import AskedAgain, Verdict
+from tests.simulator.world import NOTICE, Visit, World
 
 SEEDS = int(os.environ.get("SIMULATOR_SEEDS", "1000"))
 CHUNKS = 20
@@ -29,7 +31,7 @@ CHUNKS = 20
 
 def faults(visit: Visit) -> Iterator[str]:
     """What must never be, judged without the code that is tried."""
-    outcome = visit.outcome
+    outcome = as_for_the_reader(visit)
     if visit.took > Policy().budget + 1e-6:
         yield "it took longer than the budget"
     if isinstance(outcome, Redirect):
@@ -40,6 +42,17 @@ def faults(visit: Visit) -> Iterator[str]:
             yield f"{outcome.url} is a liar's, and the item has a home"
     if (visit.is_certain or visit.is_home_heard) and not is_right(visit):
         yield f"{outcome} is not the right answer"
+
+
+def as_for_the_reader(visit: Visit) -> Outcome:
+    """The outcome; what an Archive said that never heard the whole address, and was asked again, counts as it is."""
+    outcome = visit.outcome
+    if not isinstance(outcome, Redirect) or not outcome.url.endswith(NOTICE):
+        return outcome
+    (chosen,) = (each for hop in visit.trace.hops for each in hop.reports if each.verdict is Verdict.CHOSEN)
+    if chosen.again not in (AskedAgain.UNHEARD, AskedAgain.NO_TIME):
+        return outcome
+    return outcome._replace(url=outcome.url.replace(NOTICE, "text.pdf"))
 
 
 def broken_promises(outcome: Redirect) -> Iterator[str]:
@@ -57,7 +70,7 @@ def broken_promises(outcome: Redirect) -> Iterator[str]:
 
 
 def is_right(visit: Visit) -> bool:
-    outcome = visit.outcome
+    outcome = as_for_the_reader(visit)
     if isinstance(outcome, OriginalDisputed):
         return visit.may_be_disputed
     if isinstance(outcome, Redirect):

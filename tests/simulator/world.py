@@ -2,13 +2,14 @@
 
 The honest ones are Archives of this project without their web; time is a number, the network a queue. Between two
 readers items are transferred and deleted, Archives fall silent and come back, and liars join. The resolver remembers.
-Some Archives are of a platform that does not say where it transferred an item to (R §5.2).
+Some Archives are of a platform that does not say where it transferred an item to (R §5.2), and some decide by the
+reader's address: to any other they give the URL of a notice (R §9.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from heapq import heappop, heappush
 from random import Random
@@ -25,19 +26,20 @@ from ibi.pairs import Pairs
 from ibi.resolver.authority import ArchiveRef, Homes
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Outcome
-from ibi.resolver.policy import Policy
+from ibi.resolver.policy import ClientAddress, Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Failure, Trace
 from tests.simulator.family import ROUTES, Family, Member, copied, deleted
 from tests.simulator.liars import BELIEVABLE, LIARS, Liar, pointers_without_end
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.memory.beliefs import MemoryBeliefs
-from tests.support.scripted_archives import archive, resolution
+from tests.support.scripted_archives import CLIENTS, archive, resolution
 from tests.support.standards_archives import NOW, UrlibUrls
 
-__all__ = ["Visit", "World"]
+__all__ = ["NOTICE", "Visit", "World"]
 
+NOTICE = "not-for-you.html"
 KEYS = UrlKeys(b"s" * 32)
 ORPHANED = "example.org/gone"
 """Where labels were made by a host that has no Archive any more."""
@@ -50,7 +52,7 @@ class Said(NamedTuple):
     """What an Archive answers, and what it tells in headers."""
 
     body: bytes
-    final: bool = False
+    final: bool | None = None
     transferred_to: Label | None = None
 
 
@@ -79,6 +81,7 @@ class Visit:
 
     url: str
     outcome: Outcome
+    trace: Trace
     took: float
     honest_urls: frozenset[str]
     """Wherever an honest Archive has any item of the family."""
@@ -106,6 +109,9 @@ class World:
         self.holders: dict[Member, ArchiveRef] = {}
         self.gone: set[Member] = set()
         self.memory = Memory(MemoryBeliefs())
+        self.choosy: set[ArchiveRef] = set()
+        """Archives that decide by the reader's address."""
+        self.shown = random.choice([ClientAddress.FULL, ClientAddress.NETWORK])
         self.silent_platforms: set[ArchiveRef] = set()
         """Archives that do not say where they transferred an item to."""
         self.sent_away: dict[tuple[ArchiveRef, Member], ArchiveRef] = {}
@@ -125,6 +131,8 @@ class World:
             ref = archive(f"a{number}", registered=self.random.randrange(100), vouched=vouched)
             if self.random.random() < 0.3:
                 self.silent_platforms.add(ref)
+            if self.random.random() < 0.3:
+                self.choosy.add(ref)
             follow, filtered = self.random.random() < 0.5, self.random.random() < 0.5
             urls = UrlibUrls(ref.address)
             profile = ArchiveProfile(ref.address, ref.service, urls, follow_editions=follow, filtered=filtered)
@@ -223,10 +231,11 @@ class World:
         if not self.gone.isdisjoint(route) and misleading and Fate.BELIEVED in fates:
             certain = False  # once it is gone, any other is followed where there is no home
         began = self.now
-        outcome = self._resolve(url, policy)
+        outcome, trace = self._resolve(url, policy)
         return Visit(
             url,
             outcome,
+            trace,
             self.now - began,
             frozenset().union(*(self._urls(member, tuple(State)) for member in Member)),
             self._urls(route[-1], states),
@@ -307,9 +316,10 @@ class World:
         endless = [ref for ref, liar in self.liars.items() if believable and liar is pointers_without_end]
         return all(holder.registered < liar.registered for liar in (*believable, *endless))
 
-    def _resolve(self, url: str, policy: Policy | None) -> Outcome:
+    def _resolve(self, url: str, policy: Policy | None) -> tuple[Outcome, Trace]:
         """With every message sent over the simulated network."""
         began = self.now
+        policy = replace(policy or Policy(), client_address=self.shown)
         under_way = resolution(url, self.archives, "pt", now=began, routing=self.memory, policy=policy)
         network: list[tuple[float, int, Asking, Said | None]] = []
         count = 0
@@ -325,7 +335,7 @@ class World:
                 self.now = under_way.wake_at
                 under_way.advance(self.now)
         self.memory.learn(under_way.trace, under_way.outcome, self.now)
-        return under_way.outcome
+        return under_way.outcome, under_way.trace
 
     def _sent(self, asking: Asking, count: int, began: float) -> tuple[float, int, Asking, Said | None]:
         """When something comes back, and what; None if nothing ever does."""
@@ -341,12 +351,18 @@ class World:
     def _said_by(self, ref: ArchiveRef, request: UrlRequest) -> Said:
         if ref in self.liars:
             body = self.liars[ref](ref, request, self.random)
-            return Said(body, final=self.random.random() < 0.2, transferred_to=ref.service.labels[0])
+            final = self.random.choice([True, False, False, False, None])
+            return Said(body, final, transferred_to=ref.service.labels[0])
         profile, catalog = self.honest[ref]
         body = answer(profile, catalog, request.to_query(), NOW, 1, KEYS)[0]
+        if ref in self.choosy and request.client_addresses != CLIENTS:
+            body = body.replace(b"/doc/text.pdf", b"/doc/" + NOTICE.encode())
         member = next((each for each, forms in self.family.labels.items() if request.label in forms.labels), None)
         receiver = None if member is None or ref in self.silent_platforms else self.sent_away.get((ref, member))
-        return Said(body, transferred_to=None if receiver is None else receiver.service.labels[0])
+        if receiver is not None:
+            return Said(body, transferred_to=receiver.service.labels[0])
+        # One of our make tells of what it has not that this is not certain (E62).
+        return Said(body, final=None if body or ref in self.silent_platforms else False)
 
 
 def _is_in(kept: Item | None, states: tuple[State, ...]) -> bool:

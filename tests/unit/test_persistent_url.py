@@ -79,7 +79,7 @@ class TestReading:
     def test_control_characters_in_a_path_are_refused(self, path: str) -> None:
         assert "control" in str(refused(f"/{IBIP}{path}"))
 
-    @pytest.mark.parametrize("target", [f"/{IBIP}/\ud800", f"/{IBIP}?\udcff=", f"\ud800{IBIP}", f"/{IBIP}/%41\udfff"])
+    @pytest.mark.parametrize("target", [f"/{IBIP}/\ud800", f"/{IBIP}?\udfff=", f"\ud800{IBIP}", f"/{IBIP}/%41\udfff"])
     def test_half_a_surrogate_pair_is_refused(self, target: str) -> None:
         assert "surrogate" in str(refused(target))
 
@@ -229,7 +229,7 @@ class TestLimits:
     def test_what_is_longer_is_refused(self) -> None:
         assert "longer" in str(refused("/" + f"{IBIP}/".ljust(MAX_LENGTH + 1, "a")))
 
-    @pytest.mark.parametrize("path", ["é" * 2000, "%f3" * 2000, "&" * 3000])
+    @pytest.mark.parametrize("path", ["é" * 2000, "%C3%B3" * 1300 + "=" * 200, "&" * 3000])
     def test_what_would_be_longer_when_written_is_refused(self, path: str) -> None:
         assert "longer" in str(refused(f"/{IBIP}/{path}"))
 
@@ -268,7 +268,7 @@ class TestLimits:
             ),
             *(
                 f"{IBIP}?ibiurl.verblist=" + rest
-                for rest in ("GetMetadata+" * 650, "(" * 8000, "Get" * 2600, "%20" * 2600 + "x")
+                for rest in ("GetMetadata+GetTranslation+" * 300, "(" * 8000, "Get" * 2600, "%20" * 2600 + "x")
             ),
             *(
                 "/" + ("a" * 63 + ".") * 120 + "b/c/2009/02.16.17.4x",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.messages.identification import LabelForms
     from ibi.model.membership import ArchiveRecord, Membership
+    from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
     from ibi.storage.archive_state import MembershipFiles
 
 _where = setting_options("data", "config", "server", "token")
@@ -262,6 +263,95 @@ for _each in (*MEMBERSHIP_COMMANDS, move):
     archive.add_command(_each)
 
 
+# --- holders of Copies ------------------------------------------------------------------------------------------------
+
+# `ibi archive holders`: the Archives that resolvers ask while this one is silent.
+
+_where_holders = setting_options("data", "config")
+_HOLDER_STATES = {
+    "settings": "named in archive.copies_at",
+    "named": "named",
+    "offered": "offered: it follows this Archive",
+    "declined": "declined",
+}
+
+
+@archive.group(cls=WholeHelpGroup)
+def holders() -> None:
+    """Name the Archives that hold Copies of the items here.
+
+    Resolvers are told of them, signed, and ask them while this Archive does not answer. An Archive that follows this
+    one is offered by itself, if it is registered at the same resolver. A running server needs no restart.
+
+    \b
+      ibi archive holders list
+      ibi archive holders add LABEL
+      ibi archive holders add LABEL=PREFIX,PREFIX
+      ibi archive holders remove LABEL
+    """
+
+
+@holders.command("list")
+@as_json_option
+@_where_holders
+def list_holders(*, as_json: bool, **flags: str | None) -> None:
+    """List who is named as a holder of Copies, and who is offered."""
+    with _holder_admin(flags) as admin:
+        for each in admin.list_holders():
+            if as_json:
+                print_json(each)
+                continue
+            prefixes = "all items" if each["prefixes"] is None else ", ".join(each["prefixes"])
+            since = f", last on {each['last']}" if each["last"] else ""
+            click.echo(f"{each['archive']}  {prefixes}; {_HOLDER_STATES[each['state']]}{since}")
+
+
+@holders.command("add")
+@click.argument("holder", metavar="LABEL[=PREFIX,PREFIX]")
+@as_json_option
+@_where_holders
+def add_holder(holder: str, *, as_json: bool, **flags: str | None) -> None:
+    """Name an Archive by the label of its service. Of one that is offered, the label alone names it for what it
+    follows."""
+    with _holder_admin(flags) as admin:
+        named = admin.add(holder)
+    if as_json:
+        print_json(named)
+        return
+    prefixes = "all items" if named["prefixes"] is None else f"items of {', '.join(named['prefixes'])}"
+    click.echo(f"{named['archive']} is named as a holder of Copies of {prefixes}; a running server tells the resolver.")
+
+
+@holders.command("remove")
+@click.argument("label")
+@as_json_option
+@_where_holders
+def remove_holder(label: str, *, as_json: bool, **flags: str | None) -> None:
+    """Name an Archive no longer, or decline one that is offered. One that was declined and is removed again may be
+    offered again."""
+    with _holder_admin(flags) as admin:
+        removed = admin.remove(label)
+    if as_json:
+        print_json(removed)
+    else:
+        click.echo(f"{removed['archive']} is not named as a holder of Copies.")
+
+
+@contextmanager
+def _holder_admin(flags: dict[str, str | None]) -> Iterator[CopyHolderAdmin]:
+    import time
+
+    from ibi.cli.archive_store import local_settings
+    from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
+    from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.copy_holders import CopyHoldersFile
+
+    settings = local_settings(flags)
+    own, settled = _service(settings), settings.archive.copies_at or ()
+    with closing(FileAuditLog(settings.data)) as audit:
+        yield CopyHolderAdmin(CopyHoldersFile(settings.data), own, settled, time.time, audit=audit)
+
+
 @archive.command()
 @click.option("--title", metavar="TEXT", default="Archive service", help="What the Archive's own item is called.")
 @click.option(
@@ -342,7 +432,17 @@ def status(*, as_json: bool, **flags: str | None) -> None:
         print_json(fields)
         return
     lines = {name.replace("_", " "): _format_value(value) for name, value in fields.items() if value not in (None, [])}
+    if (standing := lines.get("standing in")) is not None:
+        lines["standing in"] = _explain_standing(standing)
     print_lines("An Archive" if fields["begun"] else "No Archive yet: `ibi archive init` begins one", lines)
+
+
+def _explain_standing(text: str) -> str:
+    """A standing with its words, also of a server that has others."""
+    from ibi.model.membership import STANDING_IN
+
+    words = next((words for standing, words in STANDING_IN.items() if standing.value == text), None)
+    return text if words is None else f"{text}: {words}"
 
 
 def _format_value(value: object) -> str:

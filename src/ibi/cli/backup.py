@@ -270,6 +270,10 @@ def _print_put_back(done: PutBack, settings: Settings, *, as_json: bool) -> None
         click.echo(
             f"Labels go on after {done.mints_after}. If the old server still runs, stop it before this one starts."
         )
+    click.echo(
+        "When its server starts, it asks the resolver and other Archives for transfers that this backup does not know,"
+        " and compares every item that moved with them: `ibi transfers list` and `ibi doctor` show what is open."
+    )
 
 
 def _print_left_out(done: PutBack, settings: Settings) -> None:

@@ -115,6 +115,7 @@ _NO_INBOX = 404
 @click.argument("claimant", metavar="CLAIMANT]", required=False)
 @click.option("--accept", is_flag=True, help="Let LABEL name CLAIMANT, as CLAIMANT says.")
 @click.option("--decline", is_flag=True, help="Let LABEL not name CLAIMANT; it can still be accepted later.")
+@click.option("--network", is_flag=True, help="With --decline: decline all that wait from the same network, too.")
 @click.option("--declined", is_flag=True, help="List the claims that were declined.")
 @click.option("--accepted", is_flag=True, help="List the claims that were accepted.")
 @as_json_option
@@ -125,6 +126,7 @@ def claims(
     *,
     accept: bool,
     decline: bool,
+    network: bool,
     declined: bool,
     accepted: bool,
     as_json: bool,
@@ -134,6 +136,8 @@ def claims(
     belongs to another account or is kept by another Archive, or a review."""
     from ibi.cli.options import read_label
 
+    if network and not decline:
+        raise click.UsageError("--network goes with --decline")
     if (accept and decline) or (accepted and declined):
         raise click.UsageError("give --accept or --decline" if accept else "give --accepted or --declined")
     settings = settings_from(**flags)
@@ -145,7 +149,8 @@ def claims(
         return
     if label is None or claimant is None or declined or accepted:
         raise click.UsageError("name the item and its claimant: ibi claims LABEL CLAIMANT --accept")
-    _answer(settings, read_label(label), _claimant(claimant), is_accepted=accept, as_json=as_json)
+    word = "accept" if accept else "decline-network" if network else "decline"
+    _answer(settings, read_label(label), _claimant(claimant), word, as_json=as_json)
 
 
 def _claimant(text: str) -> Label | str:
@@ -227,13 +232,13 @@ def _owner(account: object) -> str:
     return shown_account(None if account is None else str(account))
 
 
-def _answer(settings: Settings, label: Label, claimant: Label | str, *, is_accepted: bool, as_json: bool) -> None:
+def _answer(settings: Settings, label: Label, claimant: Label | str, word: str, *, as_json: bool) -> None:
     from ibi.cli.item_output import links, print_item
 
     if settings.is_remote:
         from ibi.cli.remote_items import item_of, links_of, records_client
 
-        record = records_client(settings).answer_claim(label, claimant, is_accepted=is_accepted)
+        record = records_client(settings).answer_claim(label, claimant, word)
         item = item_of(record, settings)
         print_item(item, links_of(record, item), as_json=as_json)
         return
@@ -244,8 +249,8 @@ def _answer(settings: Settings, label: Label, claimant: Label | str, *, is_accep
         held = None if isinstance(claimant, str) else archive.store.catalog.find(claimant)
         if held is None or held.state is State.COPY or isinstance(claimant, str):
             with opened_remote_claims(archive) as remote:
-                item = (remote.accept if is_accepted else remote.decline)(label, claimant, who())
+                item = remote.answer(word, label, claimant, who())
         else:
-            answer = archive.claims.accept if is_accepted else archive.claims.decline
+            answer = archive.claims.accept if word == "accept" else archive.claims.decline
             item = answer(label, claimant, who())
     print_item(item, links(item, settings), as_json=as_json)

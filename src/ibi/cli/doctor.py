@@ -25,29 +25,37 @@ if TYPE_CHECKING:
 @setting_options("data", "config")
 def doctor(*, full: bool, offline: bool, as_json: bool, **flags: str | None) -> None:
     """Look for what is wrong with a data directory and its server, and say what to do. Nothing is changed."""
-    from ibi.composition.doctor.diagnosis import ExaminedDirectory
+    from ibi.composition.doctor.diagnosis import ExaminedDirectory, Level
     from ibi.composition.doctor.examination import examine
+    from ibi.composition.doctor.extraction import describe_extraction
     from ibi.safe_text import printable
 
     settings, found = _read_settings(flags)
     enter_data(settings, reading=True)
     require_data(settings)
-    errors = warnings = 0
+    numbers = dict.fromkeys(Level, 0)
     for each in (*found, *examine(ExaminedDirectory(settings, is_full=full, is_offline=offline))):
-        errors, warnings = errors + each.is_urgent, warnings + (not each.is_urgent)
+        numbers[each.level] += 1
         if as_json:
             words = {"check": each.check, "level": each.level, "place": each.place}
             print_json({**words, "what": each.what, "remedy": each.remedy})
         else:
             click.echo(" ".join(printable(f"{each.level:<7}  {each.check}  {each}").split(" ")))
+    if not as_json:
+        click.echo(describe_extraction(), err=True)
+    errors, warnings, advice = (numbers[level] for level in Level)
     if as_json:
-        print_json({"errors": errors, "warnings": warnings})
+        print_json({"errors": errors, "warnings": warnings, "advice": advice})
     elif errors or warnings:
-        click.echo(f"{errors} errors and {warnings} warnings in {settings.data}.")
+        click.echo(f"{errors} errors and {warnings} warnings in {settings.data}{_count_advice(advice)}.")
     else:
-        click.echo(f"Nothing is wrong with {settings.data}.")
+        click.echo(f"Nothing is wrong with {settings.data}{_count_advice(advice)}.")
     if errors or warnings:
         raise SystemExit(1)
+
+
+def _count_advice(number: int) -> str:
+    return f"; {number} {'piece' if number == 1 else 'pieces'} of advice" if number else ""
 
 
 def _read_settings(flags: dict[str, str | None]) -> tuple[Settings, list[Diagnosis]]:

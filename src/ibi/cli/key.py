@@ -9,6 +9,7 @@ import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json, print_lines
+from ibi.cli.recovery import trust_resolver
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def replace(*, resolver: bool, lost: bool, as_json: bool, **flags: str | None) -
     before = next((each for each in files.former() if each not in former), None)
     is_named = files.changes() != changes
     detail = f"{before or 'one that could not be read'}{' (lost)' if lost else ''} -> {new}"
-    _note(settings, "replace key", RESOLVER if resolver else ARCHIVE, detail)
+    note(settings, "replace key", RESOLVER if resolver else ARCHIVE, detail)
     if as_json:
         print_json({"key": str(new), "former": None if before is None else str(before)})
         return
@@ -74,7 +75,8 @@ def replace(*, resolver: bool, lost: bool, as_json: bool, **flags: str | None) -
 @key.command("forget-resolver")
 @_here
 def forget_resolver(**flags: str | None) -> None:
-    """Forget the key of the resolver, which has another one now: that of its next answer is believed, and kept."""
+    """Forget the key of the resolver: that of its next answer is believed, and kept, whoever gives it. To name the new
+    key, use `ibi key trust-resolver`."""
     from ibi.cli.archive_store import local_settings
     from ibi.storage.key_files import ResolverKeyFile
 
@@ -83,11 +85,14 @@ def forget_resolver(**flags: str | None) -> None:
         raise click.ClickException("this Archive has no other resolver: the setting `resolver` names one")
     if not ResolverKeyFile(settings.data).forget(settings.resolver.rstrip("/")):
         raise click.ClickException(f"no key of {settings.resolver} is known")
-    _note(settings, "forget key", "known resolver", settings.resolver)
+    note(settings, "forget key", "known resolver", settings.resolver)
     click.echo(f"The key of {settings.resolver} is forgotten.")
 
 
-def _note(settings: Settings, act: str, whose: str, detail: str) -> None:
+key.add_command(trust_resolver)
+
+
+def note(settings: Settings, act: str, whose: str, detail: str) -> None:
     """Tell the audit log: who could read a key may have left, and when it was replaced is asked later."""
     from ibi.instant import Instant
     from ibi.model.account import AuditEntry

@@ -117,10 +117,10 @@ class _Local:
         return trace_record(url, self._resolve_fresh(url), self._base)
 
     def _resolve_fresh(self, url: PersistentUrl) -> Resolved:
-        from ipaddress import IPv4Address
+        from ibi.transport.own_address import find_own_address
 
-        # The client is the user of this machine.
-        clients = (IPv4Address("127.0.0.1"),)
+        # The reader is the user of this machine.
+        clients = (find_own_address(),)
         return self._runner.run(self._resolving.resolve(url, clients, base=self._base, fresh=True))
 
 
@@ -194,7 +194,7 @@ def _became(one: Mapping[str, Any]) -> str:
     from ibi.web.pages.words import RULES
 
     rule = one["broken_rule"] and RULES.get(str(one["broken_rule"]), str(one["broken_rule"]))
-    reasons = (one["why"], one["failure"], rule or one.get("because"), one.get("stands_in"))
+    reasons = (one["why"], one["failure"], rule or one.get("because"), one.get("stands_in"), one.get("again"))
     return ": ".join(str(each) for each in reasons if each)
 
 

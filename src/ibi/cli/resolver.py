@@ -9,6 +9,7 @@ import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
+from ibi.cli.recovery import recover
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def resolver() -> None:
     """Register Archives with the resolver, list them, change them and take them off; settle disputes."""
 
 
-for _each in DISPUTE_COMMANDS:
+for _each in (*DISPUTE_COMMANDS, recover):
     resolver.add_command(_each)
 
 
@@ -445,6 +446,9 @@ def _remarks(archive: dict[str, object]) -> str:
         found.append(f"signs with {archive['key']}")
     if isinstance(pending, dict):
         found.append(f"wants to be at {pending.get('address')}, not confirmed")
+    if archive.get("awaits_key"):
+        brings = "brings its registration key with its next inclusion"
+        found.append(brings if archive.get("key") else "needs its mail again (`ibi resolver read-mail`)")
     if archive.get("waiting"):
         found.append(f"says it is also {archive['waiting']}, not proven (`ibi resolver set --label`)")
     return f"  {'; '.join(found)}" if found else ""

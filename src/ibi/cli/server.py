@@ -35,13 +35,16 @@ from ibi.ports.errors import StorageError
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.sign_in import HASHES_AT_ONCE, MOST_WAITING, SecretHasher, SignIn
+from ibi.services.jobs import JobRunner
 from ibi.services.limits import Attempts
 from ibi.services.minting.mint_guard import MintGuard
 from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.readiness import ReadinessCheck
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.archive_state import ServedAddress
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.data_files import StartReserve
+from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.storage.machine import MachineClocks, most_connections, raise_limit
 from ibi.storage.site_files import PageDirectory
 from ibi.storage.sqlite.people import SqlitePeople
@@ -145,15 +148,19 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
         is_sandbox = identity is not None and identity.sandbox
         starting = StartingServer(listener)
         opened.callback(starting.stop)
-        finder = SourceFinder(settings)
+        finder, jobs = SourceFinder(settings), JobRunner(FailingJobsFile(settings.data))
         archive: ArchiveSite | None = None
-        checks: list[Callable[[], None]] = [tokens.check, people.check]
+        checks: list[Callable[[], None]] = [
+            ReadinessCheck("tokens", tokens.check),
+            ReadinessCheck("people", people.check),
+        ]
         if minting is not None:
             archive, check_archive = open_archive_site(
                 settings,
                 url_of(listener),
                 minting.minter,
                 opened,
+                audit=audit,
                 demo=demo,
                 on_rebuild=starting.start,
                 on_item=starting.count_item,
@@ -161,10 +168,10 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
                 share=share,
                 people=people,
             )
-            checks.append(check_archive)
+            checks.append(ReadinessCheck("archive", check_archive))
         membership = membership_service(settings, archive)
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
-        resolver = open_replica_site(settings, public_url, listening, opened, share) or open_resolver_site(
+        resolver = open_replica_site(settings, public_url, listening, opened, jobs, share) or open_resolver_site(
             settings,
             public_url,
             listening,
@@ -172,15 +179,19 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             clocks,
             registry,
             opened,
+            jobs=jobs,
             sandbox=is_sandbox,
             share=share,
             audit=audit,
         )
         if registry is not None:
-            checks.append(registry.check)
+            checks.append(ReadinessCheck("register", registry.check))
         if resolver is not None and resolver.register is not None:
-            checks.append(resolver.register.check)
+            checks.append(ReadinessCheck("kept register", resolver.register.check))
         finder.use(resolver)
+        standby = open_standby_site(settings, public_url, listening, archive, opened, share)
+        if standby is not None and membership is not None:
+            standby.register.on_unlisted = membership.renew
         sign_in = SignIn(
             people,
             clocks,
@@ -207,7 +218,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             archive=archive,
             membership=membership,
             resolver=resolver,
-            standby=open_standby_site(settings, public_url, listening, archive, opened, share),
+            standby=standby,
             facts=SiteFacts(
                 settings.site.name,
                 public_url,
@@ -242,6 +253,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             share=share,
             checks=checks,
             admin=admin_parts(settings),
+            jobs=jobs,
         )
 
         def words(url: str) -> Iterator[str]:

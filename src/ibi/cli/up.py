@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from socket import socket
 from typing import TYPE_CHECKING
@@ -57,17 +59,44 @@ def init(
     settings = settings_to_begin(data=data, public_url=public_url, **given, **{"mint.sandbox": "false"})
     if settings.is_remote:
         raise click.UsageError("a data directory is made on the machine that will have it: unset IBI_SERVER")
-    file = _write_settings(settings)
+    _require_empty(settings.data)
 
     from ibi.cli.archive import begin_and_print
 
     try:
-        begin_and_print(settings, title, as_json=as_json)
+        with _removed_on_failure(settings.data):
+            file = _write_settings(settings)
+            begin_and_print(settings, title, as_json=as_json)
     except IbiError as error:
-        rest = f"its settings are in {file}; when this is mended, `ibi archive init --data {settings.data}` goes on"
-        raise click.ClickException(f"{error} The data directory is made, and {rest}") from None
+        raise click.ClickException(f"{error} Nothing was made: {settings.data} is as it was.") from None
     if not as_json:
         click.echo(f"Its settings are in {file}; `ibi up --data {settings.data}` starts it.")
+
+
+def _require_empty(data: Path) -> None:
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise click.ClickException(f"{data} is there already and stays as it is: name a new directory with --data")
+
+
+@contextmanager
+def _removed_on_failure(data: Path) -> Iterator[None]:
+    """Remove what was made of a directory that was missing or empty, unless all of it succeeds."""
+    missing = [folder for folder in (data, *data.parents) if not folder.exists()]
+    try:
+        yield
+    except _BegunElsewhere:
+        raise
+    except BaseException:
+        for each in data.iterdir() if data.is_dir() else ():
+            shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        for folder in missing:
+            with suppress(OSError):  # another command has put something into it
+                folder.rmdir()
+        raise
+
+
+class _BegunElsewhere(click.ClickException):
+    """Another command makes the directory at this moment: what is in it is not ours."""
 
 
 def _write_settings(settings: Settings) -> Path:
@@ -78,10 +107,8 @@ def _write_settings(settings: Settings) -> Path:
     identity, data = settings.identity(), settings.data
     assert identity is not None  # the host is required
     check_identity(identity)
-    if data.exists() and (not data.is_dir() or any(data.iterdir())):
-        raise click.ClickException(f"{data} is there already and stays as it is: name a new directory with --data")
     if not write_initial_toml(data / FILE_NAME, identity, public_url=settings.public_url):
-        raise click.ClickException(f"{data} is being made by another command: name a new directory with --data")
+        raise _BegunElsewhere(f"{data} is being made by another command: name a new directory with --data")
     return data / FILE_NAME
 
 

@@ -32,7 +32,7 @@ _WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
 class FoundLabel(NamedTuple):
     """A label, and where it stands: `text[start:end]` is its spelling."""
 
-    label: RepositoryName | Ibip
+    label: Label
     start: int
     end: int
 
@@ -80,17 +80,42 @@ def _match_repository_name(text: str, start: int) -> tuple[RepositoryName, int] 
 _BEGINNING = re.compile(r"(?<![\w.@%-])[A-Za-z0-9]")
 _LONGER_WORD = re.compile(r"\w|[.@]\w")
 
+# E72: two runs of letters are also what many addresses and phrases have. A label of before 2008 is looked for in links
+# to the resolver of the standard and behind `ibi:` and `upn:…:`. In other links, or behind a prefix that may be any
+# directory, it has to look like one that was made: long, and with digits in its first run.
+_PLACES = r"(?:ibi|rep|col|goto-|attachment\.cgi|displaydoccontent\.cgi)/"
+_SCHEMES = r"(?:ibi:[ \t]*+|upn:[A-Za-z0-9._-]{1,64}:/?)"
+_BEFORE_LEGACY = re.compile(
+    rf"(?:https?://)?(?:www\.)?urlib\.net(?::[0-9]{{1,5}})?/(?:{_PLACES}|{_SCHEMES})?"
+    rf"|{_SCHEMES}"
+    rf"|(?P<anywhere>{_PLACES}|https?://[A-Za-z0-9.-]{{1,253}}(?::[0-9]{{1,5}})?/)",
+    re.ASCII | re.IGNORECASE,
+)
+_MADE = re.compile("(?=[A-Za-z]{0,127}[0-9])[A-Za-z0-9]{10,128}/")
+
 
 def find_labels(text: str) -> Iterator[FoundLabel]:
-    """Every label in running text and in persistent URLs of any host, in order, without overlaps."""
+    """Every label in running text and in persistent URLs of any host, in order, without overlaps. Labels of before 2008
+    only in links, and behind `ibi:` (E72)."""
     position = 0
     while (beginning := _BEGINNING.search(text, position)) is not None:
-        found = match_label(text, beginning.start())
+        start = beginning.start()
+        found: tuple[Label, int] | None = match_label(text, start)
+        if found is None and (prefix := _BEFORE_LEGACY.match(text, start)) is not None:
+            start = prefix.end()
+            found = _match_linked(text, start, is_made=prefix["anywhere"] is not None)
         if found and not _LONGER_WORD.match(text, found[1]):
-            yield FoundLabel(found[0], beginning.start(), found[1])
+            yield FoundLabel(found[0], start, found[1])
             position = found[1]
         else:
             position = beginning.end()
+
+
+def _match_linked(text: str, start: int, *, is_made: bool) -> tuple[LegacyLabel, int] | None:
+    """The label of before 2008 that begins there, unless one of the present standard does."""
+    if match_label(text, start) is not None or (is_made and _MADE.match(text, start) is None):
+        return None
+    return match_legacy(text, start)
 
 
 def home_prefix(label: Label) -> str:

@@ -2,13 +2,14 @@
 
 What an Archive or a resolver adds to its answers in header fields of HTTP, since R's answers have no place for it.
 
-`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere (E62). `IBI-Transferred-To: <label>`:
-the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>, <label>`: the services of
-Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed: why the resolver did not
-reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22).
-`IBI-Key: <key>` and `IBI-Key-Changes: <statement>, <statement>` on those too: with which key it signs, and how that
-followed those before it; `IBI-Signature: <statement>`: who says what the body says (E82). The bodies stay as the
-standard prints them. A field that is not written like this is ignored.
+`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere; `no`: that is not certain (E62).
+`IBI-Transferred-To: <label>`: the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>,
+<label>`: the services of Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed:
+why the resolver did not reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives
+of HTTPS (E22). `IBI-Key: <key>` and `IBI-Key-Changes: <statement>, <statement>` on those too: with which key it signs,
+and how that followed those before it; `IBI-Signature: <statement>`: who says what the body says (E82). `IBI-Follower:
+<statement>` on a question for the feed of changes: who keeps Copies of the items, and of which prefixes. The bodies
+stay as the standard prints them. A field that is not written like this is ignored.
 
 Who holds Copies of an Archive's items, as the Archive says it: signed, by Archive and prefix (E84).
 
@@ -39,7 +40,9 @@ ACCEPTS: Final = b"ibi-accepts"
 KEY: Final = b"ibi-key"
 KEY_CHANGES: Final = b"ibi-key-changes"
 SIGNATURE: Final = b"ibi-signature"
+FOLLOWER: Final = b"ibi-follower"
 FINAL_FIELD: Final[Field] = (FINAL, b"yes")
+NOT_FINAL_FIELD: Final[Field] = (FINAL, b"no")
 ACCEPTS_FIELD: Final[Field] = (ACCEPTS, b"https")
 MOST_COPIES: Final = 32
 """Archives that one answer names as holders of Copies."""
@@ -59,8 +62,9 @@ def copies_field(services: Sequence[Label]) -> Field:
     return COPIES, ", ".join(service.spelling for service in services).encode("ascii")
 
 
-def read_final(value: bytes) -> bool:
-    return value.strip(_BLANKS) == b"yes"
+def read_final(value: bytes) -> bool | None:
+    """Whether an empty answer is final; None if the Archive does not say."""
+    return {b"yes": True, b"no": False}.get(value.strip(_BLANKS))
 
 
 @lru_cache(maxsize=256)

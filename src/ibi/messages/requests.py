@@ -7,7 +7,7 @@ in any order. Labels go out as they were spelled when they came in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from ibi.errors import InvalidMessage
@@ -26,6 +26,8 @@ class UrlRequest(ServiceRequest):
     """The resolver asks an Archive where an item is (R Table 8.9).
 
     There is no field for the user's languages nor for a wish to see the Original: an Archive must not learn of either.
+    `file_path` is decoded; octets of it that are not UTF-8 stand there as PEP 383 has them. `spelled_path` is the same
+    as the link has it, percent signs and all, so that the Archive gets the octets that the reader sent (E33).
     """
 
     client_addresses: tuple[IpAddress, ...]
@@ -33,6 +35,7 @@ class UrlRequest(ServiceRequest):
     relation: Relation = Relation.ITSELF
     file_path: str | None = None
     file_list: bool = False
+    spelled_path: str | None = field(default=None, compare=False, repr=False)
 
     subject: ClassVar[ServiceSubject] = ServiceSubject.URL_REQUEST
     names: ClassVar[frozenset[str]] = frozenset(
@@ -59,7 +62,7 @@ class UrlRequest(ServiceRequest):
     def _pairs(self) -> Iterator[tuple[str, str]]:
         yield "clientinformation.ipaddress", " ".join(map(str, self.client_addresses))
         if self.file_path is not None:
-            yield "parsedibiurl.filepath", self.file_path
+            yield values.PATH_NAME, self.spelled_path or values.encode_value(self.file_path)
         yield "parsedibiurl.ibi", self.label.spelling
         if self.relation.steps or self.file_list:
             yield "parsedibiurl.verblist", str(VerbList(self.relation, self.file_list))
@@ -164,21 +167,22 @@ def parse_request(query: str) -> Request:
     return _KINDS[subject_among(pairs)].from_pairs(pairs)
 
 
-def parse_archive_request(query: str) -> Request | None:
-    """Read a request as an Archive does: None for a `urlRequest` about what no Archive can have, because its label,
-    verbs, path or client addresses cannot be read.
+def parse_archive_request(query: str) -> Request | ServiceSubject:
+    """Read a request as an Archive does. Only the subject of a `urlRequest` or an acknowledgment whose other pairs are
+    missing or cannot be read (E18).
 
-    R Algorithm 2, lines 2 to 4 answers that with nothing, and a resolver of another make that does not look at the
-    status would take any text for an answer (E18). What is wrong with the subject, or with the pairs as such, is an
-    error as in `parse_request`.
+    R Algorithm 2, lines 2 to 4 answers that `urlRequest` with nothing, and a resolver of another make that does not
+    look at the status would take any text for an answer. R Algorithm 1, line 20 looks at no pair of an acknowledgment.
+    What is wrong with the subject, or with the pairs as such, is an error as in `parse_request`.
     """
     try:
         return parse_request(query)
     except (MissingSubject, UnknownSubject, RepeatedPair):
         raise
     except InvalidMessage:
-        if subject_of(query) is ServiceSubject.URL_REQUEST:
-            return None
+        subject = subject_of(query)
+        if subject is ServiceSubject.URL_REQUEST or subject is ServiceSubject.ACKNOWLEDGMENT:
+            return subject
         raise
 
 

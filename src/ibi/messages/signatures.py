@@ -3,17 +3,21 @@
 R knows of a registration key alone, which travels with every request and can be overheard. An Archive therefore signs
 what it asks of a resolver: all pairs of the request, for which resolver they are, when, and a word that is used once.
 The resolver signs its answer to it. Both are in an extra pair or an HTTP field of their own, which others ignore.
+Before an Archive sends its registration key again, the resolver has to prove the key by which it is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
+from ibi.label.search import parse_home_prefix
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.holders import MOST_PREFIXES
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.signing import InvalidStatement, PublicKey, SigningKey, Statement, read_statement, sign_statement
 
@@ -28,6 +32,9 @@ _REQUEST: Final = "membership-request"
 _ANSWER: Final = "membership-answer"
 _CONFIRMATION: Final = "confirmation"
 _CHANGE: Final = "key-change"
+_PROOF: Final = "proof"
+_NOTIFICATION: Final = "notification"
+_FOLLOWER: Final = "follower"
 
 SignedRequest = TypeVar("SignedRequest", bound=InclusionRequest | ExclusionRequest)
 
@@ -99,6 +106,71 @@ def read_confirmation(text: str, challenge: str) -> PublicKey:
     if found.claims.get("challenge") != challenge:
         raise InvalidStatement(text, 0, "it is of another challenge")
     return found.signer
+
+
+def sign_proof(challenge: str, key: SigningKey) -> str:
+    """What proves to an Archive that the resolver it asks has the key."""
+    return sign_statement(_PROOF, {"challenge": challenge}, key)
+
+
+def read_proof(text: str, challenge: str) -> PublicKey:
+    """The key that the resolver has; `InvalidStatement` if it answered another challenge."""
+    found = read_statement(text, _PROOF)
+    if found.claims.get("challenge") != challenge:
+        raise InvalidStatement(text, 0, "it is of another challenge")
+    return found.signer
+
+
+class NotificationSignature(NamedTuple):
+    """What the signature of a notification says, whose digest is that of the body that came with it."""
+
+    signer: PublicKey
+    to: str
+    """The server to whose inbox it is sent."""
+    at: int
+    """When it was signed, in milliseconds since 1970."""
+
+
+def sign_notification(body: bytes, to: str, at: int, key: SigningKey) -> str:
+    """By which an inbox knows that a notification comes from a registered Archive."""
+    return sign_statement(_NOTIFICATION, {"digest": sha256(body).hexdigest(), "to": to, "at": at}, key)
+
+
+def read_notification_signature(text: str, body: bytes) -> NotificationSignature:
+    """Who signed just this body; `InvalidStatement` if it is of another."""
+    found = read_statement(text, _NOTIFICATION)
+    if _text(found, "digest") != sha256(body).hexdigest():
+        raise InvalidStatement(text, 0, "it is of another notification")
+    return NotificationSignature(found.signer, _text(found, "to", 512), _time(found))
+
+
+class FollowerSignature(NamedTuple):
+    """What an Archive says of itself to one that it follows."""
+
+    signer: PublicKey
+    to: str
+    """The server that it follows."""
+    at: int
+    """When it was signed, in milliseconds since 1970."""
+    prefixes: frozenset[str]
+    """Of which it keeps Copies; empty for all items."""
+
+
+def sign_follower(prefixes: Iterable[str], to: str, at: int, key: SigningKey) -> str:
+    """By which an Archive learns who keeps Copies of its items."""
+    return sign_statement(_FOLLOWER, {"prefixes": sorted(prefixes), "to": to, "at": at}, key)
+
+
+def read_follower_signature(text: str) -> FollowerSignature:
+    """`InvalidStatement` if it is none."""
+    found = read_statement(text, _FOLLOWER)
+    prefixes: Any = found.claims.get("prefixes")
+    is_list = isinstance(prefixes, list) and all(isinstance(each, str) for each in prefixes)
+    if not is_list or len(prefixes) > MOST_PREFIXES:
+        raise InvalidStatement("prefixes", 0, "it does not say which prefixes")
+    return FollowerSignature(
+        found.signer, _text(found, "to", 512), _time(found), frozenset(map(parse_home_prefix, prefixes))
+    )
 
 
 def sign_key_change(old: SigningKey, new: PublicKey, at: int) -> str:

@@ -310,10 +310,8 @@ class _AnswerReader:
             if found is None:
                 continue
             prefix, relation = found
-            # Qualifiers are read in any case, so that two names may say the same.
-            if known.setdefault(relation, {}).setdefault(prefix, name) != name:
-                known[relation][prefix] = ""
-                self._left_out.append(LeftOut(name, "it is there twice"))
+            # Qualifiers are read in any case, so that two names may say the same: the last one counts (E47).
+            known.setdefault(relation, {})[prefix] = name
             if len(known) > MOST_ENTRIES:
                 raise InvalidMessage(name, 0, "it speaks of more than {most} relations", most=MOST_ENTRIES)
         return known
@@ -339,9 +337,14 @@ class _AnswerReader:
         return self._word(name, reader) if name else None
 
     def _url(self, own: Mapping[str, str]) -> str | None:
-        """A URL with blanks in it is several words, as Tcl writes it."""
+        """A URL with blanks in it is several words, as Tcl writes it. Several URLs are none: left out."""
         value = self._pairs[own["url"]] if own.get("url") else None
-        return "%20".join(value) if isinstance(value, tuple) else value
+        if not isinstance(value, tuple):
+            return value
+        if any("://" in word for word in value[1:]):
+            self._leave_out(own["url"], InvalidMessage(own["url"], 0, "it is more than one URL"))
+            return None
+        return "%20".join(value)
 
 
 def _timestamp(text: str) -> Instant:

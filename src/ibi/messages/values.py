@@ -37,6 +37,9 @@ QUERY_LIMIT: Final = 1 << 16
 
 URL_NAMES: Final = frozenset({"url", "url.persistent"})
 """The pairs whose values are URLs (R Table 8.11)."""
+PATH_NAME: Final = "parsedibiurl.filepath"
+"""The pair whose value is the path of a link, in the octets in which the link has it (R Table 8.9; E33)."""
+_ENCODED_BEFORE: Final = URL_NAMES | {PATH_NAME}
 
 # R Table 6.1: blank, % & + = ? and also # are encoded. So is whatever RFC 3986 keeps out of a query: quotes,
 # brackets, braces, backslash, caret, grave accent, bar, controls and everything beyond ASCII.
@@ -101,6 +104,18 @@ def decode_value(value: str) -> str:
         return _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), value)
 
 
+def decode_octets(value: str) -> str:
+    """The same of a path: an octet that is not UTF-8 stays the octet it is (E33), as Python holds one (PEP 383)."""
+    value = value.replace("+", " ")
+    if "%" not in value:
+        return value
+    try:
+        octets = value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return value  # half a surrogate pair, which no path may hold
+    return _ESCAPE_IN_BYTES.sub(lambda escape: bytes((int(escape[1], 16),)), octets).decode("utf-8", "surrogateescape")
+
+
 def encode_url(url: str) -> str:
     """A URL as the value of a pair: its own `%XX` stay, its delimiters are encoded (E25)."""
     return url if _SAFE_URL.fullmatch(url) else _encode(_UNSAFE_IN_URL, url)
@@ -128,9 +143,12 @@ def _escape(unsafe: re.Match[str]) -> str:
 
 
 def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
-    """The query string of `pairs`, in their order."""
+    """The query string of `pairs`, in their order. URLs, and the path of a link, have their own `%XX` already."""
     return "&".join(
-        [f"{_name(name)}={encode_url(value) if name in URL_NAMES else encode_value(value)}" for name, value in pairs]
+        [
+            f"{_name(name)}={encode_url(value) if name in _ENCODED_BEFORE else encode_value(value)}"
+            for name, value in pairs
+        ]
     )
 
 
@@ -153,6 +171,8 @@ def _decode_pair(pair: str) -> tuple[str, str]:
         name = decode_value(name)
     if name in URL_NAMES:
         return name, decode_url(value)
+    if name == PATH_NAME:
+        return name, decode_octets(value)
     return name, decode_value(value) if "%" in value or "+" in value else value
 
 
@@ -314,6 +334,8 @@ def mail_address(text: str) -> str:
 
 _AUTHORITY = re.compile(r"https?://([^/?#]*)", re.ASCII | re.IGNORECASE)
 _NOT_IN_URI = re.compile(r"(?:[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]|%(?![0-9A-Fa-f]{2}))+")
+_LONGEST_ENCODED: Final = 1 << 16
+"""Characters of a URL in which something has to be encoded."""
 # What nearly every URL is: nothing in it has to be encoded. The quantifiers give nothing back: one look, however long.
 _PLAIN_URL = re.compile(r"[Hh][Tt]{2}[Pp][Ss]?://([^/?#]*+)(?:[A-Za-z0-9\-._~:/?#@!$&'()*+,;=]++|%[0-9A-Fa-f]{2})*+")
 
@@ -327,6 +349,8 @@ def url(text: str) -> str:
     match = _AUTHORITY.match(text)
     if match is None:
         raise InvalidMessage(text, 0, "a URL begins with http:// or https://")
+    if len(text) > _LONGEST_ENCODED:
+        raise InvalidMessage(text[:80], 0, "it is longer than {most} characters", most=_LONGEST_ENCODED)
     host_and_port(match[1])
     try:
         return match[0] + _NOT_IN_URI.sub(lambda strange: percent_encoded(strange[0]), text[match.end() :])
@@ -335,7 +359,8 @@ def url(text: str) -> str:
 
 
 # E35 says this of persistent URLs; what a resolver may not take from a person it does not ask of an Archive either.
-_NOT_IN_PATH = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+# Octets that are not UTF-8 may stand in a path (E33), other lone surrogates may not.
+_NOT_IN_PATH = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udc7f\udd00-\udfff]")
 
 
 def file_path(text: str) -> str | None:

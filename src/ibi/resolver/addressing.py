@@ -200,8 +200,11 @@ def _sole_claim(
     two that differ none; without one, the Copy of the home, of who is trusted, or the only one there is.
 
     Where the home did say where to, and the successor has nothing, it may have given the item back: the home alone is
-    followed then.
+    followed then. Where the home cannot tell whether it ever gave the label away, only Archives that are trusted are
+    followed (E62).
     """
+    if question.is_disclaimed and not follow_unproven:
+        heard = [each for each in heard if each.archive in question.authority.homes or _is_trusted(question, each)]
     leads = {each.archive: _lead_of(question, each) for each in heard}
     useful = tuple(each for each in heard if leads[each.archive] is not None)
     claims = tuple(each for each in useful if _claims_original(question, each))
@@ -277,7 +280,9 @@ def _why_unsettled(question: Question) -> Unsettled | None:
         return Unsettled.HOME_SILENT
     if word is Word.GIVEN and question.may_be_offered_elsewhere:
         return Unsettled.NOT_OFFERED
-    return Unsettled.SEVERAL if word is Word.NOT_HERE and not question.is_denied else None
+    if word is not Word.NOT_HERE or question.is_denied:
+        return None
+    return Unsettled.NOT_CERTAIN if question.is_disclaimed and not question.successors else Unsettled.SEVERAL
 
 
 def _claims(

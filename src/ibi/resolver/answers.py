@@ -74,6 +74,7 @@ class Reason(StrEnum):
     NO_NEXT_EDITION = "no Archive knows of a next edition"
     ANY_LANGUAGE = "no Archive has that very language"
     NO_TRANSLATION = "there is no translation that suits"
+    BEGINNING = "an Archive may know the beginning of the relation alone"
 
 
 class Match(NamedTuple):
@@ -186,10 +187,14 @@ class AnswerSet(NamedTuple):
         return (pointer for group in self._groups() for pointer in self._pointers(self.choice(group), group))
 
     def last_resorts(self, forms: LabelForms) -> Iterator[Referral]:
-        """What is asked of the item itself once all have answered: resolution step 3 (e), then its languages."""
+        """What is asked of the item itself once all have answered: the beginnings of the relation (E101), then
+        resolution step 3 (e), then its languages. An answer to a beginning only leads on."""
         relation = self.wanted.relation
-        if not self.heard or self.has_next_edition:
+        if not self.heard or self.has_next_edition or self.wanted.beginning is not None:
             return
+        if not all(self._with_only(heard).leads_anywhere for heard in self.heard):
+            for beginning in self.wanted.beginnings:
+                yield Referral(forms, beginning, Reason.BEGINNING)
         if relation.begins_with_last_edition:
             yield Referral(forms, self.wanted.after(1), Reason.NO_NEXT_EDITION)
         for index in self.wanted.named_languages:
@@ -199,6 +204,9 @@ class AnswerSet(NamedTuple):
             if self.wanted.only[index] is None:
                 yield Referral(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
 
+    def _with_only(self, heard: ReceivedAnswer) -> AnswerSet:
+        return AnswerSet(self.wanted, (heard,), self.preferences, None)
+
     def choice(self, group: Sequence[ReceivedAnswer]) -> LanguageChoice:
         if not self.wanted.relation.open_translations:
             return LanguageChoice(self.wanted)
@@ -207,7 +215,8 @@ class AnswerSet(NamedTuple):
     @property
     def has_next_edition(self) -> bool:
         """Whether the last edition is wanted, and an answer that counts names a later one."""
-        return self.wanted.relation.begins_with_last_edition and any(heard.knows_more for heard in self._groups()[0])
+        first = next(iter(self._groups()), ())
+        return self.wanted.relation.begins_with_last_edition and any(heard.knows_more for heard in first)
 
     def _groups(self) -> list[tuple[ReceivedAnswer, ...]]:
         """The answers to look at first, and those to look at next.
@@ -312,7 +321,7 @@ class AnswerSet(NamedTuple):
         if wanted.relation.begins_with_last_edition:
             for heard in equals:
                 if heard.answer.next_edition is not None and not heard.succeeds_itself:
-                    yield Referral(heard.answer.next_edition, self.wanted, Reason.NEXT_EDITION, heard)
+                    yield Referral(heard.answer.next_edition, self.wanted.whole, Reason.NEXT_EDITION, heard)
 
 
 def is_unreadable(archive: ArchiveRef, answer: UrlList, wanted: Wanted, preferences: Sequence[Preference]) -> bool:

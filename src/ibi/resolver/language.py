@@ -19,14 +19,39 @@ class Wanted:
 
     A translation whose language no Archive had is asked for again without it, to see what there is; `only`, as long as
     the steps, then keeps the language that must come out. None stands for the reader's preference.
+
+    With a `beginning`, Archives are asked for so many steps of the relation alone, and all of it is wanted (E101).
     """
 
     relation: Relation = Relation.ITSELF
     only: tuple[LanguageTag | None, ...] = ()
+    beginning: int | None = None
 
     @classmethod
     def of(cls, relation: Relation) -> Wanted:
         return cls(relation, (None,) * len(relation.steps)) if relation.steps else _ITSELF
+
+    @property
+    def asked(self) -> Relation:
+        """The relation that Archives are asked for."""
+        return self.relation if self.beginning is None else Relation(self.relation.steps[: self.beginning])
+
+    @property
+    def whole(self) -> Wanted:
+        """The same, to be asked for as a whole."""
+        return self if self.beginning is None else Wanted(self.relation, self.only)
+
+    @property
+    def beginnings(self) -> Iterator[Wanted]:
+        """The same, to be asked for by its proper beginnings, the longest first."""
+        for length in range(len(self.relation.steps) - 1, 0, -1):
+            yield Wanted(self.relation, self.only, length)
+
+    @property
+    def question(self) -> Wanted:
+        """By what it is known whether the same was asked before: of a beginning, whatever is wanted after it."""
+        steps = self.beginning
+        return self if steps is None else Wanted(self.asked, self.only[:steps], steps)
 
     def after(self, steps: int) -> Wanted:
         """What remains once so many steps are done."""

@@ -14,6 +14,7 @@ from ibi.messages.identification import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.messages.values import IpAddress
+from ibi.origin import served_origin
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.answers import AnswerSet, Match
@@ -191,6 +192,7 @@ class Unsettled(StrEnum):
     HOME_SILENT = "home silent"
     NOT_OFFERED = "not offered by the home"
     SEVERAL = "several claims"
+    NOT_CERTAIN = "the home has nothing and cannot tell"
     DIFFERENT_ITEMS = "claimed for different items"
 
 
@@ -243,8 +245,21 @@ def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], loca
         archive=heard.archive,
         answer=heard.answer,
         entry=entry,
-        acknowledgment=_acknowledgment(url.text(base, keep_spelling=True), clients, located),
+        acknowledgment=_acknowledgment(url.as_received(base), clients, located),
     )
+
+
+def leads_back(location: str, base: str, url: PersistentUrl) -> bool:
+    """Whether `location` is the persistent URL itself, at this resolver: a browser would come back for ever."""
+    here = served_origin(base)
+    if here is None or served_origin(location) != here:
+        return False
+    links = (url.text(base), url.text(base, keep_spelling=True))
+    return _path_and_query(location) in map(_path_and_query, links)
+
+
+def _path_and_query(url: str) -> str:
+    return url.partition("://")[2].partition("/")[2].partition("#")[0]
 
 
 def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located: Match) -> Acknowledgment | None:

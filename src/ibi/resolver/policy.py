@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.label.reach import address_is_global
+from ibi.label.search import home_prefix
 from ibi.messages.identification import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
@@ -133,7 +134,21 @@ def refused_urls(
 
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
-    return one is other or any(map(one.may_name, other.labels))
+    """Whether both name one service: `host`, `host.80` and `host@80` are one, as they are one prefix (E52, E65)."""
+    if one is other or any(map(one.may_name, other.labels)):
+        return True
+    return any(_is_one_but_for_port(mine, theirs) for mine in one.labels for theirs in other.labels)
+
+
+def _is_one_but_for_port(one: Label, other: Label) -> bool:
+    if not (one.is_dated and other.is_dated):
+        return False
+    return one.instant == other.instant and home_prefix(one) == home_prefix(other)
+
+
+NO_READER: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
+"""Stands for the reader where there is none, or whose address is not known: no permitted network contains it. It never
+leaves this process: Archives elsewhere get the resolver's own address (E76)."""
 
 
 class ClientAddress(StrEnum):
@@ -188,6 +203,11 @@ class Policy:
         if self.client_address is ClientAddress.FULL:
             return None
         return replace(request, client_addresses=tuple(map(self.client_address.shown, request.client_addresses)))
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether an Archive that knows a part of the reader's address is asked again before it is chosen (E76)."""
+        return self.client_address is ClientAddress.NETWORK
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url_rules", tuple(rule for rule in self.rules if rule not in OF_THE_WHOLE))
@@ -313,11 +333,12 @@ class Visited:
 
     def add(self, forms: LabelForms, wanted: Wanted) -> None:
         self.link(forms)
-        self._asked.append((forms.labels[0], wanted))
+        self._asked.append((forms.labels[0], wanted.question))
 
     def has(self, forms: LabelForms, wanted: Wanted) -> bool:
         roots = {self._root(label) for label in forms.labels}
-        return any(asked == wanted and self._root(label) in roots for label, asked in self._asked)
+        question = wanted.question
+        return any(asked == question and self._root(label) in roots for label, asked in self._asked)
 
     def are_one(self, one: LabelForms, other: LabelForms) -> bool:
         return not {*map(self._root, one.labels)}.isdisjoint(map(self._root, other.labels))

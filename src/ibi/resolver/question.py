@@ -14,7 +14,7 @@ from ibi.resolver import trace
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
 from ibi.resolver.authority import NO_AUTHORITY, ArchiveRef, LabelAuthority, StandIn, Word, is_home
 from ibi.resolver.language import Wanted
-from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
+from ibi.resolver.trace import AskedAgain, Failure, Outranking, Report, Verdict, outranking
 from ibi.vocabulary import State
 
 
@@ -38,6 +38,8 @@ class Asking(NamedTuple):
     archive: ArchiveRef
     request: UrlRequest
     question: int
+    again: bool = False
+    """Whether it is the second question to that Archive, with the whole address of the reader (E76)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,10 +57,15 @@ class Note:
     failure: Failure | None = None
     broken_rule: str | None = None
     hearing: AnswerSet | None = None
-    final: bool = False
-    """Whether it says that it never gave the label away, and has nothing under it (E62)."""
+    final: bool | None = None
+    """Of an empty answer: whether it is certain that it never gave the label away; None if it does not say (E62)."""
     transferred_to: Label | None = None
     copies_at: tuple[Label, ...] = ()
+    is_coarse: bool = False
+    """Whether it knows a part of the reader's address only."""
+    is_for_all: bool = False
+    """Whether its answer is the same for all readers, by what it says (E32)."""
+    again: AskedAgain | None = None
 
     def report(self, archive: ArchiveRef) -> Report:
         verdict = self.verdict
@@ -74,6 +81,8 @@ class Note:
             self.broken_rule,
             transferred_to=self.transferred_to,
             copies_at=self.copies_at,
+            final=self.final,
+            again=self.again,
         )
 
 
@@ -156,9 +165,27 @@ class Question:
         if not self.waiting and self.all_asked is None:
             self.all_asked = now
         self.pending.update(due)
-        for archive in due:
-            self.notes[archive] = Note(now)
-        return [Asking(archive, self._request_to(archive), self.number) for archive in due]
+        askings = [Asking(archive, self._request_to(archive), self.number) for archive in due]
+        for archive, request, *_ in askings:
+            self.notes[archive] = Note(now, is_coarse=request is not self.request)
+        return askings
+
+    def ask_again(self, archive: ArchiveRef) -> Asking:
+        """Put the question to an Archive once more, with the whole address of the reader."""
+        self.pending.add(archive)
+        self.notes[archive].again = AskedAgain.AWAITED
+        return Asking(archive, self.request, self.number, again=True)
+
+    def expects(self, asking: Asking) -> bool:
+        """Whether what comes now is the answer to that question: the network may repeat an earlier one."""
+        is_awaited = self.notes[asking.archive].again is AskedAgain.AWAITED
+        return asking.archive in self.pending and asking.again == is_awaited
+
+    def forget_first_answer(self, archive: ArchiveRef) -> None:
+        """The second answer of an Archive takes the place of the first."""
+        note = self.notes[archive]
+        note.again, note.is_coarse, note.hearing, note.broken_rule = AskedAgain.HEARD, False, None, None
+        self.heard = [heard for heard in self.heard if heard.archive != archive]
 
     def _request_to(self, archive: ArchiveRef) -> UrlRequest:
         """The reader's address is for those who decide by it, or are vouched for, not for all who are asked (E76)."""
@@ -168,16 +195,16 @@ class Question:
     def _request_to_others(self) -> UrlRequest:
         if self._coarse_request is None:
             coarse = None if self.coarsen is None else self.coarsen(self.request)
-            self._coarse_request = coarse or self.request
+            self._coarse_request = self.request if coarse is None or coarse == self.request else coarse
         return self._coarse_request
 
-    def settle(self, archive: ArchiveRef, now: float) -> Note | None:
+    def settle(self, asking: Asking, now: float) -> Note | None:
         """An Archive is not waited for any more; None if it was not: the network may repeat itself."""
-        if archive not in self.pending:
+        if not self.expects(asking):
             return None
-        self.pending.remove(archive)
+        self.pending.remove(asking.archive)
         self.forget_word()
-        note = self.notes[archive]
+        note = self.notes[asking.archive]
         note.answered_at = now
         return note
 
@@ -254,6 +281,13 @@ class Question:
         return bool(notes) and all(note is not None and note.final for note in notes)
 
     @property
+    def is_disclaimed(self) -> bool:
+        """Whether a home has nothing and says that it cannot tell whether it gave the label away: then the claims of
+        Archives that nobody trusts need proof (E62)."""
+        notes = map(self.notes.get, self.deciders)
+        return any(note is not None and note.final is False for note in notes)
+
+    @property
     def may_be_offered_elsewhere(self) -> bool:
         """Whether what the home does not offer may come from another (R §9.2: each Archive its own relations).
 
@@ -263,6 +297,11 @@ class Question:
         if relation.is_itself or relation.begins_with_last_edition:
             return False
         return self.request.file_path is None and not self.request.file_list
+
+    @property
+    def whole(self) -> Question:
+        """The question for the whole relation, of which this one asks for a beginning; or this one (E101)."""
+        return self.path[-1] if self.reason is Reason.BEGINNING else self
 
     @property
     def trusted(self) -> Collection[ArchiveRef]:
@@ -305,7 +344,7 @@ class Question:
         parent = self.path[-1].number if self.path else None
         reports = tuple(self._explain(note.report(archive)) for archive, note in self.notes.items())
         return trace.Hop(
-            self.number, parent, self.label, self.wanted.relation, self.reason, reports, self.word, self.deciders
+            self.number, parent, self.label, self.wanted.asked, self.reason, reports, self.word, self.deciders
         )
 
     def _explain(self, report: Report) -> Report:
@@ -318,7 +357,7 @@ class Question:
             if self._leading is None and self.may_be_offered_elsewhere:
                 return replace(report, verdict=Verdict.UNPROVEN)
             return replace(report, because=Outranking.HOME)
-        if self.word in (Word.SILENT, Word.AWAITED) and report.archive not in self.trusted:
+        if self._needs_proof(report.archive):
             return replace(report, verdict=Verdict.UNPROVEN)
         if self.holder_deletion is not None:
             return replace(report, because=Outranking.HOLDER)
@@ -327,6 +366,14 @@ class Question:
             return replace(report, verdict=Verdict.NOT_FOLLOWED) if self._only_points(report.archive) else report
         because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
         return replace(report, because=because)
+
+    def _needs_proof(self, archive: ArchiveRef) -> bool:
+        """Whether no claim of that Archive is followed, since those who decide are silent or cannot tell."""
+        if archive in self.trusted:
+            return False
+        if self.word is Word.NOT_HERE:
+            return self.is_disclaimed and archive not in self.authority.homes
+        return self.word in (Word.SILENT, Word.AWAITED)
 
     def _stand_in(self, archive: ArchiveRef) -> StandIn | None:
         """Why the word of an Archive that does not decide counts while those who decide are silent."""

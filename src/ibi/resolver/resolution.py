@@ -10,7 +10,7 @@ one that leads nowhere gives way to the one before it. A late answer reopens its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.languages import Preference
@@ -23,13 +23,30 @@ from ibi.resolver.addressing import Addressing, answers_that_count, claims_to_sh
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral, is_unreadable
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
-from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_originals, redirect, silence_of
+from ibi.resolver.outcome import (
+    Deleted,
+    Outcome,
+    ending,
+    find_deletion,
+    judge_originals,
+    leads_back,
+    redirect,
+    silence_of,
+)
 from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
 from ibi.resolver.question import Asking, Note, Question
-from ibi.resolver.trace import Failure, Trace, Verdict
+from ibi.resolver.trace import AskedAgain, Failure, Trace, Verdict
 from ibi.vocabulary import State
 
 _POLICY: Final = Policy()
+
+
+class _Confirmation(NamedTuple):
+    """An Archive is asked again with the whole address of the reader, and waited for `until` then at most (E76)."""
+
+    question: Question
+    archive: ArchiveRef
+    until: float
 
 
 class Resolution:
@@ -69,6 +86,8 @@ class Resolution:
         self._turns: set[tuple[int, int]] = set()
         self._outbox: list[Asking] = []
         self._outcome: Outcome | None = None
+        self._confirmation: _Confirmation | None = None
+        self._asked_in_vain: set[ArchiveRef] = set()
         self._ask(Referral(LabelForms.of(url.label), Wanted.of(url.relation), Reason.GIVEN), None, now)
         self._advance(now)
 
@@ -82,7 +101,9 @@ class Resolution:
     def wake_at(self) -> float:
         """When `advance` has to be called if nothing else happens before."""
         times = [self._deadline]
-        if self._current is not None:
+        if self._confirmation is not None:
+            times.append(self._confirmation.until)
+        elif self._current is not None:
             times += self._patience.times(self._current)
         return min((time for time in times if time > self._now), default=self._deadline)
 
@@ -101,16 +122,20 @@ class Resolution:
         return () if self._outcome is not None else sent
 
     def answer(
-        self, asking: Asking, answer: UrlList | Deletion | None, now: float, *, final: bool = False,
-        transferred_to: Label | None = None, copies_at: tuple[Label, ...] = (),
+        self, asking: Asking, answer: UrlList | Deletion | None, now: float, *, final: bool | None = None,
+        transferred_to: Label | None = None, copies_at: tuple[Label, ...] = (), max_age: int = 0,
     ) -> None:  # fmt: skip
         """An Archive has answered; None if it has no such item. The rest is what it told in headers of its own."""
         archive, question = asking.archive, self._questions[asking.question]
-        note = question.settle(archive, now)
+        note = question.settle(asking, now)
         if note is None:
             return
+        if asking.again and self._outcome is None:
+            question.forget_first_answer(archive)
+            self._confirmation = None
+        note.is_for_all = max_age > 0
         note.said, note.transferred_to, note.copies_at = answer, transferred_to, copies_at
-        note.final = final and answer is None
+        note.final = final if answer is None else None
         if self._outcome is not None:
             note.verdict = Verdict.LATE
         elif answer is None:
@@ -118,7 +143,7 @@ class Resolution:
             question.release(archive)  # R §5.2: it has transferred the item away
         elif (rule := broken_rule(ArchiveClaim(archive, question.label, answer), self._policy.rules)) is not None:
             note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
-        elif isinstance(answer, UrlList) and is_unreadable(archive, answer, question.wanted, self._preferences):
+        elif isinstance(answer, UrlList) and self._is_of_no_use(archive, answer, question):
             note.verdict, note.failure = Verdict.FAILED, Failure.UNREADABLE
         else:
             self._believe(question, archive, answer, note)
@@ -128,12 +153,23 @@ class Resolution:
             self._return_to(question, archive)
         self._advance(now)
 
+    def _is_of_no_use(self, archive: ArchiveRef, answer: UrlList, question: Question) -> bool:
+        """Whether nothing needed can be read of the answer (E47), or its URL is the very link that is followed."""
+        if is_unreadable(archive, answer, question.wanted, self._preferences):
+            return True
+        entry = answer.entry(question.wanted.relation)
+        return entry is not None and entry.url is not None and leads_back(entry.url, self._base, self._url)
+
     def failure(self, asking: Asking, reason: Failure, now: float) -> None:
         """An Archive could not be asked, or gave nothing that can be read."""
-        note = self._questions[asking.question].settle(asking.archive, now)
-        if note is not None:
+        note = self._questions[asking.question].settle(asking, now)
+        if note is None:
+            return
+        if asking.again:
+            self._take_first_answer()
+        else:
             note.verdict, note.failure = Verdict.FAILED, reason
-            self._advance(now)
+        self._advance(now)
 
     def advance(self, now: float) -> None:
         """Take note that time went by, and that nothing else has happened."""
@@ -190,16 +226,19 @@ class Resolution:
 
     def _advance(self, now: float) -> None:
         self._now = now
+        if self._confirmation is not None and now >= self._confirmation.until:
+            self._take_first_answer()
         if self._outcome is None and now >= self._deadline:
             self._outcome = self._at_deadline()
-        while self._outcome is None:
+        while self._outcome is None and self._confirmation is None:
             if self._current is None:
                 if not self._reopened:
                     break
                 self._current = self._reopened.pop()
             if not self._move(self._current, now):
                 return
-        if self._outcome is None and not any(question.pending for question in self._questions):
+        is_over = self._outcome is not None or self._confirmation is not None
+        if not is_over and not any(question.pending for question in self._questions):
             self._outcome = self._verdict()
 
     def _path(self) -> tuple[Question, ...]:
@@ -215,9 +254,9 @@ class Resolution:
             self._current = question.path[-1]  # an Archive knows of one after all
             return True
         step = self._original(question, now) if self._url.required_original else self._lead(question, now)
-        if step is None and self._outcome is None and self._is_settled(question, now):
-            resorts = self._hearing(question).last_resorts(question.forms)
-            step = next((resort for resort in resorts if self._way.may_follow(resort, question)), None)
+        is_over = self._outcome is not None or self._confirmation is not None
+        if step is None and not is_over and self._is_settled(question, now):
+            step = self._last_resort(question)
             if step is None and question.word is Word.AWAITED:
                 return False
             if step is None and question.word is Word.GIVEN and question.may_be_offered_elsewhere:
@@ -225,13 +264,28 @@ class Resolution:
                     return False
                 step = self._lead_from_others(question)
             if step is None:
-                self._give_up(question)
+                if not self._ask_again_in_vain(question):
+                    self._give_up(question)
                 return True
         if isinstance(step, Match):
             self._choose(question, step)
         elif step is not None and not self._turns_back(question):
             self._ask(step, question, now)
         return step is not None
+
+    def _last_resort(self, question: Question) -> Referral | None:
+        """What is asked of the item itself next. Where a beginning of the relation led on, the languages were chosen on
+        that way; where it named a later edition, there is one."""
+        asked = (each for each in self._questions if each.reason is Reason.BEGINNING and each.whole is question)
+        of_beginnings = [self._hearing(each) for each in asked]
+        led_on = any(isinstance(hearing.best, Referral) for hearing in of_beginnings)
+        in_vain = {Reason.BEGINNING, Reason.ANY_LANGUAGE, Reason.NO_TRANSLATION} if led_on else set()
+        if any(hearing.has_next_edition for hearing in of_beginnings):
+            in_vain.add(Reason.NO_NEXT_EDITION)
+        for resort in self._hearing(question).last_resorts(question.forms):
+            if resort.reason not in in_vain and self._way.may_follow(resort, question):
+                return resort
+        return None
 
     def _ask_others(self, question: Question, now: float) -> None:
         """Put the question to those who were not asked yet, if it is time for them."""
@@ -303,9 +357,9 @@ class Resolution:
     def _hearing(self, question: Question) -> AnswerSet:
         """All valid answers to a question that count."""
         heard = self._counted_answers(question)
-        if question.reason is Reason.NO_NEXT_EDITION:
+        if question.whole.reason is Reason.NO_NEXT_EDITION:
             # One that was silent when the last edition was asked for may know of a later one than it says here.
-            heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
+            heard = tuple(each for each in heard if not question.whole.path[-1].may_know_more(each.archive))
         holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
         return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
 
@@ -392,8 +446,9 @@ class Resolution:
         to = self._addressing.addressees(step, parent, self._questions, self._now)
         if step.heard is not None and parent is not None:
             parent.notes[step.heard.archive].verdict = Verdict.FOLLOWED
+        url = self._url
         request = UrlRequest(
-            self._clients, to.label, step.wanted.relation, self._url.file_path, self._url.file_list
+            self._clients, to.label, step.wanted.asked, url.applied_path, url.file_list, url.spelled_path
         )  # E16: path and list travel along
         question = Question.put(len(self._questions), step, request, to, parent, now)
         question.coarsen = self._policy.coarse_request
@@ -405,14 +460,57 @@ class Resolution:
     # --- ends ---
 
     def _choose(self, question: Question, located: Match) -> None:
-        question.notes[located.heard.archive].verdict = Verdict.CHOSEN
+        """Send the reader there; after a second question to an Archive that may decide by the reader's address, and
+        was not told all of it (E76)."""
+        archive = located.heard.archive
+        note = question.notes[archive]
+        if self._may_ask_again(note):
+            if self._now < self._deadline:
+                self._ask_again(question, archive)
+                return
+            note.again = AskedAgain.NO_TIME
+        note.verdict = Verdict.CHOSEN
         self._outcome = redirect(self._url, self._base, self._clients, located)
+
+    def _may_ask_again(self, note: Note) -> bool:
+        """Whether the answer of an Archive may be another one for this very reader."""
+        return self._policy.asks_again and note.is_coarse and note.again is None and not note.is_for_all
+
+    def _ask_again(self, question: Question, archive: ArchiveRef) -> None:
+        """It has a second, or twice the time that it took at first."""
+        note = question.notes[archive]
+        took = 0.0 if note.answered_at is None else note.answered_at - note.asked_at
+        until = min(self._deadline, self._now + max(self._policy.patience, 2 * took))
+        self._outbox.append(question.ask_again(archive))
+        self._confirmation = _Confirmation(question, archive, until)
+
+    def _ask_again_in_vain(self, question: Question) -> bool:
+        """Ask an Archive again that has the item, and gave a part of the reader's address nothing of use: it may not
+        be for every reader of that network. Each is asked so once, whatever the question."""
+        for heard in self._counted_answers(question):
+            note = question.notes[heard.archive]
+            is_of_use = note.hearing is not None and note.hearing.leads_anywhere
+            if self._may_ask_again(note) and not is_of_use and heard.archive not in self._asked_in_vain:
+                self._asked_in_vain.add(heard.archive)
+                self._ask_again(question, heard.archive)
+                return True
+        return False
+
+    def _take_first_answer(self) -> None:
+        """The Archive that was asked again does not answer: what it said at first counts."""
+        assert self._confirmation is not None  # it was asked
+        question, archive, _ = self._confirmation
+        self._confirmation = None
+        question.pending.discard(archive)
+        question.forget_word()
+        question.notes[archive].again = AskedAgain.UNHEARD
 
     def _give_up(self, question: Question) -> None:
         """Leave a question: for one that was left before its time, or else for the one before it."""
         self._patience.slow |= question.pending
         self._way.note_misled(question)
-        if len(self._hearing(question).heard) == len(self._counted_answers(question)):
+        tells_nothing = question.reason is Reason.BEGINNING and not question.heard and not question.silent
+        if not tells_nothing and len(self._hearing(question).heard) == len(self._counted_answers(question)):
             self._given_up.append(question)  # what does not count here was not said in time of the question before
         self._current = question.path[-1] if question.path else None
         if self._reopened:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -57,6 +57,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     copies: Annotated[list[_Holder], msgspec.Meta(max_length=MOST_COPIES)] = []
     key: _Short | None = None
     former_keys: Annotated[list[_Short], msgspec.Meta(max_length=MOST_FORMER_KEYS)] = []
+    awaits_key: bool = False
 
 
 class _Register(msgspec.Struct):
@@ -76,12 +77,15 @@ class ListedArchive:
     registered: int = 0
     key: PublicKey | None = None
     former_keys: tuple[PublicKey, ...] = ()
+    awaits_key: bool = False
+    """Whether it has to bring its registration key again: the resolver lost it."""
 
     @classmethod
     def of_registration(cls, registration: Registration, copies: Iterable[CopyHolder] = ()) -> ListedArchive:
         home = Home(registration.service, archive_ref(registration), registration.successor, frozenset(copies))
         keys = registration.key, registration.former_keys
-        return cls(home, registration.home_prefixes, registration.registered.seconds, *keys)
+        awaits_key = registration.awaits_key
+        return cls(home, registration.home_prefixes, registration.registered.seconds, *keys, awaits_key)
 
     @classmethod
     def of_own(
@@ -108,6 +112,7 @@ class ListedArchive:
             copies=sorted(map(str, home.copies))[:MOST_COPIES],
             key=None if self.key is None else str(self.key),
             former_keys=[str(each) for each in self.former_keys],
+            awaits_key=self.awaits_key,
         )
 
 
@@ -127,6 +132,11 @@ class SignedRegister:
     @cached_property
     def etag(self) -> str:
         return etag_of(self.text)
+
+    def find(self, service: LabelForms) -> ListedArchive | None:
+        """The entry of an Archive, by any form of its label."""
+        wanted = set(service.labels)
+        return next((each for each in self.archives if not wanted.isdisjoint(each.home.service.labels)), None)
 
     def refs(self) -> tuple[ArchiveRef, ...]:
         """The Archives that can be asked."""
@@ -187,7 +197,8 @@ def _read_entry(entry: _Entry) -> ListedArchive:
     )
     key = None if entry.key is None else PublicKey.parse(entry.key)
     former = tuple(map(PublicKey.parse, entry.former_keys))
-    return ListedArchive(home, frozenset(map(parse_home_prefix, entry.prefixes)), entry.registered, key, former)
+    prefixes = frozenset(map(parse_home_prefix, entry.prefixes))
+    return ListedArchive(home, prefixes, entry.registered, key, former, entry.awaits_key)
 
 
 def _ref(entry: _Entry, service: LabelForms, address: str) -> ArchiveRef:
@@ -210,3 +221,13 @@ def _forms(labels: Iterable[str]) -> LabelForms:
 
 def _spellings(service: LabelForms) -> list[str]:
     return [label.spelling for label in service.labels]
+
+
+class OfferedRegister(NamedTuple):
+    """What an Archive that was asked for the register that it keeps has sent."""
+
+    source: str
+    """The URL of the Archive."""
+    statement: str | None
+    failure: str | None = None
+    """Why there is no statement."""

@@ -137,6 +137,15 @@ class Verdict(StrEnum):
         return self in (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
 
 
+class AskedAgain(StrEnum):
+    """What came of the second question to an Archive, the first to have the whole address of the reader (E76)."""
+
+    AWAITED = "it was asked again with the reader's address, and has not answered yet"
+    HEARD = "it was asked again with the reader's address, and this is its second answer"
+    UNHEARD = "it was asked again with the reader's address and gave no answer, so its first one was taken"
+    NO_TIME = "there was no time to ask it again with the reader's address, so its first answer was taken"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """One Archive and one question. Times are those that were given to the resolution."""
@@ -157,6 +166,10 @@ class Report:
     """The service of the Archive to which it says that it gave the Original away (E63)."""
     copies_at: tuple[Label, ...] = ()
     """The services of the Archives that it names as holders of Copies (E64)."""
+    final: bool | None = None
+    """Of an empty answer: whether it is certain that it never gave the label away; None if it does not say (E62)."""
+    again: AskedAgain | None = None
+    """What came of asking it again, if it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +220,9 @@ class Answered:
 
     answer: UrlList | Deletion | None
     max_age: int = 0
-    final: bool = False
-    """An empty answer of which the Archive says that it never gave the label away (`IBI-Final`)."""
+    final: bool | None = None
+    """Of an empty answer: whether the Archive is certain that it never gave the label away (`IBI-Final`, E62). None if
+    it does not say, as platforms of another make."""
     transferred_to: Label | None = None
     """The service of the Archive to which it gave the Original away (`IBI-Transferred-To`)."""
     copies_at: tuple[Label, ...] = ()

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
+from ibi.errors import IbiError
 from ibi.safe_text import printable
 from ibi.transport.errors import (
     AnswerCut,
@@ -65,6 +66,19 @@ def refusal_of(status: int, body: bytes, server: str) -> ServerRefused | Unexpec
         field=one_line(str(problem["field"])) if "field" in problem else None,
         retry_after=problem.get("retry_after"),
     )
+
+
+_NO_SUCH_PLACE = "not-found"
+_NOT_OURS = frozenset({400, 404, 405, 406, 410, 415, 501, 505})
+"""Statuses with which servers of another make answer a question that they do not know."""
+
+
+def is_unknown_service(error: IbiError) -> bool:
+    """Whether the server does not know this question at all: it refuses without problem details of ours, or it is one
+    of ours without an Archive."""
+    if not isinstance(error, ServerRefused):
+        return False
+    return error.problem == _NO_SUCH_PLACE or (error.problem is None and error.status in _NOT_OURS)
 
 
 def _json(body: bytes) -> object:

@@ -150,8 +150,7 @@ class RecordsClient(ApiClient):
         """The claims in that state between the Archive and others, `received` or `sent`."""
         return self._pages(f"/api/items/claims/{kind}", "claims", "after", "number", state=state)
 
-    def answer_claim(self, label: Label, claimant: Label | str, *, is_accepted: bool) -> dict[str, Any]:
-        answer = "accept" if is_accepted else "decline"
+    def answer_claim(self, label: Label, claimant: Label | str, answer: str) -> dict[str, Any]:
         said = {"item": str(label), "claimant": str(claimant), "answer": answer}
         return self._object("POST", "/api/items/claims", said)
 

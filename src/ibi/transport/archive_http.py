@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from secrets import token_urlsafe
 from typing import Final
 
-from ibi.errors import InvalidInput
+from ibi.errors import InvalidInput, InvalidPairs
 from ibi.label import Label
 from ibi.lru_cache import LruCache
 from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, ServiceSubject, parse_answer
@@ -22,6 +22,7 @@ from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.messages.signatures import read_confirmation
 from ibi.messages.url_list import Deletion, LeftOut, UrlList, parse_url_list
+from ibi.messages.values import IpAddress
 from ibi.model.visibility import unmap_address
 from ibi.pairs import LenientPairs, Pairs, decode_leniently
 from ibi.resolver.authority import ArchiveRef
@@ -47,6 +48,8 @@ from ibi.vocabulary import State
 _NOTHING: Final = Pairs()
 _NOTICE: Final = Notice().encode()
 _KEY: Final = re.compile(rb"[0-9-]{1,256}")
+_TELLING: Final = frozenset({"ibi", "confirmation", "notice", "error"})
+"""Names of which each kind of answer has one."""
 _LONGEST_KEPT: Final = 4096
 _ENTRY: Final = 1_000
 """Bytes that an entry of an answer takes once it is read, its texts aside."""
@@ -68,16 +71,18 @@ def reply_of(response: HttpResponse | Failure, asked: Label | None = None) -> Re
     return Failure.REFUSED
 
 
-def _beside(answer: UrlList | Deletion | None, response: HttpResponse) -> tuple[bool, Label | None, tuple[Label, ...]]:
+def _beside(
+    answer: UrlList | Deletion | None, response: HttpResponse
+) -> tuple[bool | None, Label | None, tuple[Label, ...]]:
     """What the fields beside an answer say, each as far as it can go with that answer (E62 to E64): only what is not
     here is final, a tombstone was not transferred, an Original neither, and only what has one has Copies."""
     to = read_transferred_to(response.transferred_to) if not isinstance(answer, Deletion) else None
     if answer is None:
-        return read_final(response.final) and not response.transferred_to, to, ()
+        return None if response.transferred_to else read_final(response.final), to, ()
     if not isinstance(answer, UrlList):
-        return False, None, ()
+        return None, None, ()
     is_original = any(entry.relation.is_itself and entry.state is State.ORIGINAL for entry in answer.entries)
-    return False, None if is_original else to, read_copies(response.copies)
+    return None, None if is_original else to, read_copies(response.copies)
 
 
 def _read_before(response: HttpResponse | Failure) -> UrlList | None:
@@ -138,13 +143,27 @@ def _answer(
         return response
     if response.status != 200:
         return Failure.REFUSED if response.status >= 300 else Failure.MALFORMED
-    if not response.is_plain_text:
+    if not (response.is_plain_text or response.is_html):
         return Failure.MALFORMED
     try:
+        if response.is_html and not _is_list(response.body):
+            return Failure.MALFORMED  # a page for people
         answer = _read_answer(subject, response.body, asked)
     except InvalidInput:
         return Failure.UNREADABLE if subject is ServiceSubject.URL_REQUEST else Failure.MALFORMED
     return Failure.REFUSED if isinstance(answer, ErrorAnswer) else answer
+
+
+def _is_list(body: bytes) -> bool:
+    """Whether the body of a response of type `text/html` is nevertheless an answer (E47): nothing but pairs, of which
+    one names what it is about. A page may have an even number of words by chance."""
+    if not body.strip():
+        return True
+    try:
+        pairs, left_out = decode_leniently(body, limit=len(body))
+    except InvalidPairs:
+        return False
+    return not (left_out or _TELLING.isdisjoint(pairs))
 
 
 def _read_answer(subject: ServiceSubject, body: bytes, asked: Label | None) -> Answer | None:
@@ -186,8 +205,10 @@ class ArchiveHttp:
         *,
         budgets: Budgets = _BUDGETS,
         tls: ssl.SSLContext | None = None,
+        own_address: IpAddress | None = None,
     ) -> None:
-        self._guard, self._budgets = guard, budgets
+        """`own_address` is sent in the place of a reader's where there is none; without it that one's is hidden."""
+        self._guard, self._budgets, self._own_address = guard, budgets, own_address
         self._tls: Callable[[], ssl.SSLContext] = default_tls if tls is None else lambda: tls
         self._allowance = ConnectionAllowance(budgets.connections_in_all)
         self._lines: dict[ArchiveRef, ArchiveLine] = {}
@@ -221,7 +242,9 @@ class ArchiveHttp:
         line = self._line(archive)
         if not line.breaker.is_closed:
             return False
-        return is_notice(await self._exchange(line, acknowledgment.to_query()))
+        clients = acknowledgment.client_addresses
+        sent = acknowledgment.for_clients(self._known(clients)) if _lacks_reader(clients) else acknowledgment
+        return is_notice(await self._exchange(line, sent.to_query()))
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
         """Whether the Archive answers as R §7.2 wants when it is called back, and from which address: also one that is
@@ -304,8 +327,15 @@ class ArchiveHttp:
     def _query(self, request: UrlRequest) -> str:
         """Written once for all the Archives that are asked the same."""
         if self._written[0] is not request:
-            self._written = request, request.to_query()
+            asked_by = request.client_addresses
+            sent = replace(request, client_addresses=self._known(asked_by)) if _lacks_reader(asked_by) else request
+            self._written = request, sent.to_query()
         return self._written[1]
+
+    def _known(self, clients: tuple[IpAddress, ...]) -> tuple[IpAddress, ...]:
+        """The addresses, with our own in the place of one that nobody has (E76)."""
+        own = self._own_address
+        return clients if own is None else tuple(own if each.is_unspecified else each for each in clients)
 
     # --- an Archive that rests ---
 
@@ -359,6 +389,10 @@ class ArchiveHttp:
         self._tidying = None
         if self._lines:
             self._tidy_later()
+
+
+def _lacks_reader(clients: tuple[IpAddress, ...]) -> bool:
+    return any(each.is_unspecified for each in clients)
 
 
 def _now() -> float:

@@ -54,6 +54,10 @@ class HttpResponse:
     """All headers that are noted, by their names in lower case."""
 
     @property
+    def is_html(self) -> bool:
+        return self.content_type.partition(b";")[0].strip().lower() == b"text/html"
+
+    @property
     def is_plain_text(self) -> bool:
         """Whether the body is `text/plain`. An empty one needs no type."""
         kind = self.content_type.partition(b";")[0].strip().lower()

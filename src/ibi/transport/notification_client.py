@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ssl import SSLContext
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -61,10 +61,12 @@ class NotificationClient:
         networks: Sequence[IpNetwork] = (),
         *,
         tls: SSLContext | None = None,
+        sign: Callable[[str, bytes], Mapping[str, str]] = lambda _to, _body: {},
     ) -> None:
         """`networks` may be dialled though they are not public. `tls` is for HTTPS; without it the machine's
-        authorities are trusted."""
+        authorities are trusted. `sign` gives the fields that prove to a server who sends it a body."""
         self._guard, self._find_page, self._networks, self._tls = guard, find_page, tuple(networks), tls
+        self._sign = sign
 
     async def find_item(self, label: Label) -> FoundItem | Unreached:
         place = await self._find_page(label)
@@ -92,7 +94,11 @@ class NotificationClient:
         return f"{response.fields.get(b'link', b'').decode('latin-1')}\n{response.body.decode(errors='replace')}"
 
     async def deliver(self, inbox: str, body: bytes) -> Unreached | None:
-        response = await self._ask(inbox, _MOST_ANSWER, lambda line, origin, target: _post(line, origin, target, body))
+        def send(line: HttpConnection, origin: Origin, target: str) -> Awaitable[HttpResponse | Failure]:
+            fields = {"Content-Type": MEDIA_TYPE, **self._sign(str(origin), body)}
+            return post(line, origin.authority, target, body, fields)
+
+        response = await self._ask(inbox, _MOST_ANSWER, send)
         if isinstance(response, Unreached):
             return response
         if 200 <= response.status < 300:
@@ -136,10 +142,6 @@ class NotificationClient:
 
 def _get(line: HttpConnection, origin: Origin, target: str, accept: str) -> Awaitable[HttpResponse | Failure]:
     return get(line, origin.authority, target, accept)
-
-
-def _post(line: HttpConnection, origin: Origin, target: str, body: bytes) -> Awaitable[HttpResponse | Failure]:
-    return post(line, origin.authority, target, body, {"Content-Type": MEDIA_TYPE})
 
 
 def _target(url: str) -> str:

@@ -6,18 +6,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from secrets import token_urlsafe
 from ssl import SSLContext
 from typing import Any, Final, Protocol
 from urllib.parse import quote, urlencode
 
-from ibi.errors import InvalidMessage, InvalidPairs
+import msgspec
+
+from ibi.errors import InvalidInput, InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer, resolver_service
 from ibi.messages.holders import KeyFields, accepts_https, read_reason
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.model.membership import FetchedRegister, Outcome, RequestFailure
+from ibi.messages.signatures import leads_to, read_proof
+from ibi.model.membership import FetchedRegister, OfferedKey, Outcome, RequestFailure, ResolverStanding
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.errors import StorageError
+from ibi.resolver.signed_register import OfferedRegister
 from ibi.resolver.trace import Failure
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.signing import LONGEST_STATEMENT, PublicKey
@@ -109,6 +114,8 @@ class ResolverGateway:
         """Ask with a signature. A resolver whose key is not known is named by its address, and if that is not its own
         name for itself, by the key that it tells."""
         audience = await asyncio.to_thread(signer.audience)
+        if audience is not None and (refusal := await self._refuse_other(audience)) is not None:
+            return refusal
         signed, nonce = await asyncio.to_thread(signer.sign, request, audience)
         outcome, response = await self._exchange(signed)
         if audience is None and response is not None and read_reason(response.reason) == SIGNATURE_REFUSED:
@@ -120,6 +127,16 @@ class ResolverGateway:
             return outcome
         distrust = await asyncio.to_thread(signer.distrust, response.keys, nonce, outcome)
         return outcome if distrust is None else RequestFailure(distrust)
+
+    async def _refuse_other(self, known: PublicKey) -> RequestFailure | None:
+        """Why nothing is sent, since the server does not prove the `known` key: the request has the registration key,
+        which is for that resolver alone. None if it does."""
+        offered = await self._ask_key(known)
+        return None if offered.standing is ResolverStanding.THERE else RequestFailure(explain(offered, known), False)
+
+    async def _ask_key(self, known: PublicKey) -> OfferedKey:
+        client = RegisterClient(str(self._server), names=self._names, tls=self._tls)
+        return await client.ask_key(known, self._timeout)
 
     async def _exchange(self, request: MembershipRequest) -> tuple[Outcome, HttpResponse | None]:
         """What comes of one request, and the response as it came if there was one."""
@@ -159,6 +176,18 @@ class ResolverGateway:
             raise OSError(None, f"the name {origin.host} was not found")
         where = Checked(origin.host, origin.effective_port, tuple(addresses))
         return await connect(where, _MOST_BODY, (self._tls or default_tls()) if self._server.is_secure else None)
+
+
+def explain(offered: OfferedKey, known: PublicKey) -> str:
+    """Why a server is not taken for the resolver."""
+    if offered.standing is ResolverStanding.OTHER_KEY:
+        return (
+            f"it has the key {offered.key}, and {known} is known, so nothing is sent to it; if the resolver has a new"
+            " key, as its administrator can tell, `ibi key trust-resolver` lets this Archive believe it"
+        )
+    if offered.standing is ResolverStanding.SILENT:
+        return "it cannot be reached: it is out of order"
+    return f"the server at its address does not prove the key {known} of the resolver, so nothing is sent to it"
 
 
 def _reason(error: OSError | ValueError) -> str:
@@ -205,8 +234,21 @@ def _without_key(outcome: Outcome, key: str) -> Outcome:
 # Redirects are not followed, and what comes is bounded; whether it may be believed is decided by its signature.
 
 _REGISTER_TIMEOUT: Final = 20.0
+_CHALLENGE_BYTES: Final = 24
 _OUT_OF_ORDER: Final = frozenset({502, 503, 504})
 _LONGEST_PAGE: Final = 64 * 1024
+
+
+class _ResolverKeys(msgspec.Struct):
+    key: str
+    changes: list[str] = []
+    proof: str = ""
+
+
+class _KeysAnswer(msgspec.Struct):
+    """The answer of `/api/keys`; members of the Archive are passed over."""
+
+    resolver: _ResolverKeys | None = None
 
 
 class RegisterClient:
@@ -229,6 +271,35 @@ class RegisterClient:
         if response.status != 200:
             return FetchedRegister(is_there=True, is_known=response.status == 304)
         return FetchedRegister(is_there=True, statement=response.body.decode("ascii", "replace").strip())
+
+    async def fetch_kept(self) -> OfferedRegister:
+        """The register that an Archive at this address keeps of its resolver."""
+        url = str(self._server)
+        response = await self._get("/api/register/kept", "application/jose", _REGISTER_TIMEOUT, LONGEST_STATEMENT, {})
+        if not isinstance(response, HttpResponse):
+            return OfferedRegister(url, None, "it does not answer")
+        if response.status != 200:
+            return OfferedRegister(url, None, f"it keeps no register (status {response.status})")
+        return OfferedRegister(url, response.body.decode("ascii", "replace").strip())
+
+    async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey:
+        """Whether the server at the address of the resolver proves the `known` key, or one that this named; without a
+        known key, which one it proves. Never raises for what the server does."""
+        try:
+            return await self.ask_key(known, within)
+        except (OSError, ValueError):
+            return OfferedKey(ResolverStanding.SILENT)
+
+    async def ask_key(self, known: PublicKey | None, within: float) -> OfferedKey:
+        """`offered_key`; an `OSError` or `ValueError` says why there is no connection."""
+        challenge = token_urlsafe(_CHALLENGE_BYTES)
+        async with asyncio.timeout(within):
+            connection = await self._connect(_LONGEST_PAGE)
+            path = f"{self._server.path}/api/keys?{urlencode({'challenge': challenge})}"
+            response = await get(connection, self._server.origin.authority, path, "application/json")
+        if not isinstance(response, HttpResponse) or response.status in _OUT_OF_ORDER:
+            return OfferedKey(ResolverStanding.SILENT)
+        return judge_key(response, challenge, known)
 
     async def is_there(self, within: float) -> bool:
         """Whether a server answers at the address of the resolver, in so many seconds: one of another make has no page
@@ -254,6 +325,22 @@ class RegisterClient:
             raise OSError(None, f"the name {origin.host} was not found")
         where = Checked(origin.host, origin.effective_port, tuple(addresses))
         return await connect(where, most_body, (self._tls or default_tls()) if self._server.is_secure else None)
+
+
+def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -> OfferedKey:
+    """What an answer to this challenge is worth."""
+    try:
+        said = msgspec.json.decode(response.body, type=_KeysAnswer).resolver
+        if response.status != 200 or said is None:
+            return OfferedKey(ResolverStanding.UNPROVEN)
+        named, changes = PublicKey.parse(said.key), tuple(said.changes)
+        if known is not None and not leads_to(known, named, changes):
+            return OfferedKey(ResolverStanding.OTHER_KEY, named, changes)
+        if read_proof(said.proof, challenge) == named:
+            return OfferedKey(ResolverStanding.THERE, named, changes)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput):
+        pass
+    return OfferedKey(ResolverStanding.UNPROVEN)
 
 
 # --- clients of another server's resolver -----------------------------------------------------------------------------

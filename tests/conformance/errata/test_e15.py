@@ -6,6 +6,7 @@ import pytest
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.persistent_url import PersistentUrl
+from ibi.relation import VerbList
 
 
 def modifier_of(modifier: str, verbs: str) -> str:
@@ -64,7 +65,8 @@ def test_a_verb_once_with_and_once_without_parameter_keeps_the_parameter(
         (":(oai_dc)", "GetMetadata(BibINPE)"),
         (":", "GetLastEdition"),
         ("", "GetMetadata+GetLastEdition"),
-        ("", "GetMetadata+GetMetadata"),
+        ("", "GetMetadata+GetLastEdition+GetMetadata"),
+        ("", "GetMetadata(oai_dc)+GetMetadata(BibINPE)"),
         ("+!", "GetTranslation(pt)+GetTranslation(en)"),
     ],
 )
@@ -76,3 +78,39 @@ def test_anything_else_outside_the_grammar_is_refused(modifier: str, verbs: str)
 def test_the_list_of_files_takes_no_part_in_it() -> None:
     url = PersistentUrl.parse("/LK47B6W/362SFKH+?ibiurl.verblist=GetFileList+GetMetadata+GetFileList")
     assert (url.relation.modifier, url.file_list) == ("+:", True)
+
+
+@pytest.mark.parametrize(
+    ("modifier", "verbs", "expected"),
+    [
+        ("", "GetMetadata+GetMetadata", ":"),
+        ("", "GetMetadata+GetMetadata+GetMetadata", ":"),
+        ("", "GetMetadata(oai_dc)+getmetadata(OAI_DC)", ":(oai_dc)"),
+        ("", "GetMetadata+GetFileList+GetMetadata", ":"),
+        ("", "GetLastEdition+GetLastEdition+GetMetadata", "!:"),
+        ("", "GetTranslation+GetTranslation+GetMetadata+GetTranslation+GetTranslation", "+:+"),
+        ("", "GetTranslation+GetMetadata+GetTranslation", "+:+"),
+        ("!", "GetMetadata+GetMetadata", "!:"),
+        ("!", "GetMetadata+GetLastEdition+GetMetadata", "!:"),
+        ("+:+", "GetMetadata+GetMetadata", "+:+"),
+    ],
+)
+def test_a_verb_right_after_the_same_verb_adds_nothing(modifier: str, verbs: str, expected: str) -> None:
+    """R Table 8.4 derives it, and R 8.2 unites without repetition."""
+    assert modifier_of(modifier, verbs) == expected
+
+
+def test_a_repeated_verb_is_dropped_from_the_verbs_of_a_message_too() -> None:
+    verbs = VerbList.parse("GetTranslation GetMetadata GetMetadata GetFileList GetTranslation GetTranslation")
+    assert (verbs.relation.modifier, verbs.file_list) == ("+:+", True)
+
+
+def test_a_composition_is_left_alone() -> None:
+    for modifier in (":+", "!+:+", "+:+", "+!:+"):
+        assert PersistentUrl.parse(f"/LK47B6W/362SFKH{modifier}").relation.modifier == modifier
+
+
+@pytest.mark.parametrize("modifier", ["::", "!!", "++", ":!"])
+def test_a_modifier_outside_the_table_stays_refused(modifier: str) -> None:
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(f"/LK47B6W/362SFKH{modifier}")

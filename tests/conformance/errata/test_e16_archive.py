@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import static_answer
+from ibi.archive.answer import Assembler, static_answer
+from ibi.archive.profile import Reader
 from ibi.messages import UrlList, UrlRequest, parse_url_list
 from ibi.messages.identification import UrlKeys
 from ibi.pairs import Pairs
@@ -46,6 +47,23 @@ def test_get_file_list_wins_over_a_path_that_does_not_exist() -> None:
     assert entry.url.endswith("?displaytype=FileList")
 
 
-def test_metadata_that_is_no_item_has_no_files() -> None:
-    answer = ask(MTC_M16D.request("LK47B6W/362SFKH", ":", "/reference.bib"))
-    assert answer.entry(Relation.from_modifier(":")) is None
+@pytest.mark.parametrize("path", ["/reference.bib", "/nothing", "/Relat\udcf3rio.pdf"])
+@pytest.mark.parametrize("modifier", [":", ":(oai_dc)", "!:"])
+def test_get_metadata_wins_over_a_path(modifier: str, path: str) -> None:
+    answer = ask(MTC_M16D.request("LK47B6W/362SFKH", modifier, path))
+    without = ask(MTC_M16D.request("LK47B6W/362SFKH", modifier))
+    relation = Relation.from_modifier(modifier)
+    entry = answer.entry(relation)
+    assert entry is not None
+    assert entry.url is not None
+    assert entry == without.entry(relation)
+    assert answer.url_key is not None
+
+
+def test_a_path_without_verbs_names_no_file_of_metadata() -> None:
+    """Which are written on demand, and are no item: the path is that of the item."""
+    request = MTC_M16D.request("LK47B6W/362SFKH", "", "/reference.bib")
+    answer = Assembler(MTC_M16D.profile, MTC_M16D.catalog, request, Reader(request.client_addresses, NOW))
+    whole = answer.assemble_whole()
+    assert isinstance(whole, UrlList)
+    assert whole.entry(Relation.from_modifier(":")) is None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from ibi.archive.answer import answer
 from ibi.errors import InvalidMessage
-from ibi.messages import ErrorAnswer, ServiceSubject, parse_answer, parse_request
+from ibi.messages import Acknowledgment, ErrorAnswer, ServiceSubject, parse_answer, parse_request
+from ibi.messages.identification import UrlKeys
+from ibi.messages.requests import parse_archive_request
 from ibi.pairs import Pairs
+from tests.support.standards_archives import MTC_M16D, NOW
 
 
 def test_a_failure_is_one_pair_on_one_line() -> None:
@@ -47,3 +51,40 @@ def test_what_is_wrong_with_a_request_has_a_code(query: str, code: str) -> None:
     with pytest.raises(InvalidMessage) as refused:
         parse_request(query)
     assert refused.value.code == code
+
+
+NOTICE = b"notice {acknowledgment received}"
+WHOLE = (
+    "servicesubject=acknowledgment&clientinformation.ipaddress=150.163.2.175&contenttype=Data&state=Original&"
+    "url=http://mtc-m16d.sid.inpe.br/x&url.persistent=http://urlib.net/LK47B6W/362SFKH&urlkey=1424636122-5331490054"
+)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "servicesubject=acknowledgment",
+        "servicesubject=Acknowledgment&unknown=1",
+        WHOLE.partition("&url=")[0],
+        WHOLE.replace("150.163.2.175", "nobody"),
+        WHOLE.replace("contenttype=Data", "contenttype=Text"),
+        WHOLE.replace("state=Original", "state=Deleted"),
+        WHOLE.replace("urlkey=1424636122-5331490054", "urlkey=12"),
+        WHOLE.replace("http://mtc", "ftp://mtc"),
+    ],
+)
+def test_an_acknowledgment_without_readable_pairs_gets_the_constant_answer_and_counts_nothing(query: str) -> None:
+    """R Algorithm 1, line 20 looks at no other pair."""
+    assert parse_archive_request(query) is ServiceSubject.ACKNOWLEDGMENT
+    told = answer(MTC_M16D.profile, MTC_M16D.catalog, query, NOW, 1, UrlKeys(b"s" * 32))
+    assert told == (NOTICE, None)
+
+
+def test_a_whole_acknowledgment_is_read() -> None:
+    assert isinstance(parse_archive_request(WHOLE), Acknowledgment)
+
+
+@pytest.mark.parametrize("query", ["servicesubject=acknowledgment&servicesubject=acknowledgment", f"{WHOLE}&urlkey=1"])
+def test_an_acknowledgment_whose_pairs_are_ambiguous_is_refused(query: str) -> None:
+    with pytest.raises(InvalidMessage):
+        parse_archive_request(query)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ibi.errors import InvalidPersistentUrl
+from ibi.label import find_labels
 from ibi.persistent_url import PersistentUrl
 
 IBIP = "8JMKD3MGP7W/3EPGUE5"
@@ -108,3 +111,111 @@ def test_a_link_to_a_file_in_an_archive_is_the_label_with_that_path(link: str, m
 def test_other_links_into_an_archive_are_refused(link: str) -> None:
     with pytest.raises(InvalidPersistentUrl):
         PersistentUrl.parse(link.format(REPOSITORY_NAME))
+
+
+@pytest.mark.parametrize("label", [IBIP, REPOSITORY_NAME, "83LX3pFwXQZ5Jpy/Bkjzd"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        *(
+            "/upn:7EKRSA:/",
+            "upn:7EKRSA:/",
+            "./upn:7EKRSA:",
+            "./upn:7EKRSA:/",
+            "/./upn:7EKRSA:",
+            "http://urlib.net/upn:X:/",
+        ),
+        *("/displaydoccontent.cgi/", "http://mtc-m16d.sid.inpe.br/displaydoccontent.cgi/", "./ibi/"),
+        *("IBI:", "IBI: ", "ibi:\t", "/IBI:%20"),
+    ],
+)
+def test_the_links_that_are_in_use_elsewhere_are_read(start: str, label: str) -> None:
+    """The one with displaydoccontent.cgi is printed in R Example 9.12."""
+    assert PersistentUrl.parse(f"{start}{label}!/a.pdf?x=1") == PersistentUrl.parse(f"/{label}!/a.pdf?x=1")
+
+
+BRACKETS = ["<{}>", "<<{}>>", "‹{}›", "«{}»", "({})", "< {} >", "IBI:<{}>", "IBI: ‹{}›", "<IBI:{}>", "(ibi: {})"]
+
+
+@pytest.mark.parametrize(
+    "label", [IBIP, f"{REPOSITORY_NAME}+(pt)", "83LX3pFwXQZ5Jpy/Bkjzd", f"http://urlib.net/{IBIP}:"]
+)
+@pytest.mark.parametrize("brackets", BRACKETS)
+def test_brackets_around_a_label_are_no_part_of_it(brackets: str, label: str) -> None:
+    if "ibi:" in brackets.lower() and "http" in label:
+        return  # two prefixes
+    url = PersistentUrl.parse(brackets.format(label))
+    assert url == PersistentUrl.parse(label)
+
+
+@pytest.mark.parametrize(
+    "brackets", ["<{}>", "<<{}>>", "‹{}›", "({})", "%3C{}%3E", "%3C%3C{}%3E%3E", "%E2%80%B9{}%E2%80%BA"]
+)
+def test_brackets_that_were_pasted_behind_the_host_are_no_part_of_a_label(brackets: str) -> None:
+    url = PersistentUrl.parse(f"http://urlib.net/{brackets.format(f'{IBIP}!/a%f3b%20c')}?x=1")
+    assert url == PersistentUrl.parse(f"/{IBIP}!/a%f3b%20c?x=1")
+    assert url.spelled_path == "/a%f3b%20c"
+
+
+@pytest.mark.parametrize("text", [f"<{IBIP}", f"(({IBIP})", f"<<{IBIP}>", "<>", "()", "<<>>", f"[{IBIP}]", f"<{IBIP})"])
+def test_brackets_that_do_not_match_are_refused(text: str) -> None:
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(text)
+
+
+def test_what_is_wrong_inside_brackets_is_pointed_at() -> None:
+    with pytest.raises(InvalidPersistentUrl) as caught:
+        PersistentUrl.parse(f"< {IBIP}!!>")
+    assert caught.value.text[caught.value.offset :] == "!>"
+
+
+@pytest.mark.parametrize("sign", ["<", "(", "<<", "‹", "ibi:", "./", "upn:A:", "<ibi:"])
+def test_many_brackets_and_prefixes_cost_no_time(sign: str) -> None:
+    closing = {"<": ">", "(": ")", "<<": ">>", "‹": "›"}.get(sign, "")
+    text = sign * 2000 + IBIP + closing * 2000
+    start = time.process_time()
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(text)
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("label", ["83LX3pFwXQZ5Jpy/Bkjzd", "6qtX3pFwXQZ3P8SECKy/Gk4Ky"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("http://urlib.net/{}", "http://www.urlib.net/{}.", "see urlib.net/{},", "https://urlib.net/ibi/{}/a.pdf"),
+        *("IBI:{}", "(ibi: {})", "<IBI:{}>", "upn:7EKRSA:/{}", "./upn:7EKRSA:{} x", "/rep/{}", "goto-/{}?x"),
+        *("http://bibdigital.sid.inpe.br/{}", '<a href="http://mtc-m12.sid.inpe.br/rep/{}">', "/col/{}/doc/a.pdf"),
+    ],
+)
+def test_case_sensitive_labels_are_found_in_links(text: str, label: str) -> None:
+    (found,) = find_labels(text.format(label))
+    assert str(found.label) == label
+    assert text.format(label)[found.start : found.end] == label
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("either/Or", "https://github.com/Foo/Bar", "https://en.wikipedia.org/wiki/Foo", "src/Main/java", "TCP/Ip"),
+        *("https://example.org/Foo1/Bar", "rep/Foo/Bar", "http://urlib.net/", "IBI:", "83LX3pFwXQZ5Jpy/Bkjzd"),
+        *("http://urlib.net/aa/bb", "http://urlib.net/6qtX3pFwXQZ3P8SECKy/Gk4Ky_x"),
+    ],
+)
+def test_what_only_looks_like_a_case_sensitive_label_is_not_found(text: str) -> None:
+    assert list(find_labels(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["http://", "https://urlib.net/", "ibi: ", "rep/", "upn:a:", "http://a.", "urlib.net/aB1/"]
+)
+def test_labels_are_looked_for_in_linear_time(text: str) -> None:
+    """Eight times the text: at most thirty times the time, and not sixty-four."""
+
+    def seconds(times: int) -> float:
+        start = time.process_time()
+        assert len(list(find_labels(text * times))) < times
+        return time.process_time() - start
+
+    once = min(seconds(4_000) for _ in range(3))
+    assert min(seconds(32_000) for _ in range(2)) < max(30 * once, 0.05)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ibi.messages import UrlRequest, ip_addresses
 from ibi.persistent_url import PersistentUrl
 
 ITEM = "/8JMKD3MGP7W/3EPGUE5"
@@ -13,13 +14,17 @@ def test_a_path_is_read_as_utf_8() -> None:
     assert PersistentUrl.parse(f"{ITEM}/Relat%C3%B3rio%20Final.pdf").file_path == "/Relatório Final.pdf"
 
 
-def test_a_path_that_is_not_utf_8_is_read_as_iso_8859_1() -> None:
-    assert PersistentUrl.parse(f"{ITEM}/Relat%f3rio%20Final.pdf").file_path == "/Relatório Final.pdf"
-
-
-def test_a_path_is_written_in_utf_8() -> None:
+def test_octets_that_are_not_utf_8_are_shown_as_iso_8859_1_and_stay_what_they_are() -> None:
     url = PersistentUrl.parse(f"{ITEM}/Relat%f3rio%20Final.pdf")
-    assert str(url) == "http://urlib.net/8JMKD3MGP7W/3EPGUE5/Relat%C3%B3rio%20Final.pdf"
+    assert url.shown_path == "/Relatório Final.pdf"
+    assert url.file_path == "/Relat\udcf3rio Final.pdf"
+    assert url.spelled_path == "/Relat%f3rio%20Final.pdf"
+
+
+def test_a_path_is_written_in_its_own_octets() -> None:
+    url = PersistentUrl.parse(f"{ITEM}/Relat%f3rio%20Final.pdf")
+    assert str(url) == "http://urlib.net/8JMKD3MGP7W/3EPGUE5/Relat%F3rio%20Final.pdf"
+    assert str(PersistentUrl.parse(f"{ITEM}/Relat%c3%b3rio")) == "http://urlib.net/8JMKD3MGP7W/3EPGUE5/Relat%C3%B3rio"
 
 
 def test_what_a_person_types_needs_no_encoding() -> None:
@@ -27,7 +32,33 @@ def test_what_a_person_types_needs_no_encoding() -> None:
 
 
 def test_what_a_person_types_survives_beside_an_escape_in_iso_8859_1() -> None:
-    assert PersistentUrl.parse("8JMKD3MGP7W/3EPGUE5/ó%f3").file_path == "/óó"
+    url = PersistentUrl.parse("8JMKD3MGP7W/3EPGUE5/ó%f3")
+    assert (url.shown_path, str(url)) == ("/óó", "http://urlib.net/8JMKD3MGP7W/3EPGUE5/%C3%B3%F3")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/Relat%f3rio%20Final.pdf", "/Relat%f3rio%20Final.pdf"),
+        ("/Relat%F3rio", "/Relat%F3rio"),
+        ("/Relat%c3%b3rio", "/Relat%c3%b3rio"),
+        ("/%c3%b3%f3", "/%c3%b3%f3"),
+        ("/a%2Fb%25c", "/a%2Fb%25c"),
+        ("/a%25f3", "/a%25f3"),
+        ("/a+b&c=d", "/a%2Bb%26c%3Dd"),
+        ("/100%", "/100%25"),
+        ("/Relat\udcf3rio", "/Relat%F3rio"),
+        ("/Relatório", "/Relat%C3%B3rio"),
+        ("/a%20", "/a"),
+    ],
+)
+def test_the_octets_of_a_path_go_on_to_archives_as_they_came(path: str, value: str) -> None:
+    url = PersistentUrl.parse(f"{ITEM}{path}")
+    request = UrlRequest(
+        ip_addresses("150.163.2.175"), url.label, file_path=url.file_path, spelled_path=url.spelled_path
+    )
+    assert f"parsedibiurl.filepath={value}&" in request.to_query()
+    assert UrlRequest.from_query(request.to_query()) == request
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ibi.messages import UrlList, parse_url_list
+from ibi.pairs import decode_leniently
+from ibi.relation import Relation
 from ibi.resolver.caching import Cache
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, LOCATION
 from tests.support.loopback_archives import LoopbackArchives, plain, target_of
@@ -22,20 +25,23 @@ LINK = "/8JMKD3MGP8W/35MMLL8"
 
 
 class Sayer:
-    """An Archive that answers every request for a URL with the same bytes."""
+    """An Archive that answers every request with the same type, and those for a URL with the same bytes."""
 
     def __init__(self) -> None:
-        self.body = b""
+        self.body, self.kind = b"", b"text/plain"
+
+    def plain(self, body: bytes) -> bytes:
+        return plain(body).replace(b"text/plain", self.kind, 1)
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             target = target_of(await reader.readuntil(b"\r\n\r\n"))
             if b"inclusionConfirmationRequest" in target:
-                writer.write(plain(b"confirmation yes"))
+                writer.write(self.plain(b"confirmation yes"))
             elif b"servicesubject=acknowledgment" in target:
-                writer.write(plain(b"notice {acknowledgment received}"))
+                writer.write(self.plain(b"notice {acknowledgment received}"))
             else:
-                writer.write(plain(self.body))
+                writer.write(self.plain(self.body))
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +140,83 @@ def test_an_answer_about_another_item_is_still_not_believed(scene: tuple[WholeRe
     answer, said = resolver.get(LINK)
     assert answer.status == 502
     assert "cannot be read" not in said["title"]
+
+
+# --- what Tcl and CGI make of an answer ---
+
+
+@pytest.fixture
+def as_page(scene: tuple[WholeResolver, Sayer]) -> Iterator[tuple[WholeResolver, Sayer]]:
+    """The Archive sends everything as `text/html`."""
+    scene[1].kind = b"text/html; charset=iso-8859-1"
+    yield scene
+    scene[1].kind = b"text/plain"
+
+
+@pytest.mark.parametrize("body", [ANSWER, ANSWER.replace(b"\r\n", b" "), ANSWER.replace(b"\r\n", b"\n") + b"\n"])
+def test_an_answer_that_is_sent_as_a_page_is_read(as_page: tuple[WholeResolver, Sayer], body: bytes) -> None:
+    resolver, sayer = as_page
+    sayer.body = body
+    assert resolver.location(LINK) == LOCATION
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<html> <body>",
+        b"<html><head><title>Error</title></head><body>Not here</body></html>",
+        b"<!DOCTYPE html>\n<p>Here it is</p>\n" + ANSWER,
+        ANSWER + b"\r\n<hr>",
+        b"<p>Please sign in</p> now",
+    ],
+)
+def test_a_page_is_no_answer(as_page: tuple[WholeResolver, Sayer], page: bytes) -> None:
+    resolver, sayer = as_page
+    sayer.body = page
+    trace = resolver.trace(LINK)
+    (told,) = [one for one in trace["hops"][0]["archives"] if one["address"].startswith(HOST)]
+    assert trace["url"] is None
+    assert told["verdict"] == "failed"
+
+
+def test_nothing_that_is_sent_as_a_page_is_empty(as_page: tuple[WholeResolver, Sayer]) -> None:
+    resolver, sayer = as_page
+    sayer.body = b""
+    assert resolver.get(LINK)[0].status == 404
+
+
+def test_what_is_sent_as_another_type_is_not_read(scene: tuple[WholeResolver, Sayer]) -> None:
+    resolver, sayer = scene
+    sayer.body, sayer.kind = ANSWER, b"application/json"
+    try:
+        assert resolver.trace(LINK)["url"] is None
+    finally:
+        sayer.kind = b"text/plain"
+
+
+REPEATED = [
+    ANSWER + b"\r\nstate Original",
+    ANSWER + b"\r\n" + ANSWER,
+    b"url http://evil.example.org/\r\n" + ANSWER,
+    b"ibi {rep sid.inpe.br/mtc-m18@80/2009/07.21.14.44}\r\nstate Copy\r\n" + ANSWER,
+    b"urlkey 12\r\ncontenttype Text\r\n" + ANSWER,
+]
+
+
+@pytest.mark.parametrize("body", REPEATED)
+def test_of_a_repeated_name_the_last_value_counts(scene: tuple[WholeResolver, Sayer], body: bytes) -> None:
+    """As `array set` of Tcl has it."""
+    resolver, sayer = scene
+    sayer.body = body
+    assert resolver.location(LINK) == LOCATION
+
+
+def test_of_two_spellings_of_one_relation_the_last_counts() -> None:
+    said = b"url.Metadata http://a.example.org/1 url.metadata http://a.example.org/2"
+    own = b"ibi {ibip 8JMKD3MGP8W/35MMLL8} contenttype.metadata Metadata state.metadata Original "
+    for body, expected in ((own + said, "2"), (own + b" ".join(said.split(b" ")[2:] + said.split(b" ")[:2]), "1")):
+        answer = parse_url_list(decode_leniently(body).pairs)
+        assert isinstance(answer, UrlList)
+        entry = answer.entry(Relation.from_modifier(":"))
+        assert entry is not None
+        assert (entry.url, answer.left_out) == (f"http://a.example.org/{expected}", ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.resolver.trace import Answered
 from ibi.transport.archive_http import reply_of
@@ -23,7 +22,7 @@ class Record:
         self.final: set[Label] = {parse(OTHER)}
         self.asked: list[Label] = []
 
-    def is_final(self, label: Label, _: Instant) -> bool:
+    def is_final(self, label: Label) -> bool:
         self.asked.append(label)
         return label in self.final
 
@@ -41,7 +40,7 @@ async def test_only_an_empty_answer_is_final() -> None:
 async def test_finality_is_judged_anew_for_every_answer() -> None:
     record = Record()
     app = archive_app(given_out=record)
-    for final in ("yes", "yes", None, None):
+    for final in ("yes", "yes", "no", "no"):
         answer = await app.get(url_request(ibi=OTHER))
         assert (answer.body, answer.headers.get("ibi-final")) == (b"", final)
         assert answer.headers["cache-control"] == "no-store"
@@ -49,30 +48,33 @@ async def test_finality_is_judged_anew_for_every_answer() -> None:
             record.final.clear()
 
 
-async def test_where_nothing_is_known_nothing_is_said() -> None:
+async def test_where_nothing_is_certain_the_archive_says_so() -> None:
     answer = await archive_app().get(url_request(ibi=OTHER))
-    assert (answer.body, "ibi-final" in answer.headers) == (b"", False)
+    assert (answer.body, answer.headers["ibi-final"]) == (b"", "no")
 
 
 @pytest.mark.parametrize(
     ("value", "final"),
     [
         (b"yes", True),
-        (b"", False),
+        (b"", None),
         (b"no", False),
-        (b"YES", False),
-        (b"yes, yes", False),
+        (b"\tno ", False),
+        (b"YES", None),
+        (b"No", None),
+        (b"yes, yes", None),
+        (b"no, yes", None),
         (b" yes\t", True),
-        (b"y es", False),
+        (b"y es", None),
     ],
 )
-def test_the_header_of_a_final_answer_is_read_strictly(value: bytes, final: bool) -> None:
+def test_the_header_of_a_final_answer_is_read_strictly(value: bytes, final: bool | None) -> None:
     assert reply_of(HttpResponse(200, b"", final=value)) == Answered(None, 0, final=final)
 
 
 def test_the_header_means_nothing_beside_an_answer_or_a_transfer() -> None:
     about_something = reply_of(HttpResponse(200, ANSWER, b"text/plain", final=b"yes"))
     assert isinstance(about_something, Answered)
-    assert not about_something.final
+    assert about_something.final is None
     transferred = HttpResponse(200, b"", final=b"yes", transferred_to=OTHER.encode())
     assert reply_of(transferred) == Answered(None, 0, transferred_to=parse(OTHER))

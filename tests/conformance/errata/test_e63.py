@@ -27,7 +27,7 @@ class AllFinal:
 
     prompt = True
 
-    def is_final(self, _label: Label, _now: Instant) -> bool:
+    def is_final(self, _label: Label) -> bool:
         return True
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ibi.label import parse
-from ibi.services.limits import FREE
 from ibi.services.membership.inclusion_retries import KEPT_FOR
+from ibi.services.membership.signers import COMPARED_A_MINUTE
 from tests.support.membership_app import REP, MembershipApp, query
 
 
@@ -72,7 +72,7 @@ async def test_a_refused_request_is_forgotten_after_half_an_hour() -> None:
 
 async def test_one_that_asked_often_is_heard_at_once_when_it_is_registered() -> None:
     resolver = MembershipApp()
-    for _ in range(2 * FREE):
+    for _ in range(2 * COMPARED_A_MINUTE):
         await resolver.send(query())
         await resolver.settle()
     assert (await resolver.send(query())).status == 429
@@ -84,7 +84,7 @@ async def test_one_that_asked_often_is_heard_at_once_when_it_is_registered() -> 
 async def test_one_that_asks_too_soon_is_not_said_to_have_a_wrong_key() -> None:
     resolver = MembershipApp()
     await resolver.register()
-    for number in range(FREE + 1):
+    for number in range(COMPARED_A_MINUTE + 1):
         await resolver.send(query(registrationkey=f"98765987{number:02}"), client="203.0.113.7")
         await resolver.settle()
     before = resolver.found()
@@ -96,7 +96,7 @@ async def test_one_that_asks_too_soon_is_not_said_to_have_a_wrong_key() -> None:
 
 async def test_what_asks_too_soon_does_not_push_out_what_was_kept_of_the_archive() -> None:
     resolver = MembershipApp()
-    for _ in range(2 * FREE):
+    for _ in range(2 * COMPARED_A_MINUTE):
         await resolver.send(query())
         await resolver.settle()
     await resolver.register()

@@ -78,7 +78,7 @@ def test_the_first_key_is_believed_and_no_other_one_later() -> None:
     assert two.known.find(RESOLVER) == two.keys.signing_key().public
     assert two.distrust() is None
     two.resolver = ResolverSigner(OwnKeys(MemoryKeyStore(b"f" * 32)), RESOLVER)
-    assert "`ibi key forget-resolver`" in (two.distrust() or "")
+    assert "`ibi key trust-resolver`" in (two.distrust() or "")
     two.known.forget(RESOLVER)
     assert two.distrust() is None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from ibi.model.membership import FetchedRegister
+from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
@@ -12,7 +12,7 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.resolving.standby import KeptRegister, ResolverPresence
 from ibi.services.sites import ResolverSite, StandbySite
-from ibi.signing import SigningKey
+from ibi.signing import PublicKey, SigningKey
 from ibi.web.archive.collection import Standby
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
@@ -31,6 +31,7 @@ KEY = SigningKey(b"r" * 32)
 
 class Resolver:
     is_up = True
+    standing = ResolverStanding.THERE
 
     async def fetch(self, etag: str | None) -> FetchedRegister:
         entries = register_entries([ListedArchive.of_own(OWN), ListedArchive.of_own(OTHER)])
@@ -38,6 +39,9 @@ class Resolver:
 
     async def is_there(self, within: float) -> bool:
         return self.is_up
+
+    async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey:
+        return OfferedKey(self.standing, known)
 
 
 class Served:
@@ -51,8 +55,8 @@ class Served:
         service = ResolverService(self.register, self.gateway, memory=Memory(MemoryBeliefs()), own=OWN)
         site = ResolverSite(resolving=service, acknowledgments=Acknowledgments(self.gateway), public_url=BASE)
         self.clock = 0.0
-        presence = ResolverPresence(self.resolver, lambda: self.clock)
-        standby = StandbySite(resolver=site, register=self.register, presence=presence)
+        self.register.presence = ResolverPresence(self.resolver, lambda: self.clock)
+        standby = StandbySite(resolver=site, register=self.register)
         front = Standby(standby, PersistentUrlApp(site, structlog.get_logger()))
         self.app = PersistentUrls(archive_app(kept(REP), resolver=RESOLVER).site, front)
 

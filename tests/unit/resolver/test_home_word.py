@@ -55,10 +55,11 @@ GONE = body(HOME, f"rep {ITEM}", state="Deleted", timestamp="2020-05-06T07:08:09
 
 
 class Reply:
-    """What an Archive says: `at` seconds after it was asked, with what it tells in headers. None is never."""
+    """What an Archive says: `at` seconds after it was asked, with what it tells in headers. None is never. Without a
+    word on `final` it is a platform of another make."""
 
     def __init__(
-        self, says: bytes | Failure | None, at: float = 0.01, *, final: bool = False, to: Label | None = None
+        self, says: bytes | Failure | None, at: float = 0.01, *, final: bool | None = None, to: Label | None = None
     ) -> None:
         self.says, self.at, self.final, self.to = says, at, final, to
 
@@ -371,6 +372,61 @@ class TestAHomeWithoutTheOriginal:
 
     def test_without_any_claim_the_item_is_not_found(self) -> None:
         assert isinstance(World({HOME: b"", LIAR: b""}).outcome(), NotFound)
+
+
+class TestAHomeThatCannotTell:
+    """A home of our make that has nothing says whether it is certain that it never gave the label away (E62)."""
+
+    LINKS = ("", "!", "+", "+(pt)", ":", "!:", ORIGINAL)
+    NOTHING = Reply(b"", final=False)
+
+    def says(self, who: ArchiveRef, state: str = "Original") -> dict[tuple[str, str], bytes]:
+        """Whatever is asked for."""
+        relations = {"": "", "!": ".lastedition", "+": ".translation(pt)", "+(pt)": ".translation(pt)"}
+        relations |= {":": ".metadata", "!:": ".lastedition.metadata"}
+        return {(ITEM, modifier): has(who, state, relation) for modifier, relation in relations.items()}
+
+    @pytest.mark.parametrize("link", LINKS)
+    @pytest.mark.parametrize("liar", [LIAR, OLD_LIAR])
+    def test_leaves_a_claim_of_a_stranger_to_be_shown_and_the_trace_says_so(self, link: str, liar: ArchiveRef) -> None:
+        world = World({HOME: self.NOTHING, liar: self.says(liar)})
+        outcome = world.outcome(f"/{ITEM}{link}", "pt")
+        assert isinstance(outcome, UnprovenClaims)
+        assert (outcome.why, outcome.home) == (Unsettled.NOT_CERTAIN, HOME)
+        assert [claim.archive for claim in outcome.claims] == [liar]
+        reports = {report.archive: report for report in world.run.trace.hops[0].reports}
+        assert (reports[HOME].verdict, reports[HOME].final) == (Verdict.EMPTY, False)
+        assert reports[liar].verdict is Verdict.UNPROVEN
+
+    @pytest.mark.parametrize("link", LINKS)
+    def test_leaves_the_way_to_archives_that_are_trusted(self, link: str) -> None:
+        world = World({HOME: self.NOTHING, OLD_LIAR: self.says(OLD_LIAR), COPY: self.says(COPY)}, TRUSTING)
+        assert chosen(world.outcome(f"/{ITEM}{link}", "pt")) == COPY
+
+    def test_leaves_the_way_to_a_copy_of_an_archive_that_it_named(self) -> None:
+        named = replace(TRUSTING, copy_holders=frozenset({COPY}))
+        world = World({HOME: self.NOTHING, LIAR: self.says(LIAR), COPY: has(COPY, "Copy")}, named)
+        assert chosen(world.outcome()) == COPY
+
+    def test_follows_no_pointer_of_a_stranger(self) -> None:
+        liar = {(ITEM, "!"): points(LIAR, ibi__nextedition=BOGUS), (BOGUS, "!"): has(LIAR, of=BOGUS)}
+        world = World({HOME: self.NOTHING, LIAR: liar})
+        assert isinstance(world.outcome(f"/{ITEM}!"), UnprovenClaims)
+        assert {label for _, label, _ in world.asked} == {ITEM}
+
+    def test_is_not_found_without_any_claim(self) -> None:
+        assert isinstance(World({HOME: self.NOTHING, LIAR: b""}).outcome(), NotFound)
+
+    def test_counts_beside_a_home_of_another_make_for_the_same_prefix(self) -> None:
+        routing = replace(ROUTING, homes={parse(ITEM): (HOME, SECOND)})
+        outcome = World({HOME: self.NOTHING, SECOND: b"", LIAR: has(LIAR)}, routing).outcome()
+        assert isinstance(outcome, UnprovenClaims)
+
+    def test_means_nothing_from_a_stranger(self) -> None:
+        assert chosen(World({HOME: b"", OLD_LIAR: self.NOTHING, LIAR: has(LIAR)}).outcome()) == LIAR
+
+    def test_is_overruled_where_unproven_claims_are_to_be_followed(self) -> None:
+        assert chosen(World({HOME: self.NOTHING, LIAR: has(LIAR)}, follow_unproven=True).outcome()) == LIAR
 
 
 class TestASuccessor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.label import parse
-from ibi.messages import parse_url_list
+from ibi.messages import LabelForms, parse_url_list
 from ibi.pairs import Pairs
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
@@ -45,6 +45,34 @@ def test_either_form_of_the_same_instant_is_about_the_item(ibi: str, asked: str)
 @pytest.mark.parametrize("ibi", ["rep sid.inpe.br/mtc-m18/2013/09.04.12.27.57", "ibip 8JMKD3MGP7W/385N5PE"])
 def test_another_item_is_not(ibi: str) -> None:
     assert broken_rule(claim(found(ONE, ibi))) is is_about_the_item
+
+
+M18 = "sid.inpe.br/mtc-m18{}/2008/03.17.15.17"
+
+
+@pytest.mark.parametrize("named", ["", "@80", ".80"])
+@pytest.mark.parametrize("registered", ["", "@80", ".80"])
+def test_the_port_80_written_or_not_names_the_same_service(registered: str, named: str) -> None:
+    """E52, as the same prefix (E65)."""
+    who = ArchiveRef(LabelForms.of(parse(M18.format(registered))), "one.example.org")
+    says = ArchiveRef(LabelForms.of(parse(M18.format(named))), "one.example.org")
+    assert broken_rule(claim(found(says), who=who)) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        M18.format("@81"),
+        M18.format("@800"),
+        M18.format("").replace("m18", "m19"),
+        M18.format("@80").replace("15.17", "15.18"),
+        "8JMKD3MGP8W/35MMLL8",
+    ],
+)
+def test_another_port_host_or_date_names_another_service(other: str) -> None:
+    who = ArchiveRef(LabelForms.of(parse(M18.format("@80"))), "one.example.org")
+    says = ArchiveRef(LabelForms.of(parse(other)), "one.example.org")
+    assert broken_rule(claim(found(says), who=who)) is speaks_for_itself
 
 
 def test_no_archive_speaks_for_another() -> None:

@@ -6,7 +6,9 @@ import asyncio
 import gzip
 import socket
 from contextlib import closing
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -15,6 +17,7 @@ from ibi.messages import LabelForms, UrlRequest, ip_addresses
 from ibi.relation import Relation
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
+from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import Budgets
@@ -188,8 +191,8 @@ MALFORMED = {
     "a success without content": b"HTTP/1.1 204 No Content\r\n\r\n",
     "a part": http(PAIRS, status="206 Partial Content"),
     "a page": http(b"<html></html>", kind="text/html"),
-    "a page of nothing": http(b"", kind="text/html"),
-    "pairs that are called a page": http(PAIRS, kind="text/html"),
+    "pairs in a page": http(PAIRS + b"\r\n<hr>", kind="text/html"),
+    "pairs that are called JSON": http(PAIRS, kind="application/json"),
     "pairs that are called nothing": b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(PAIRS), PAIRS),
     "gzip": http(gzip.compress(PAIRS), "Content-Encoding: gzip"),
     "gzip by name only": http(PAIRS, "Content-Encoding: gzip"),
@@ -403,3 +406,31 @@ async def test_of_several_addresses_the_first_that_answers_is_taken() -> None:
     async with raw_archive(http(PAIRS)) as archive:
         assert await archives.ask(archive.ref("archive.example.org"), REQUEST, within=LONG) == Answered(read(PAIRS))
     await archives.close()
+
+
+# --- without a reader (E76) ------------------------------------------------------------------------------------------
+
+
+async def told_to(archives: ArchiveHttp, *clients: str) -> list[str]:
+    """The addresses that an Archive learns from a question and from its thanks."""
+    known = ip_addresses(" ".join(clients))
+    async with raw_archive(http()) as archive:
+        await archives.ask(archive.ref(), replace(REQUEST, client_addresses=known), within=LONG)
+        await archives.acknowledge(archive.ref(), ACKNOWLEDGMENT.for_clients(known))
+        await archives.close()
+        targets = (each.split(b" ", 2)[1].decode("ascii") for each in archive.requests)
+        return [dict(parse_qsl(each.partition("?")[2]))["clientinformation.ipaddress"] for each in targets]
+
+
+@pytest.mark.parametrize("own", ["150.163.2.7", "2001:db8::7"])
+async def test_an_archive_learns_our_own_address_in_the_place_of_one_that_nobody_has(own: str) -> None:
+    archives = ArchiveHttp(AddressGuard(), own_address=ip_address(own))
+    assert await told_to(archives, str(NO_READER)) == [own, own]
+    archives = ArchiveHttp(AddressGuard(), own_address=ip_address(own))
+    assert await told_to(archives, "::", "150.163.68.1") == [f"{own} 150.163.68.1"] * 2
+    archives = ArchiveHttp(AddressGuard(), own_address=ip_address(own))
+    assert await told_to(archives, "172.16.44.200") == ["172.16.44.200"] * 2
+
+
+async def test_an_archive_learns_nothing_where_addresses_are_hidden() -> None:
+    assert await told_to(ArchiveHttp(AddressGuard()), str(NO_READER)) == ["0.0.0.0"] * 2

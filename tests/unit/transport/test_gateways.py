@@ -38,7 +38,7 @@ class Own:
         self.queries: list[str] = []
         self.reported: list[IbiError] = []
         self._says, self._max_age, self._hears, self._confirms = says, max_age, hears, confirms
-        self.beside: tuple[bool, Label | None, tuple[Label, ...]] = (False, None, ())
+        self.beside: tuple[bool | None, Label | None, tuple[Label, ...]] = (None, None, ())
         self.archive = LocalArchive(BOTH, self, self.reported.append)
 
     def answer(self, request: UrlRequest) -> Answered:
@@ -99,9 +99,9 @@ async def test_the_own_archive_is_asked_with_the_message_itself(own: Own, reply:
     assert own.queries == []
 
 
-@pytest.mark.parametrize("beside", [(True, None, ()), (False, SERVICE, ()), (False, None, (SERVICE,))])
+@pytest.mark.parametrize("beside", [(True, None, ()), (False, None, ()), (None, SERVICE, ()), (None, None, (SERVICE,))])
 async def test_what_stands_beside_an_answer_is_handed_over(
-    beside: tuple[bool, Label | None, tuple[Label, ...]],
+    beside: tuple[bool | None, Label | None, tuple[Label, ...]],
 ) -> None:
     own = Own(b"", 0)
     own.beside = beside
@@ -193,19 +193,24 @@ async def test_an_archive_is_local_if_its_service_is_by_either_label(over_http: 
     ("content", "headers", "beside"),
     [
         (b"", ["IBI-Final: yes"], (True, None, ())),
-        (b"", ["ibi-final: yes", "IBI-FINAL: yes"], (False, None, ())),
-        (b"", [f"IBI-Transferred-To:  {SERVICE} "], (False, SERVICE, ())),
-        (b"", [f"IBI-Transferred-To: {SERVICE}", f"IBI-Transferred-To: {SERVICE}"], (False, None, ())),
+        (b"", ["IBI-Final: no"], (False, None, ())),
+        (b"", ["IBI-Final: no", f"IBI-Transferred-To: {SERVICE}"], (None, SERVICE, ())),
+        (b"", ["ibi-final: yes", "IBI-FINAL: yes"], (None, None, ())),
+        (b"", [f"IBI-Transferred-To:  {SERVICE} "], (None, SERVICE, ())),
+        (b"", [f"IBI-Transferred-To: {SERVICE}", f"IBI-Transferred-To: {SERVICE}"], (None, None, ())),
         (
             PAIRS,
             [f"IBI-Copies: {SERVICE}", f"IBI-Copies: {SERVICE}, {OWN.service.labels[1]}"],
-            (False, None, (SERVICE, OWN.service.labels[1])),
+            (None, None, (SERVICE, OWN.service.labels[1])),
         ),
-        (PAIRS, ["IBI-Copies: \t", "IBI-Final: yes"], (False, None, ())),
+        (PAIRS, ["IBI-Copies: \t", "IBI-Final: yes"], (None, None, ())),
     ],
 )
 async def test_what_stands_beside_an_answer_over_http_is_read(
-    over_http: ArchiveHttp, content: bytes, headers: list[str], beside: tuple[bool, Label | None, tuple[Label, ...]]
+    over_http: ArchiveHttp,
+    content: bytes,
+    headers: list[str],
+    beside: tuple[bool | None, Label | None, tuple[Label, ...]],
 ) -> None:
     async with raw_archive(http(content, *headers)) as archive:
         reply = await over_http.ask(archive.ref(), REQUEST, within=LONG)

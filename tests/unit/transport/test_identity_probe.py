@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -9,8 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
+from ibi.minting.minter import Rules
+from ibi.model.minting import Identity
+from ibi.services.minting.mint_guard import MintGuard, OwnAddress
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.transport.single_request import NoIdentity, ask_identity
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.running_jobs import running
+from tests.support.set_clocks import SetClocks
+
+IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
 
 CARD = {"prefixes": {"rep": "inpe.br/sid", "ibip": None}, "instance": "x"}
 
@@ -78,3 +89,38 @@ async def test_a_server_that_says_nothing_is_given_up() -> None:
 async def test_addresses_beside_the_machine_are_not_dialled(host: str) -> None:
     with pytest.raises(NoIdentity):
         await ask_identity(f"http://{host}:9", within=5)
+
+
+_HOSTILE = {
+    "prefixes of lists": http("200 OK", b'{"prefixes": {"rep": ["inpe.br/sid"]}, "instance": {}}'),
+    "prefixes of objects": http("200 OK", b'{"prefixes": {"rep": {"a": 1}}}'),
+    "a list": http("200 OK", b"[1, 2]"),
+    "a number": http("200 OK", b"1e999"),
+    "garbage": http("200 OK", b"\xff\xfe\x00garbage"),
+    "another encoding": http("200 OK", '{"prefixes": {"rep": "x"}}'.encode("utf-16")),
+    "half a character": http("200 OK", b'{"prefixes": {"rep": "\\ud800"}}'),
+    "a deep one": http("200 OK", b'{"prefixes":' * 10_000),
+    "a huge number": http("200 OK", b'{"prefixes": ' + b"9" * 10_000 + b"}"),
+    "a compressed one": http("200 OK", b"\x1f\x8b\x08\x00", "Content-Encoding: gzip"),
+    "a redirect to itself": http("301 Moved", b"", "Location: /api/identity"),
+    "a huge body": http("200 OK", b"x" * 200_000),
+    "no HTTP": b"\x00" * 100,
+    "half a head": b"HTTP/1.1 200 OK\r\nContent-Le",
+    "half a body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+    "two lengths": http("200 OK", b"{}", "Content-Length: 7"),
+}
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+async def test_an_unreadable_answer_of_the_own_address_keeps_no_caller_of_the_minter_waiting(name: str) -> None:
+    ticks, clocks = MemoryTicks(), SetClocks()
+    ticks.freeze(IDENTITY)
+    ticks.set_doubt(in_doubt=True)
+    with server(_HOSTILE[name]) as (url, _), capture_logs() as logs:
+        guard = MintGuard(ticks, OwnAddress(url, IDENTITY, ask_identity))
+        queue = MintQueue(ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
+        async with running(*queue.jobs()) as runner, asyncio.timeout(20):
+            assert (await queue.mint(1, "ana")).batch.count == 1
+            assert [each.failures for each in runner.health()] == [0, 0, 0]
+    told = next(each for each in logs if each["event"] == "asked the own address who mints there")
+    assert told["answer"] == "no minter of this name"

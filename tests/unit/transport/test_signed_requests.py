@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
@@ -10,12 +11,14 @@ from ibi.messages.answers import ErrorAnswer, InclusionStatus
 from ibi.messages.holders import KEY, KEY_CHANGES, REASON, SIGNATURE, KeyFields
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.requests import parse_request
-from ibi.model.membership import RequestFailure
+from ibi.messages.signatures import sign_key_change, sign_proof
+from ibi.model.membership import OfferedKey, RequestFailure, ResolverStanding
 from ibi.resolver.archive_keys import SignatureRefused
-from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner
+from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner, key_facts
+from ibi.signing import PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
 from ibi.transport.http_connection import HttpResponse
-from ibi.transport.resolver_gateway import ResolverGateway
+from ibi.transport.resolver_gateway import ResolverGateway, judge_key
 from tests.support.membership_app import query
 from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
 from tests.support.set_clocks import SetClocks
@@ -33,8 +36,15 @@ class World:
         self.signer = MemberSigner(OwnKeys(MemoryKeyStore(b"a" * 32)), self.known, known_as, self.clocks)
         self.gateway = ResolverGateway(known_as, signer=self.signer)
         self.gateway._get = self._answer  # type: ignore[method-assign, assignment]
+        self.gateway._ask_key = self._offer_key  # type: ignore[method-assign]
         self.asked: list[InclusionRequest] = []
         self.is_unsigned = False
+
+    async def _offer_key(self, known: PublicKey) -> OfferedKey:
+        facts = key_facts(OwnKeys(self.keys).ring())
+        proof = sign_proof("word", self.keys.signing_key())
+        body = json.dumps({"archive": None, "resolver": {**facts, "proof": proof}}).encode()
+        return judge_key(response(200, body, {}), "word", known)
 
     async def _answer(self, text: str) -> HttpResponse:
         request = parse_request(text)
@@ -114,3 +124,59 @@ async def test_a_key_that_cannot_be_read_is_a_failure_that_is_told(monkeypatch: 
     assert isinstance(outcome, RequestFailure)
     assert "archive.pem" in outcome.reason
     assert not outcome.sent
+
+
+# --- before the registration key is sent ------------------------------------------------------------------------------
+
+
+async def test_a_registration_key_is_not_sent_to_a_server_of_another_key() -> None:
+    world = World()
+    await world.send()
+    known = world.keys.signing_key().public
+    world.keys = MemoryKeyStore(b"f" * 32)
+    outcome = await world.send()
+    assert isinstance(outcome, RequestFailure)
+    assert not outcome.sent
+    assert str(known) in outcome.reason
+    assert str(world.keys.signing_key().public) in outcome.reason
+    assert len(world.asked) == 1
+
+
+FACTS = {"key": str(SigningKey(b"r" * 32).public), "former": [], "changes": []}
+KNOWN = SigningKey(b"r" * 32).public
+PROOF = sign_proof("word", SigningKey(b"r" * 32))
+STRANGER = SigningKey(b"f" * 32)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "standing"),
+    [
+        (200, {**FACTS, "proof": PROOF}, ResolverStanding.THERE),
+        (200, FACTS, ResolverStanding.UNPROVEN),
+        (200, {**FACTS, "proof": sign_proof("another word", SigningKey(b"r" * 32))}, ResolverStanding.UNPROVEN),
+        (200, {**FACTS, "proof": sign_proof("word", STRANGER)}, ResolverStanding.UNPROVEN),
+        (200, {**FACTS, "key": str(STRANGER.public), "proof": PROOF}, ResolverStanding.OTHER_KEY),
+        (200, None, ResolverStanding.UNPROVEN),
+        (200, {"key": 7}, ResolverStanding.UNPROVEN),
+        (200, {"key": "no key", "proof": PROOF}, ResolverStanding.UNPROVEN),
+        (404, {**FACTS, "proof": PROOF}, ResolverStanding.UNPROVEN),
+    ],
+)
+def test_a_server_is_the_known_resolver_only_if_it_signs_the_word_with_its_key(
+    status: int, said: object, standing: ResolverStanding
+) -> None:
+    body = json.dumps({"archive": None, "resolver": said}).encode()
+    assert judge_key(response(status, body, {}), "word", KNOWN).standing is standing
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"\xff", b"[" * 100_000, b'{"resolver": 1}'])
+def test_a_page_of_another_server_proves_no_key(body: bytes) -> None:
+    assert judge_key(response(200, body, {}), "word", KNOWN).standing is ResolverStanding.UNPROVEN
+
+
+def test_a_key_that_the_known_one_named_is_that_of_the_resolver() -> None:
+    new = SigningKey(b"n" * 32)
+    change = sign_key_change(SigningKey(b"r" * 32), new.public, 100)
+    said = {"key": str(new.public), "changes": [change], "proof": sign_proof("word", new)}
+    offered = judge_key(response(200, json.dumps({"resolver": said}).encode(), {}), "word", KNOWN)
+    assert offered == OfferedKey(ResolverStanding.THERE, new.public, (change,))

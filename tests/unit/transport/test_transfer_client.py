@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ibi.label import RepositoryName
-from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.transport import item_source
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.transfer_client import HttpTransferPeers
@@ -24,8 +24,9 @@ def served(body: bytes, told: list[str], *, drips: bool = False, status: int = 4
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(status)
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            self.wfile.write(body)
 
         def do_GET(self) -> None:
             told.append(self.path)
@@ -109,3 +110,28 @@ def test_an_offer_that_is_refused_for_its_token_is_told_apart(status: int, token
     with served(b"", [], status=status) as url, pytest.raises(PeerRefused) as refused:
         HttpTransferPeers(allow_plain=True).send_offer(url, "offer", token)
     assert type(refused.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, b"error {no such label}"),
+        (404, b"<h1>Not Found</h1>"),
+        (404, b'{"message": "not found"}'),
+        (404, b'{"type": "urn:ibi:problem:not-found", "detail": "There is nothing here."}'),
+        (405, b""),
+        (501, b""),
+        (200, b"Welcome"),
+        (200, b"[]"),
+        (302, b""),
+    ],
+)
+def test_a_server_that_knows_no_transfers_is_told_apart(status: int, body: bytes) -> None:
+    with served(body, [], status=status) as url, pytest.raises(NoTransferService, match="takes no transfers"):
+        HttpTransferPeers(allow_plain=True).send_offer(url, "offer")
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 429])
+def test_a_server_that_is_busy_is_asked_again_later(status: int) -> None:
+    with served(b"", [], status=status) as url, pytest.raises(PeerSilent):
+        HttpTransferPeers(allow_plain=True).send_offer(url, "offer")

@@ -9,6 +9,7 @@ the age of the inclusion alone.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable
@@ -31,8 +32,8 @@ from ibi.ports.federation import Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import after_answer, after_failure, failure_code, failure_words
 from ibi.resolver.trace import Failure, Reply
+from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone, network_of
-from ibi.services.promptness import end_tasks
 
 LOOK: Final = 2.0
 """Seconds between two checks for due calls."""
@@ -83,41 +84,25 @@ class InclusionRetries:
         take_up: Callable[[tuple[Registration, ...]], Awaitable[None]] = _take_up_none,
         monotonic: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         hold: Callable[[], bool] = hold_alone,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`take_up` gets all registrations when one of them has changed: one may be of an Archive that was refused. Of
         several processes that one calls Archives for which `hold` is true."""
         self._registry, self._retry, self._clocks, self._take_up = registry, retry, clocks, take_up
-        self._monotonic, self._chance, self._sleep = monotonic, chance, sleep
+        self._monotonic, self._chance = monotonic, chance
         self._hold, self._log = hold, log or structlog.get_logger("ibi.register")
         self._version: Hashable = _NEVER
         self._unconfirmed: tuple[Registration, ...] = ()
         self._attempts: dict[_Key, _Attempt] = {}
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start the calls; on the event loop."""
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="inclusion retries")
-
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        await end_tasks(task)
-
-    async def _keep_on(self) -> None:
-        while True:
-            try:
-                await self.step()
-            except IbiError as error:
-                self._log.error("Archives that have not confirmed cannot be called again", reason=str(error))
-            await self._sleep(LOOK)
+    def jobs(self) -> tuple[Job, ...]:
+        return (Job("inclusion retries", self.step, LOOK),)
 
     async def step(self) -> None:
         """Make the calls that are due."""
         await self._look()
-        if not self._hold():
+        if not (self._hold is hold_alone or await asyncio.to_thread(self._hold)):
             return
         now = self._monotonic()
         due = [each for each in self._unconfirmed if self._attempt(each, now).due <= now]
@@ -285,14 +270,17 @@ class ContactRecord:
         self._written: dict[Label, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
+    def jobs(self) -> tuple[Job, ...]:
+        async def step() -> float:
+            await self.read()
+            return math.inf
+
+        return (Job("failures on record", step, math.inf),)
+
     async def read(self) -> None:
         """Read which failures are on record, so that they can be taken back."""
         now = self._monotonic()
-        try:
-            found = await asyncio.to_thread(self._registry.all)
-        except IbiError as error:
-            self._log.error("the register cannot be read", reason=str(error))
-            return
+        found = await asyncio.to_thread(self._registry.all)
         self._failed.update({each.labels[0]: (each.failed.reason, now) for each in found if each.failed is not None})
 
     def note(self, archive: ArchiveRef, reply: Reply) -> None:

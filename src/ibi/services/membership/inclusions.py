@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol
 
@@ -52,6 +53,7 @@ from ibi.resolver.membership import (
     with_claimed_forms,
     with_waiting_form,
 )
+from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.services.membership.inclusion_retries import RefusedRequests
 from ibi.services.membership.mails import post
@@ -165,9 +167,11 @@ class Inclusions:
 
     async def _include(self, found: Registration, request: InclusionRequest, arrived: Instant) -> InclusionStatus:
         signature, began = self._signer.read(request, arrived), self._clocks.read().wall
+        key_hash = await self._check.prove(found, request, signature, self._signer.admit)
 
         def include(registration: Registration) -> Registration:
-            return after_inclusion(self._signer.admit(registration, request, signature), request, began)
+            admitted = replace(self._signer.admit(registration, request, signature), key_hash=key_hash)
+            return after_inclusion(admitted, request, began)
 
         # Included before it is called, so that a long call, or the end of this process during it, does not prevent it.
         now = await self._change_checked(found, include)
@@ -175,7 +179,7 @@ class Inclusions:
         assert asked is not None
         call = await self.call(now, asked)
         after = await self._change_checked(
-            found, partial(after_call_back, asked=asked, call=call, now=self._clocks.read().wall)
+            now, partial(after_call_back, asked=asked, call=call, now=self._clocks.read().wall)
         )
         after = await self._adopt_form(after, asked, call)
         if call.confirmed and wants_proof(after, signature):
@@ -195,6 +199,7 @@ class Inclusions:
         arrived = self._clocks.read().wall
         found = await self._check.require(request, client)
         signature = self._signer.read(request, arrived)
+        await self._check.prove(found, request, signature, self._signer.admit)
         await self._change_checked(found, lambda now: after_exclusion(self._signer.admit(now, request, signature)))
         if found.inclusion is not None:
             self._log.info("an Archive was excluded", archive=str(found.labels[0]))
@@ -369,8 +374,7 @@ class Inclusions:
         ref = archive_ref(registration, asked)
         assert ref is not None
         label = registration.labels[0]
-        # There is no reader: the Archive's own address stands in for one and reveals nothing.
-        reply = await ask(ref, UrlRequest((asked.ip,), label), within=_QUESTION)
+        reply = await ask(ref, UrlRequest((NO_READER,), label), within=_QUESTION)
         answer = reply.answer if isinstance(reply, Answered) else None
         forms = answer.ibi if isinstance(answer, UrlList) else None
         if forms is None or label not in forms.labels:
@@ -414,7 +418,7 @@ class Inclusions:
         """Send a mail to the administrator who is registered or was named from the current address: never to one that
         only the new address names."""
         inclusion = registration.inclusion
-        recipient = registration.admin_mail or (None if inclusion is None else inclusion.admin_mail)
+        recipient = registration.admin_mail or (None if inclusion is None else inclusion.admin_mail or None)
         if recipient is not None:
             self._run_beside(partial(self._post, str(registration.labels[0]), letter(recipient)))
 

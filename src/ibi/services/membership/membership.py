@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -14,14 +14,15 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.messages.answers import InclusionStatus, ServiceSubject
-from ibi.messages.holders import CopyHolder, sign_copies
+from ibi.messages.holders import MOST_COPIES, CopyHolder, sign_copies
 from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.signatures import milliseconds
 from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
-from ibi.ports.archive_state import MembershipState
+from ibi.ports.archive_state import CopyHolderStore, MembershipState
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
+from ibi.services.jobs import Job
 from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey
@@ -60,27 +61,32 @@ class MembershipService:
         files: MembershipState,
         *,
         key: Callable[[], object] | None = None,
+        audience: Callable[[], PublicKey | None] = lambda: None,
         log: FilteringBoundLogger | None = None,
         chance: Callable[[], float] = random.random,
         monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         budget: float = _BUDGET,
     ) -> None:
-        """`key` gives what requests are signed with, and may block: when it has changed, the resolver is told."""
+        """`key` gives what requests are signed with, and what else the resolver reads at an inclusion; `audience` the
+        key by which the resolver is known. Both may block. When one has changed, the resolver is asked again."""
         self._resolver, self._files, self._budget = resolver, files, budget
         self._key = key
         self._told: object = None
         """The key with which the last request was signed."""
+        self._audience = audience
+        self._told_to: PublicKey | None = None
+        """The key of the resolver for which the last request was signed; None if it was not known."""
         self._requests: dict[ServiceSubject, InclusionRequest | ExclusionRequest] = {
             each.subject: each for each in (request, exclusion_of(request))
         }
         self._log = log or structlog.get_logger("ibi.membership")
-        self._chance, self._monotonic, self._sleep = chance, monotonic, sleep
+        self._chance, self._monotonic = chance, monotonic
         self._membership, self._due, self._holds, self._asking = Membership(), 0.0, False, False
         self._may_hold = self._leaves = True
+        self._renews = False
         self._hinted = float("-inf")
         """When a call back last made it ask."""
-        self._task: asyncio.Task[None] | None = None
+        self._job = Job("membership", self._step, _LOOK, hold=self._hold)
         self.on_included: Callable[[], object] = _ignore
         """Called on the event loop when the resolver has included this Archive: it may be a new one."""
 
@@ -92,9 +98,8 @@ class MembershipService:
         """The membership as the process that keeps it up has noted it last. Blocks."""
         return self._membership if self._holds else self._files.read()
 
-    def start(self) -> None:
-        """Start keeping the membership up; called on the event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._keep_up(), name="membership")
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
     def cease(self) -> None:
         """The server begins to stop: the place of another process that has stopped already is not taken."""
@@ -105,14 +110,8 @@ class MembershipService:
         self._may_hold = self._leaves = False
 
     async def stop(self) -> None:
-        """Tell the resolver, within the budget, that this Archive goes, if it may be included."""
-        task, self._task = self._task, None
-        if task is None:
-            return
-        task.cancel()
-        (ended,) = await asyncio.gather(task, return_exceptions=True)
-        if isinstance(ended, Exception):
-            self._log.error("the membership was not kept up", exc_info=ended)
+        """Tell the resolver, within the budget, that this Archive goes, if it may be included. Called when its job has
+        ended."""
         if self._holds:
             if self._leaves:
                 await self._leave()
@@ -134,46 +133,61 @@ class MembershipService:
         now = self._monotonic()
         if self._membership.phase is Phase.INCLUDING and not self._asking and now - self._hinted >= _HINTS_APART:
             self._hinted = self._due = now
+            self._job.wake()
 
-    async def _keep_up(self) -> None:
-        while True:
-            try:
-                await self._step()
-            except StorageError as error:
-                self._log.error("the switch of the Archive cannot be looked at", reason=str(error))
-                await self._sleep(_LOOK)
+    def renew(self) -> None:
+        """The register of the resolver does not have this Archive. If it is included as far as it knows, it asks
+        again."""
+        if self._membership.phase is Phase.INCLUDED and not self._asking:
+            self._renews = True
+            self._job.wake()
 
-    async def _step(self) -> None:
-        if not await self._hold():
-            await self._sleep(_LOOK)
-            return
+    async def _step(self) -> float:
         membership = self._membership
-        if membership.phase is Phase.INCLUDED and await self._read_key() != self._told:
+        renews, self._renews = self._renews, False
+        is_told_otherwise = membership.phase is not Phase.OFF and await self._is_told_otherwise()
+        if membership.phase is Phase.INCLUDED and (renews or is_told_otherwise):
             membership = Membership(Phase.INCLUDING, known=membership.known)
         switched = membership.after_switch(on=await self._call(lambda: self._files.switched_on))
         if switched != self._membership:
             self._membership, self._due = switched, self._monotonic()
             await self._write(switched)
         left = self._due - self._monotonic()
-        if self._membership.request is None or left > 0:
-            await self._sleep(_LOOK if self._membership.request is None else min(_LOOK, left))
-            return
+        # Whatever it waits for after failures is over when a key has changed: the resolver is trusted anew, perhaps.
+        if self._membership.request is None or (left > 0 and not is_told_otherwise):
+            return _LOOK if self._membership.request is None else min(_LOOK, left)
         await self._ask(self._membership.request)
+        return 0.0
 
-    async def _hold(self) -> bool:
-        if not self._holds and self._may_hold and await self._call(self._files.hold):
-            self._holds = True
+    def _hold(self) -> bool:
+        """Blocks."""
+        if not self._holds and self._may_hold and self._files.hold():
             # An Archive that was included when its server crashed still is, whatever the switch says now.
-            self._membership = Membership(known=(await self._call(self._files.read)).known)
+            self._membership = Membership(known=self._files.read().known)
+            self._holds = True
         return self._holds
 
     async def _ask(self, subject: ServiceSubject) -> None:
-        self._told = await self._read_key()
+        self._told, self._told_to = await self._read_key(), await self._read_audience()
         self._asking = True  # stays set if this is cancelled: it is then unknown what the resolver did
         outcome = await self._resolver.send(self._requests[subject])
         self._asking = False
         await self._turn_to(self._membership.after(outcome), outcome)
         self._due = self._monotonic() + self._membership.wait(self._chance())
+
+    async def _is_told_otherwise(self) -> bool:
+        """Whether the resolver was asked with another key than this Archive has now, or by another than it has."""
+        if await self._read_key() != self._told:
+            return True
+        audience, known = await self._read_audience(), self._told_to
+        self._told_to = known or audience  # the answer to the first request tells the key
+        return known is not None and audience != known
+
+    async def _read_audience(self) -> PublicKey | None:
+        try:
+            return await asyncio.to_thread(self._audience)
+        except StorageError:
+            return self._told_to
 
     async def _read_key(self) -> object:
         """One that cannot be read is no other one."""
@@ -215,8 +229,8 @@ class MembershipService:
 
 # The Archive's own word on who holds Copies of its items, signed with its key (E84).
 #
-# The administrator names the holders (`archive.copies_at`): to name one is to trust it, because resolvers ask it while
-# this Archive is silent.
+# The administrator names the holders (`archive.copies_at`, `ibi archive holders`): to name one is to trust it, because
+# resolvers ask it while this Archive is silent.
 
 
 class CopiesWord(NamedTuple):
@@ -228,22 +242,39 @@ class CopiesWord(NamedTuple):
 
 
 class NamedCopyHolders:
-    """The statement of one server. It is made when it is first asked for, and anew when the key was replaced. Calls
-    block for a fraction of a millisecond, from any thread."""
+    """The statement of one server. It is made when it is first asked for, and anew when the key was replaced or other
+    holders were named, by any process. Calls block for a fraction of a millisecond, from any thread; a `StorageError`
+    if it cannot be read who was named."""
 
-    def __init__(self, service: LabelForms, holders: Sequence[CopyHolder], keys: OwnKeys, clocks: Clocks) -> None:
-        self.service, self.holders = service, tuple(holders)
-        self._keys, self._clocks = keys, clocks
+    def __init__(
+        self,
+        service: LabelForms,
+        settled: Sequence[CopyHolder],
+        keys: OwnKeys,
+        clocks: Clocks,
+        store: CopyHolderStore | None = None,
+    ) -> None:
+        """`settled` are those of the settings, `store` has those that were named beside them."""
+        self.service, self.settled = service, tuple(settled)
+        self._keys, self._clocks, self._store = keys, clocks, store
         self._word: CopiesWord | None = None
+        self._said: tuple[CopyHolder, ...] = ()
         self._lock = Lock()
 
+    @property
+    def holders(self) -> tuple[CopyHolder, ...]:
+        named = () if self._store is None else self._store.read().named
+        services = {each.service for each in self.settled}
+        return (*self.settled, *(each for each in named if each.service not in services))[:MOST_COPIES]
+
     def word(self) -> CopiesWord:
-        key = self._keys.ring().key
+        key, holders = self._keys.ring().key, self.holders
         with self._lock:
-            if self._word is None or self._word.signer != key.public:
+            if self._word is None or self._word.signer != key.public or self._said != holders:
                 # Later than the one before, also within one millisecond: the latest counts.
                 at = max(milliseconds(self._clocks.read().wall), 0 if self._word is None else self._word.at + 1)
-                self._word = CopiesWord(at, sign_copies(self.service, self.holders, at, key), key.public)
+                self._word = CopiesWord(at, sign_copies(self.service, holders, at, key), key.public)
+                self._said = holders
             return self._word
 
     def facts(self) -> dict[str, object]:

@@ -38,11 +38,12 @@ from ibi.resolver.membership import (
     require_free_prefixes,
 )
 from ibi.services.accounts.sign_in import KeyHasher
-from ibi.services.limits import hold_alone
+from ibi.services.jobs import Job
+from ibi.services.limits import LimitRows, hold_alone
 from ibi.services.membership.inclusion_retries import ContactRecord, InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Prove
 from ibi.services.membership.mails import Posted, letter_facts, post
-from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, ResolverSigner, TriedKeys
+from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, ResolverSigner
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey
 
@@ -125,7 +126,7 @@ class RegistrationAdmin:
         resolver_url: str,
         mailer: Mailer | None = None,
         hasher: KeyHasher | None = None,
-        tried: TriedKeys | None = None,
+        compared: LimitRows | None = None,
         hold: Callable[[], bool] = hold_alone,
         own: LabelForms | None = None,
         sandbox: bool = False,
@@ -140,9 +141,9 @@ class RegistrationAdmin:
         """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
         own Archive, which counts as registered. A `sandbox` accepts any key. With `ask`, Archives are asked for the
         unknown form of their label. The `signer` checks what Archives sign, and signs the answers; with `prove`, they
-        are asked to prove their keys. Of several processes, whose attempts at keys are `tried`, that one calls
-        Archives again for which `hold` is true. `on_included` is told of Archives that have confirmed, beside the
-        answer to them. What is changed by hand is told to the `audit` log."""
+        are asked to prove their keys. `compared` counts the keys that all processes compare; of several processes
+        that one calls Archives again for which `hold` is true. `on_included` is told of Archives that have confirmed,
+        beside the answer to them. What is changed by hand is told to the `audit` log."""
         self._registry, self._clocks, self._audit = registry, clocks, audit
         self._resolver_url, self._mailer = resolver_url, mailer
         self._own, self._sandbox = own, sandbox
@@ -150,7 +151,7 @@ class RegistrationAdmin:
         self._log = log or structlog.get_logger("ibi.register")
         self._inclusions = Inclusions(
             registry,
-            KeyCheck(registry, self._hasher, monotonic, tried),
+            KeyCheck(registry, self._hasher, monotonic, compared),
             confirm,
             clocks,
             resolver_url=resolver_url,
@@ -173,7 +174,6 @@ class RegistrationAdmin:
             log=self._log,
         )
         self.contacts = ContactRecord(registry, clocks, monotonic=monotonic, log=self._log)
-        self._reading: asyncio.Task[None] | None = None
 
     # --- by the Archives themselves (R §7.2) --------------------------------------------------------------------------
 
@@ -197,10 +197,8 @@ class RegistrationAdmin:
             return self._signer.fields()
         return (*self._signer.fields(), *self._signer.sign(request, answer))
 
-    def start(self) -> None:
-        """Start calling unconfirmed Archives again; on the event loop of a server."""
-        self.retries.start()
-        self._reading = asyncio.get_running_loop().create_task(self.contacts.read())
+    def jobs(self) -> tuple[Job, ...]:
+        return *self.retries.jobs(), *self.contacts.jobs()
 
     async def settle(self) -> None:
         """Wait for the background work under way: mails, and questions about forms of labels."""
@@ -217,7 +215,7 @@ class RegistrationAdmin:
         actor: Actor = COMMAND,
     ) -> Registered:
         """Register an Archive; with `replace_key`, give a registered one a new key and whatever else the application
-        adds.
+        adds. One that was recovered without a public key gets its registration key either way.
 
         `WeakKey` if the key is among those tried first, unless allowed or in a sandbox; `AlreadyRegistered`,
         `PrefixTaken`, or `UnknownArchive` if there is none to replace. The mail is sent last; its failure undoes
@@ -229,7 +227,7 @@ class RegistrationAdmin:
         if not replace_key:
             self._require_not_own(draft, None)
         key_hash = await self._hasher.hash(application.key)
-        if replace_key:
+        if replace_key or await self._needs_mail(application):
             registration = await self._replace_key(application, key_hash)
         else:
             registration = replace(draft, key_hash=key_hash)
@@ -245,6 +243,12 @@ class RegistrationAdmin:
             return ()
         self._log.warning("a key is easy to guess", archive=str(application.service.labels[0]), reason=weakness)
         return (f"the key is easy to guess, because {weakness}: `ibi resolver register --replace` gives another",)
+
+    async def _needs_mail(self, application: Application) -> bool:
+        """Whether the Archive was recovered, and has no public key by which it could bring its registration key."""
+        label = application.service.labels[0]
+        found = await ask(self._registry, lambda: self._registry.find(label))
+        return found is not None and found.awaits_key and found.key is None
 
     async def _replace_key(self, application: Application, key_hash: str) -> Registration:
         def make(found: Registration) -> Registration:
@@ -273,6 +277,11 @@ class RegistrationAdmin:
 
     def all(self) -> tuple[Registration, ...]:
         return self._registry.all()
+
+    @property
+    def own(self) -> LabelForms | None:
+        """The service of the Archive of the same server, which is on no register."""
+        return self._own
 
     async def find(self, label: Label) -> Registration:
         """The registration of an Archive; `UnknownArchive` if there is none."""
@@ -359,10 +368,6 @@ class RegistrationAdmin:
 
     async def close(self) -> None:
         """Cancel the background work. Closing the register is left to the caller."""
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
-        await self.retries.stop()
         await self.contacts.close()
         await self._inclusions.close()
         self._hasher.close()
@@ -413,13 +418,14 @@ def all_facts(registration: Registration) -> dict[str, object]:
         "admin_mail": registration.admin_mail,
         "hosts": sorted(registration.hosts),
         "networks": [str(network) for network in registration.networks],
-        "ip": None if inclusion is None else str(inclusion.ip),
-        "platform_version": None if inclusion is None else inclusion.platform_version,
-        "included_mail": None if inclusion is None else inclusion.admin_mail,
+        "ip": None if inclusion is None or inclusion.is_recovered else str(inclusion.ip),
+        "platform_version": None if inclusion is None else inclusion.platform_version or None,
+        "included_mail": None if inclusion is None else inclusion.admin_mail or None,
         "answered": None if answered is None else str(answered),
         "shared": registration.shared,
         "vouched": registration.vouched,
         "waiting": None if waiting is None else waiting.spelling,
+        "awaits_key": registration.awaits_key,
         "pending": _pending_facts(registration.pending),
         "failure": failure_facts(registration),
         "signed": None if not registration.signed_at else str(Instant(registration.signed_at // 1000)),

@@ -7,8 +7,7 @@ The keys are in files, which another command may replace while a server runs: th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import takewhile
 from secrets import token_urlsafe
 from typing import Final, NamedTuple, Protocol
@@ -42,10 +41,10 @@ from ibi.ports.archive_state import KeyStore, ResolverKeys
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
 from ibi.ports.federation import Registry
-from ibi.resolver.archive_keys import Audience, SignaturePolicy, after_signature, read_signature
+from ibi.resolver.archive_keys import Audience, SignatureMissing, SignaturePolicy, after_signature, read_signature
 from ibi.resolver.membership import KeyRefused, TooManyAttempts
 from ibi.services.accounts.sign_in import KeyHasher
-from ibi.services.limits import Attempts, LimitRows, MemoryRows, network_of
+from ibi.services.limits import LimitRows, MemoryRows, network_of
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey, SigningKey
 
@@ -174,7 +173,7 @@ class MemberSigner:
         if known is not None and not leads_to(known, signer, fields.read_changes()):
             return (
                 f"its answer is signed with the key {signer}, and {known} is known; if it has a new one, as its"
-                " administrator can tell, `ibi key forget-resolver` lets this Archive believe it"
+                " administrator can tell, `ibi key trust-resolver` lets this Archive believe it"
             )
         if known != signer:
             # Of those before the known key, the known one itself has said nothing.
@@ -207,83 +206,95 @@ def key_facts(ring: KeyRing) -> dict[str, object]:
 
 # Checks that a request comes from the Archive it names. Every change that Archives make themselves passes here.
 
-_MOST_EARLY: Final = 4096
-
-
-@dataclass(frozen=True)
-class TriedKeys:
-    """What was tried, in this process or in all that serve one place."""
-
-    by_label: Attempts = field(default_factory=Attempts)
-    by_network: Attempts = field(default_factory=Attempts)
-    early: LimitRows = field(default_factory=lambda: MemoryRows(_MOST_EARLY))
-    """How often a network has asked for an Archive that is not registered."""
+ALWAYS_COMPARED: Final = 20
+"""Digits from which on a key is compared however many wrong ones came: they cannot be guessed."""
+COMPARED_A_MINUTE: Final = 60
+"""Shorter keys that are compared for one label in a minute. At that rate ten digits take three hundred years."""
+_FROM_ELSEWHERE: Final = 50
+"""Of these, from other networks than the one from which the Archive was last included: it keeps a share of its own."""
+_MINUTE: Final = 60.0
+_MOST_LABELS: Final = 4096
 
 
 class KeyCheck:
-    """Checks keys, and slows guessing down by the label that is tried and by the network that tries.
+    """Checks keys, and slows guessing down by the label that is tried, never by the network that tries (R 7.2).
 
-    Guesses must not lock the Archive itself out. A key that was right before is never slowed down. A request from the
-    network from which the Archive was last included is slowed down only if there are wrong attempts both for its label
-    and from that network: neither guesses from elsewhere nor a neighbour with a wrong key suffice. What an Archive
-    asked before it was registered does not count when it is: one that was started early is heard then.
+    Wrong keys that a neighbour sends for its own label, or for one that is not registered, delay no other Archive. A
+    key that was right before, and a long one, are always compared.
     """
 
     def __init__(
-        self, registry: Registry, hasher: KeyHasher, monotonic: Callable[[], float], tried: TriedKeys | None = None
+        self,
+        registry: Registry,
+        hasher: KeyHasher,
+        monotonic: Callable[[], float],
+        compared: LimitRows | None = None,
     ) -> None:
+        """`compared` counts the short keys of each label: in this process, or in all workers of a server."""
         self._registry, self._hasher, self._monotonic = registry, hasher, monotonic
-        tried = tried or TriedKeys()
-        self._by_label, self._by_network, self._early = tried.by_label, tried.by_network, tried.early
+        self._compared = MemoryRows(_MOST_LABELS) if compared is None else compared
 
     async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration:
         """Return the registration whose key the request has. `KeyRefused` is the same, and takes as long, whether the
-        Archive is unknown or its key is another; `TooManyAttempts` comes before either check."""
+        Archive is unknown or its key is another; `TooManyAttempts` comes before either check.
+
+        One whose registration key is not known is returned for any key: `prove` checks the signature in its place."""
         label, key = request.archive_service_ibi, request.registration_key
         # An Archive may be registered by either form, and does not know by which (E59).
         registry = self._registry
         found = await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
+        if found is not None and found.awaits_key and found.key is not None:
+            return found
         if found is not None and self._hasher.remembers(found.key_hash, key):
             return found
-        network = network_of(client)
-        # Attempts are counted by the first registered form, so that the other one does not allow as many again; and for
+        # Keys are counted by the first registered form, so that the other one does not allow as many again; and for
         # each key of it: those of before it was registered, or had this key, have guessed nothing of this one.
         subject = (label, None) if found is None else (found.labels[0], found.key_hash)
-        if found is not None:
-            self._forgive(request.labels, network)
-        self._begin(subject, network, at_home=found is not None and _is_home(found, network))
-        if found is None:
-            with self._early.alone():
-                times = self._early.get((label, network)) or (0.0,)
-                self._early.put((label, network), (times[0] + 1,))
-        if not await self._hasher.verify(None if found is None else found.key_hash, key) or found is None:
+        at_home = found is not None and _is_home(found, network_of(client))
+        is_short = sum(map(str.isdigit, key.reveal())) < ALWAYS_COMPARED
+        if is_short:
+            self._count(subject, 1, at_home=at_home)
+        is_wrong = False
+        try:
+            is_wrong = not await self._hasher.verify(None if found is None else found.key_hash or None, key)
+        finally:
+            if is_short and not is_wrong:  # it was right, or there was no turn to compare it
+                self._count(subject, -1, at_home=at_home)
+        if is_wrong or found is None:
             raise KeyRefused()
-        self._by_label.note_success(subject)
-        self._by_network.note_success(network)
         return found
-
-    def _forgive(self, labels: Iterable[Label], network: IpNetwork | None) -> None:
-        """Take back what a network has tried for an Archive that was not registered then: it was started early."""
-        for label in labels:
-            with self._early.alone():
-                times = self._early.get((label, network))
-                self._early.drop((label, network))
-            if times is not None:
-                self._by_network.take_back(network, int(times[0]))
 
     async def has_key(self, registration: Registration, key: RegistrationKey) -> bool:
         """Whether this is its key. For requests that were counted when they came."""
-        return await self._hasher.verify(registration.key_hash, key)
+        return await self._hasher.verify(registration.key_hash or None, key)
 
-    def _begin(self, subject: tuple[Label, str | None], network: IpNetwork | None, *, at_home: bool) -> None:
-        with self._by_label.alone(), self._by_network.alone():
+    async def prove(
+        self,
+        found: Registration,
+        request: MembershipRequest,
+        signature: RequestSignature | None,
+        admit: Callable[[Registration, MembershipRequest, RequestSignature | None], Registration],
+    ) -> str:
+        """The hash of the registration key. If that is not known, the request brings it, and has to have a `signature`
+        that `admit` takes by the Archive's public key: `KeyRefused` where signatures are not looked at."""
+        if not found.awaits_key:
+            return found.key_hash
+        if signature is None:
+            raise SignatureMissing() if request.signature is None else KeyRefused()
+        admit(found, request, signature)
+        return await self._hasher.hash(request.registration_key)
+
+    def _count(self, subject: tuple[Label, str | None], number: int, *, at_home: bool) -> None:
+        """Count a short key of this minute, from its beginning, so that a thousand at once are not one."""
+        with self._compared.alone():
             now = self._monotonic()
-            waits = self._by_label.wait(subject, now), self._by_network.wait(network, now)
-            wait = min(waits) if at_home else max(waits)
-            if wait > 0:
-                raise TooManyAttempts(wait=wait)
-            self._by_label.begin(subject, now)
-            self._by_network.begin(network, now)
+            all_, elsewhere, began = (self._compared.get(subject) or (0.0, 0.0, now))[:3]
+            if now - began >= _MINUTE:
+                all_, elsewhere, began = 0.0, 0.0, now
+            if number > 0 and (all_ >= COMPARED_A_MINUTE or (not at_home and elsewhere >= _FROM_ELSEWHERE)):
+                raise TooManyAttempts(wait=began + _MINUTE - now)
+            elsewhere += 0 if at_home else number
+            self._compared.put(subject, (max(0.0, all_ + number), max(0.0, elsewhere), began))
 
 
 def _is_home(registration: Registration, network: IpNetwork | None) -> bool:

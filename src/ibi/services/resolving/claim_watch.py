@@ -8,25 +8,23 @@ Archives, one item after the other, at a bounded rate; no reader waits for it, a
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Protocol
 
-import structlog
-
 from ibi.label import Label
 from ibi.lru_cache import LruCache
-from ibi.messages.values import ip_address
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Outcome, Redirect
-from ibi.resolver.policy import Policy
+from ibi.resolver.policy import NO_READER, ClientAddress, Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Answered, Reply, Trace
-from ibi.services.promptness import end_tasks
+from ibi.services.jobs import Job
 from ibi.services.resolving.resolution_runner import Gateway, Resolved
 from ibi.services.resolving.resolver_service import Directory
 
@@ -36,8 +34,6 @@ _PER_SECOND: Final = 10
 _MOST_WAITING: Final = 1_000
 _MOST_KNOWN: Final = 20_000
 _AT_ONCE: Final = 8
-# A request has at least one address. This one is inside no network to which items are restricted.
-_NO_READER: Final = ip_address("0.0.0.0")  # noqa: S104
 
 
 class Learner(Protocol):
@@ -61,12 +57,12 @@ class ClaimWatch:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._directory, self._gateway, self._memory, self._learner = directory, gateway, memory, learner
-        self._policy = replace(policy or Policy(), asks_all=True)
+        # There is no reader whose address could be hidden from those who are asked.
+        self._policy = replace(policy or Policy(), asks_all=True, client_address=ClientAddress.FULL)
         self._clock, self._wall = clock, wall
         self._looked: LruCache[Label, float] = LruCache(_MOST_KNOWN)
         self._waiting: deque[Label] = deque(maxlen=_MOST_WAITING)
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._job = Job("second claims", self._look_at_next, math.inf)
 
     def note(self, resolved: Resolved) -> None:
         """A link was resolved: if it led somewhere, the item is looked at, unless it was within a day."""
@@ -78,25 +74,18 @@ class ClaimWatch:
         if label.is_dated and (last is None or now >= last + _DAY):
             self._looked.keep(label, now)
             self._waiting.append(label)
-            self._wake.set()
+            self._job.wake()
 
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="claim-watch")
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        await end_tasks(task)
-
-    async def _run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._waiting:
-                try:
-                    await self.look(self._waiting.popleft())
-                except Exception:  # noqa: BLE001 - the server goes on, and so does the watch
-                    structlog.get_logger("ibi.resolver").error("second claims were not looked for", exc_info=True)
-                await asyncio.sleep(len(self._directory.archives()) / _PER_SECOND)
+    async def _look_at_next(self) -> float:
+        if not self._waiting:
+            return math.inf
+        await self.look(self._waiting.popleft())
+        # Slept through here: a link that is followed meanwhile wakes the job, and must not hasten it.
+        await asyncio.sleep(len(self._directory.archives()) / _PER_SECOND)
+        return 0.0
 
     async def look(self, label: Label) -> None:
         """Ask all Archives for the item, and take in what they say."""
@@ -107,7 +96,7 @@ class ClaimWatch:
         run = Resolution(
             PersistentUrl(label),
             archives,
-            (_NO_READER,),
+            (NO_READER,),
             now=0.0,
             today=self._memory.today,
             routing=self._memory,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import structlog
@@ -25,12 +24,11 @@ from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.registration import Dispute, Ruling
 from ibi.ports.accounts import AuditLog
 from ibi.ports.correspondence import Mailer
-from ibi.ports.errors import StorageError
 from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import dispute_letter
+from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone
-from ibi.services.promptness import end_tasks
 from ibi.services.resolving.belief_report import claim_facts
 
 SHOWN: Final = 200
@@ -171,7 +169,7 @@ class Disputes:
         found = self._registry.find(service)
         if found is None:
             return None
-        return found.admin_mail or (None if found.inclusion is None else found.inclusion.admin_mail)
+        return found.admin_mail or (None if found.inclusion is None else found.inclusion.admin_mail or None)
 
 
 class DisputeMail:
@@ -189,23 +187,9 @@ class DisputeMail:
     ) -> None:
         self._disputes, self._mailer, self._resolver_url, self._own_mail = disputes, mailer, resolver_url, own_mail
         self._hold, self._log = hold, log or structlog.get_logger("ibi.resolver")
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="disputes")
-
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        await end_tasks(task)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                if self._hold():
-                    await asyncio.to_thread(self.send_due)
-            except StorageError as error:
-                self._log.warning("disputes cannot be looked at", reason=str(error))
-            await asyncio.sleep(_LOOK)
+    def jobs(self) -> tuple[Job, ...]:
+        return (Job("dispute mail", self.send_due, _LOOK, hold=self._hold),)
 
     def send_due(self) -> None:
         """Send the letters that are due. Blocks. What a mail server refuses is logged, and tried again in a day: one
@@ -290,34 +274,14 @@ class ClaimProofs:
         """`archives` are those that can be asked."""
         self._beliefs, self._releases, self._gateway = beliefs, releases, gateway
         self._archives, self._wall = archives, wall
-        self._wake = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._job = Job("claim proofs", self.look, _AGAIN)
 
     def note(self, _claim: object = None) -> None:
         """There is a claim that was not known. From any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake.set)
+        self._job.wake()
 
-    def start(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._task = self._loop.create_task(self._run(), name="claim-proofs")
-
-    async def stop(self) -> None:
-        task, self._task, self._loop = self._task, None, None
-        await end_tasks(task)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
-                _LOG.error("disputes were not looked at", exc_info=True)
-            # Not `wait_for`, which loses a cancellation that comes together with what it waits for.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_AGAIN):
-                    await self._wake.wait()
-            self._wake.clear()
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
     async def look(self) -> None:
         """Ask about every dispute that is open."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final, Protocol
 
 import structlog
@@ -24,6 +25,7 @@ from ibi.model.registration import KnownDeletion
 from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.archive_keys import distrust_copies
 from ibi.resolver.authority import ArchiveRef, is_home
+from ibi.services.jobs import Job, JobRunner
 from ibi.services.promptness import end_tasks
 
 WAIT: Final = 5
@@ -44,6 +46,10 @@ _LONGEST_PAUSE: Final = 1.0
 """Seconds between two questions to an Archive that does not wait: its changes are known so much later."""
 _TOLERANCE: Final = 0.5
 """Seconds by which an answer may come before the wait is over."""
+
+
+_FEED: Final = "feed of "
+"""How the names of its jobs begin."""
 
 
 class FeedGateway(Protocol):
@@ -70,9 +76,10 @@ class _Followed:
 
     def __init__(self, wanted: float) -> None:
         self.wanted = wanted
+        self.job = ""
         self.since: float | None = None
         self.heard = 0.0
-        self.task: asyncio.Task[None] | None = None
+        self.after, self.epoch, self.pause, self.rest = 0, "", _PAUSE, _FIRST_REST
 
 
 def _ignore(_: ArchiveRef, __: FollowedPage) -> None:
@@ -87,9 +94,11 @@ class FollowedFeeds:
         gateway: FeedGateway,
         listener: FeedListener,
         clock: Callable[[], float],
+        runner: JobRunner,
         on_page: Callable[[ArchiveRef, FollowedPage], None] = _ignore,
     ) -> None:
-        """`on_page` is told of every page that comes."""
+        """`runner` has a job for each Archive. `on_page` is told of every page that comes."""
+        self._runner = runner
         self._gateway, self._listener, self._clock, self._on_page = gateway, listener, clock, on_page
         self._followed: dict[ArchiveRef, _Followed] = {}
         self._log = structlog.get_logger("ibi.resolver")
@@ -105,26 +114,36 @@ class FollowedFeeds:
         followed.wanted = now
         return followed.since is not None and followed.since <= since and now - followed.heard < SILENCE
 
-    async def close(self) -> None:
-        await end_tasks(*(each.task for each in self._followed.values()))
-
     def _begin(self, archive: ArchiveRef, now: float) -> None:
+        for other, known in tuple(self._followed.items()):
+            if other.service.labels[0] == archive.service.labels[0]:  # it has another address since
+                self._end(other, known)
         if len(self._followed) < MOST_FOLLOWED:
             followed = self._followed[archive] = _Followed(now)
-            followed.task = asyncio.get_running_loop().create_task(self._follow(archive, followed))
+            followed.job = _FEED + str(archive.service.labels[0])
+            self._runner.add(Job(followed.job, partial(self._follow, archive, followed), 0.0))
 
-    async def _follow(self, archive: ArchiveRef, followed: _Followed) -> None:
-        rest = _FIRST_REST
+    def _end(self, archive: ArchiveRef, followed: _Followed) -> None:
+        self._lose(archive, followed)
+        self._followed.pop(archive, None)
+        self._runner.remove(followed.job)
+
+    async def _follow(self, archive: ArchiveRef, followed: _Followed) -> float:
+        """Read one page; return how long to wait before the next one."""
+        if not self._is_wanted(archive, followed):
+            self._end(archive, followed)
+            return 0.0
         try:
-            while self._is_wanted(archive, followed):
-                if await self._listen(archive, followed):
-                    rest = _FIRST_REST
-                self._lose(archive, followed)
-                await asyncio.sleep(rest)
-                rest = min(2 * rest, _LONGEST_REST)
-        finally:
+            pause = await (self._begin_epoch if followed.since is None else self._listen)(archive, followed)
+        except BaseException:
             self._lose(archive, followed)
-            self._followed.pop(archive, None)
+            raise
+        if pause is not None:
+            followed.rest = _FIRST_REST
+            return pause
+        self._lose(archive, followed)
+        rest, followed.rest = followed.rest, min(2 * followed.rest, _LONGEST_REST)
+        return rest
 
     def _is_wanted(self, archive: ArchiveRef, followed: _Followed) -> bool:
         """Links that are asked for again and again are kept, and do not ask for the feed: what is kept does."""
@@ -133,27 +152,29 @@ class FollowedFeeds:
             followed.wanted = now
         return now - followed.wanted < _UNWANTED
 
-    async def _listen(self, archive: ArchiveRef, followed: _Followed) -> bool:
-        """Tell the changes of one epoch until the feed is lost, or not wanted any more; return whether it was heard."""
+    async def _begin_epoch(self, archive: ArchiveRef, followed: _Followed) -> float | None:
+        """Find where the feed ends; None if it is not heard."""
         page = await self._gateway.read_feed(archive, None, "", 0)
         if page is None:
-            return False
+            return None
         self._on_page(archive, page)
         followed.since = followed.heard = self._clock()
-        after, pause = page.end, _PAUSE
-        while self._is_wanted(archive, followed):
-            asked = self._clock()
-            page = await self._gateway.read_feed(archive, after, page.epoch, WAIT)
-            if page is None:
-                return True
-            self._tell(archive, page)
-            self._on_page(archive, page)
-            after, followed.heard = page.after, self._clock()
-            is_early = not page.changes and followed.heard - asked < WAIT - _TOLERANCE
-            if is_early or len(page.changes) > _MANY:
-                await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE) if is_early else _PAUSE
-        return True
+        followed.after, followed.epoch, followed.pause = page.end, page.epoch, _PAUSE
+        return 0.0
+
+    async def _listen(self, archive: ArchiveRef, followed: _Followed) -> float | None:
+        """Tell the changes of one page; None if the feed is lost."""
+        asked = self._clock()
+        page = await self._gateway.read_feed(archive, followed.after, followed.epoch, WAIT)
+        if page is None:
+            return None
+        self._tell(archive, page)
+        self._on_page(archive, page)
+        followed.after, followed.epoch, followed.heard = page.after, page.epoch, self._clock()
+        is_early = not page.changes and followed.heard - asked < WAIT - _TOLERANCE
+        pause = followed.pause
+        followed.pause = min(2 * pause, _LONGEST_PAUSE) if is_early else _PAUSE
+        return pause if is_early or len(page.changes) > _MANY else 0.0
 
     def _tell(self, archive: ArchiveRef, page: FollowedPage) -> None:
         now = self._clock()

@@ -274,6 +274,7 @@ class ResolutionRunner:
                 final=reply.final,
                 transferred_to=reply.transferred_to,
                 copies_at=reply.copies_at,
+                max_age=reply.max_age,
             )
         else:
             self.run.failure(asking, reply, now)
@@ -296,6 +297,12 @@ class ReaderRequest(NamedTuple):
     @property
     def client(self) -> IpAddress | None:
         return self.clients[0] if self.clients else None
+
+    @property
+    def has_address(self) -> bool:
+        """Whether Archives learn the address of the reader. If not, they learn the resolver's own, and what they say is
+        for no reader else (E76)."""
+        return self.client is not None and not self.client.is_unspecified
 
 
 class PendingResolution(NamedTuple):

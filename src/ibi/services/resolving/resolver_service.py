@@ -363,7 +363,8 @@ class ResolverService:
 
     def _end(self, asked: PendingResolution, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
         now, kept_for = self._clock(), 0
-        if asked.archives == self._directory.archives() and not self._may_be_there_soon(outcome, runner.run):
+        is_same = asked.archives == self._directory.archives() and asked.reader.has_address
+        if is_same and not self._may_be_there_soon(outcome, runner.run):
             basis = partial(self._basis, asked, runner.run, outcome)
             kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now, basis, began=asked.began)
         resolved = Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -21,7 +21,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 from ibi.messages.signatures import former_keys, leads_to
-from ibi.model.membership import FetchedRegister
+from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
 from ibi.ports.archive_state import KeyStore, PublishedStatement, RegisterStore
 from ibi.ports.errors import StorageError
 from ibi.ports.federation import Beliefs, Registry
@@ -34,7 +34,7 @@ from ibi.resolver.signed_register import (
     register_entries,
     sign_register,
 )
-from ibi.services.promptness import end_tasks
+from ibi.services.jobs import Job
 from ibi.signing import InvalidStatement, PublicKey, SigningKey
 
 FETCH_EVERY: Final = 60.0
@@ -67,6 +67,12 @@ class RegisterGateway(Protocol):
 
     async def is_there(self, within: float) -> bool: ...
 
+    async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey: ...
+
+
+def _ignore() -> None:
+    """Default: no part of the server waits for it."""
+
 
 class KeptRegister:
     """The Archives of the register that this Archive keeps: a `Directory` for resolutions. For one event loop."""
@@ -86,9 +92,18 @@ class KeptRegister:
         self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
         self._log = log or structlog.get_logger("ibi.membership")
         self._chance = chance
-        self._task: asyncio.Task[None] | None = None
         self._told: str | None = None
+        self.presence: ResolverPresence | None = None
+        """Whether the resolver is there; None for one that stands in for no resolver."""
+        self._noted: ResolverStanding | str | None = ""
         self.register: SignedRegister | None = None
+        self.refusal: str | None = None
+        """Why the register that the resolver has now is not taken; None if it is."""
+        self.on_unlisted: Callable[[], object] = _ignore
+        """Called on the event loop when a register still stands in which this Archive is not included, or has to bring
+        its registration key again."""
+        self._lacks_own = False
+        """Whether the register was taken so, and may be older than an inclusion that was under way."""
         self._archives: tuple[ArchiveRef, ...] = () if own is None else (own,)
         self._homes = Homes.of_archives(self._archives)
 
@@ -105,6 +120,28 @@ class KeptRegister:
         if self.register is None:
             raise RegisterMissing(resolver=self._resolver)
 
+    @property
+    def standing(self) -> ResolverStanding | None:
+        """Why this Archive resolves in the place of its resolver, as far as it is known; None if it does not."""
+        presence = self.presence
+        if presence is None or self.register is None:
+            return None
+        if presence.standing is not ResolverStanding.THERE:
+            return presence.standing
+        return None if self.refusal is None else ResolverStanding.REGISTER_REFUSED
+
+    async def is_alone(self) -> bool:
+        """Whether a link to an item elsewhere has to be resolved here: a register is kept, and what is at the address
+        of the resolver is not the resolver, or does not have its register."""
+        if self.presence is None or self.register is None:
+            return False
+        return self.refusal is not None or await self.presence.is_away()
+
+    async def admit(self) -> bool:
+        """Whether the resolver, which is back, has a register that this Archive takes."""
+        await self.fetch()
+        return self.refusal is None
+
     # --- keeping it ---
 
     def load(self) -> None:
@@ -113,36 +150,50 @@ class KeptRegister:
         if statement is None:
             return
         try:
-            self._use(self._verify(statement))
+            self._use(self._verify_kept(statement))
         except (InvalidStatement, RegisterRefused, StorageError) as error:
             self._tell("the register that was kept is not used", str(error))
 
-    def start(self) -> None:
-        """Keep it up; called on the event loop."""
-        self._task = asyncio.get_running_loop().create_task(self._follow(), name="register")
+    def jobs(self) -> tuple[Job, ...]:
+        return (Job("register", self._follow, FETCH_EVERY),)
 
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        await end_tasks(task)
+    async def close(self) -> None:
+        """End the look at the resolver that is under way."""
+        if self.presence is not None:
+            await self.presence.close()
 
     async def fetch(self) -> bool:
         """Ask the resolver once; return whether what is kept is what it has now."""
         fetched = await self._gateway.fetch(None if self.register is None else self.register.etag)
         if fetched.statement is None:
+            if fetched.is_known and self._lacks_own:
+                self._lacks_own = False
+                self.on_unlisted()
             return fetched.is_known
         try:
             # Taken into use here, so that a resolution sees Archives and homes of one state.
             self._use(await asyncio.to_thread(self._take, fetched.statement))
         except (InvalidStatement, RegisterRefused, StorageError) as error:
             self._tell("the register of the resolver is not taken", str(error))
+            if not isinstance(error, StorageError):
+                self.refusal = str(error)
             return False
-        self._told = None
+        self._told = self.refusal = None
+        self._lacks_own = self._is_unlisted()
         return True
 
-    async def _follow(self) -> None:
-        while True:
-            wait = FETCH_EVERY if await self.fetch() else _SOON if self.register is None else FETCH_EVERY
-            await asyncio.sleep(wait * (0.75 + self._chance() / 2))  # not all Archives at the same moment
+    async def _follow(self) -> float:
+        return await self.look() * (0.75 + self._chance() / 2)  # not all Archives at the same moment
+
+    async def look(self) -> float:
+        """Ask the resolver, and whether it is there; return the seconds until the next look."""
+        is_newest, presence = await self.fetch(), self.presence
+        if presence is None:
+            return FETCH_EVERY if is_newest or self.register is not None else _SOON
+        await presence.find_out()
+        await asyncio.to_thread(self._note_standing, self.standing)
+        is_settled = self.standing is None and not self._lacks_own
+        return FETCH_EVERY if is_settled and (is_newest or self.register is not None) else _SOON
 
     def _take(self, statement: str) -> SignedRegister:
         """Keep a register that comes from the resolver itself. Blocks."""
@@ -150,10 +201,22 @@ class KeptRegister:
         before = self.register
         if before is not None and register.signer == before.signer and register.issued < before.issued:
             raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
+        if before is not None and _lists_others(before) and not _lists_others(register):
+            raise RegisterRefused(
+                resolver=self._resolver,
+                reason="it lists no Archive any more; its administrator brings the others back with"
+                " `ibi resolver recover`",
+            )
         # The signature is over the statements of former keys as well: those were its own, by its word.
         self._store.pin(self._resolver, register.signer, former_keys(register.signer, register.changes))
         self._store.write(statement)
         return register
+
+    def _verify_kept(self, statement: str) -> SignedRegister:
+        """It was taken once: also one that a former key of the resolver signed still serves, until there is another."""
+        register = read_register(statement)
+        is_former = register.signer in self._store.former_keys(self._resolver)
+        return register if is_former else self._verify(statement)
 
     def _verify(self, statement: str) -> SignedRegister:
         register = read_register(statement)
@@ -162,7 +225,7 @@ class KeptRegister:
             raise RegisterRefused(
                 resolver=self._resolver,
                 reason=f"it is signed by {register.signer}, and the resolver is known by {known}; if it has a new key,"
-                " as its administrator can tell, `ibi key forget-resolver` lets this Archive believe it",
+                " as its administrator can tell, `ibi key trust-resolver` lets this Archive believe it",
             )
         return register
 
@@ -177,6 +240,28 @@ class KeptRegister:
         self._homes = Homes(listed)
         self.register = register
 
+    def _is_unlisted(self) -> bool:
+        own, register = self._own, self.register
+        if own is None or register is None:
+            return False
+        entry = register.find(own.service)
+        return entry is None or entry.home.archive is None or entry.awaits_key
+
+    def _note_standing(self, standing: ResolverStanding | None) -> None:
+        """Keep it for commands. Blocks."""
+        if standing == self._noted:
+            return
+        try:
+            self._store.note_standing(standing)
+        except StorageError as error:
+            self._tell("that this Archive stands in for its resolver is not noted", str(error))
+            return
+        if standing is not None:
+            self._log.warning("this Archive stands in for its resolver", resolver=self._resolver, reason=standing.value)
+        elif self._noted:
+            self._log.info("this Archive leaves links to its resolver again", resolver=self._resolver)
+        self._noted = standing
+
     def _with_own(self, listed: ListedArchive) -> ListedArchive:
         """The entry of this Archive leads to this process, whatever address it has in the list."""
         own = self._own
@@ -190,31 +275,54 @@ class KeptRegister:
             self._log.warning(what, reason=reason)
 
 
+def _lists_others(register: SignedRegister) -> bool:
+    """Whether it lists any Archive but that of the resolver's own server."""
+    return any(each.registered for each in register.archives)
+
+
+async def _admit() -> bool:
+    """Default: a resolver that proves its key is there."""
+    return True
+
+
 class ResolverPresence:
     """Whether the resolver is there. While it answers, that is known for a quarter of a second; once it is known to be
-    away, no reader waits to find out. For one event loop."""
+    away, no reader waits to find out. For one event loop.
 
-    def __init__(self, gateway: RegisterGateway, monotonic: Callable[[], float] = time.monotonic) -> None:
+    A resolver whose key is known has to prove it at each look, and when it is back, its register has to be taken.
+    """
+
+    def __init__(
+        self,
+        gateway: RegisterGateway,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        known_key: Callable[[], PublicKey | None] | None = None,
+        admit: Callable[[], Awaitable[bool]] = _admit,
+    ) -> None:
+        """`known_key` blocks."""
         self._gateway, self._monotonic = gateway, monotonic
-        self._is_there = True
+        self._known_key, self._admit = known_key, admit
+        self.standing = ResolverStanding.THERE
+        """As of the last look."""
         self._looked = float("-inf")
         self._looking: asyncio.Task[bool] | None = None
 
     async def is_away(self) -> bool:
         age = self._monotonic() - self._looked
-        if self._is_there:
-            return False if age < _FRESH else not await self._look()
-        if age < _AWAY:
-            return True
-        self._begin()  # found out beside the readers: this one does not wait
-        return not self._is_there
+        if self.standing is ResolverStanding.THERE:
+            return False if age < _FRESH else not await self.find_out()
+        if age >= _AWAY:
+            self._begin()  # found out beside the readers: this one does not wait
+        return True
 
     async def close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
 
-    async def _look(self) -> bool:
+    async def find_out(self) -> bool:
+        """Look, and return whether it is there."""
         # A reader who goes away must not end the look for the others.
         return await asyncio.shield(self._begin())
 
@@ -224,9 +332,21 @@ class ResolverPresence:
         return self._looking
 
     async def _ask(self) -> bool:
-        self._is_there = await self._gateway.is_there(PATIENCE)
-        self._looked = self._monotonic()
-        return self._is_there
+        found = await self._look()
+        is_back = found is ResolverStanding.THERE and self.standing is not ResolverStanding.THERE
+        if is_back and not await self._admit():
+            found = ResolverStanding.REGISTER_REFUSED
+        self.standing, self._looked = found, self._monotonic()
+        return found is ResolverStanding.THERE
+
+    async def _look(self) -> ResolverStanding:
+        try:
+            known = None if self._known_key is None else await asyncio.to_thread(self._known_key)
+        except StorageError:  # no other key may be taken for it
+            return ResolverStanding.UNPROVEN
+        if known is not None:
+            return (await self._gateway.offered_key(known, PATIENCE)).standing
+        return ResolverStanding.THERE if await self._gateway.is_there(PATIENCE) else ResolverStanding.SILENT
 
 
 # --- the other side: the register as a resolver publishes it ----------------------------------------------------------

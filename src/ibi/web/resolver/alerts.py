@@ -99,8 +99,10 @@ class _Alerts:
 
     def _not_found(self, outcome: NotFound) -> Alert:
         _, ngettext, silence = self._gettext, self._ngettext, outcome.silence
-        said = _("{label} is in none of the Archives of this resolver.").format(label=self._label)
+        title, said = _("No Archive has this item"), _("{label} is in none of the Archives of this resolver.")
+        said = said.format(label=self._label)
         if silence.silent:
+            title = _("No Archive that answered has this item")
             said = ngettext(
                 "{label} is in none of the Archives that answered. {number} Archive did not answer, and may have it.",
                 "{label} is in none of the Archives that answered. {number} Archives did not answer, and may have it.",
@@ -110,7 +112,7 @@ class _Alerts:
         return Alert(
             "unknown-item",
             HTTPStatus.NOT_FOUND,
-            _("No Archive has this item"),
+            title,
             said,
             {"suggestions": suggested},
             (
@@ -226,7 +228,7 @@ class _Alerts:
                 return "no-such-file", _("List of files not found"), said, (itself,)
             case Missing.FILE:
                 said = _("{label} has no file named {path}.").format(
-                    label=label, path=(self._url.file_path or "/")[1:201]
+                    label=label, path=(self._url.shown_path or "/")[1:201]
                 )
                 listed = self._link(_("See the list of files:"), file_list=True, file_path=None)
                 return "no-such-file", _("File not found"), said, (listed,)
@@ -402,6 +404,11 @@ class _Alerts:
                 said = _("{archive} has {label}, but not what was asked for. Another Archive claims to have that.")
             case Unsettled.SEVERAL:
                 said = _("{archive}, which decides about {label}, does not have it. Others claim to have it.")
+            case Unsettled.NOT_CERTAIN:
+                said = _(
+                    "{archive}, which decides about {label}, does not have it, and cannot tell whether it assigned"
+                    " that label. Another Archive claims to have it, and nothing proves that."
+                )
             case Unsettled.DIFFERENT_ITEMS:
                 said = _(
                     "{label} was assigned before 2008, so that no Archive decides about it. It is claimed for"

@@ -29,6 +29,7 @@ from ibi.web.http.request import (
     choose,
     client_addresses,
     is_wanted_anew,
+    link_target,
     percent_decode,
     raw_path,
     raw_query,
@@ -281,7 +282,7 @@ _PARSED_SIZE: Final = 1_200
 
 
 def _parse_target(scope: Scope) -> PersistentUrl:
-    target = raw_target(scope)
+    target = link_target(scope)
     try:
         return _parse_once(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
     except InvalidPersistentUrl:

@@ -7,6 +7,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ibi.messages.url_list import Deletion
+from ibi.model.membership import STANDING_IN
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import NewClaim
 from ibi.resolver.outcome import Redirect
@@ -14,6 +15,7 @@ from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolution_runner import Resolved
+from ibi.services.resolving.standby import KeptRegister
 from ibi.vocabulary import State
 from ibi.web.http.metrics import PolledFigures
 from ibi.web.http.request_middleware import CounterTally, HistogramTally
@@ -133,3 +135,21 @@ class DisputeMetrics(PolledFigures):
 
     def read(self) -> None:
         self._open.set(self._disputes.count_open())
+
+
+class StandbyMetrics(PolledFigures):
+    """Whether an Archive resolves in the place of its resolver, as of the last look."""
+
+    def __init__(self, registry: CollectorRegistry, register: KeptRegister) -> None:
+        super().__init__(1.0, is_prompt=True)
+        self._register = register
+        self._standing_in = Gauge(
+            "ibi_standing_in", "1 while this Archive resolves links in the place of its resolver.", registry=registry
+        )
+        self._reason = Gauge("ibi_standing_in_reason", "1 for the reason why it does.", ["reason"], registry=registry)
+
+    def read(self) -> None:
+        standing = self._register.standing
+        self._standing_in.set(standing is not None)
+        for each in STANDING_IN:
+            self._reason.labels(each.value).set(each is standing)

@@ -33,13 +33,14 @@ from ibi.services.promptness import ask
 from ibi.services.resolving.belief_report import BeliefReason, BeliefReport, claim_facts
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolution_runner import Resolved
-from ibi.services.resolving.standby import RegisterPublication
+from ibi.services.resolving.standby import KeptRegister, RegisterPublication
 from ibi.web.http.headers import is_tag_known
-from ibi.web.http.request_errors import InvalidMember, MemberMissing
+from ibi.web.http.request_errors import InvalidMember, MemberMissing, PathNotFound
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.reader import message, page_language, translations
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import (
+    ASKED_AGAIN,
     FAILURES,
     FAILURES_BY_CODE,
     OUTRANKINGS,
@@ -132,6 +133,8 @@ def _report(report: Report, resolved: Resolved) -> dict[str, object]:
         "broken_rule": report.broken_rule,
         "because": None if report.because is None else report.because.value,
         "stands_in": None if report.stands_in is None else report.stands_in.value,
+        "final": report.final,
+        "again": None if report.again is None else report.again.value,
         "said": None if report.said is None else _answer_pairs(report.said),
         "left_out": [] if report.said is None else [_left_out(each) for each in report.said.left_out],
     }
@@ -214,6 +217,7 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
         RULES.get(report.broken_rule, report.broken_rule) if report.broken_rule is not None else None,
         OUTRANKINGS[report.because] if report.because is not None and report.broken_rule is None else None,
         STAND_INS[report.stands_in] if report.stands_in is not None else None,
+        ASKED_AGAIN[report.again] if report.again is not None else None,
     ]
     return ": ".join(words.gettext(each) for each in (verdict_words(report), *reasons) if each is not None)
 
@@ -344,3 +348,25 @@ class RegisterStatementPage:
         if is_tag_known(request.headers.raw, etag):
             return Response(None, 304, headers)
         return Response(text, 200, headers, MEDIA_TYPE)
+
+
+# `/api/register/kept`: the register that this server keeps of its resolver, from which a lost one is recovered (E94).
+
+KEPT_PATH: Final = f"{PATH}/kept"
+
+
+class KeptRegisterPage:
+    def __init__(self, register: KeptRegister | None) -> None:
+        self._register = register
+
+    def routes(self) -> list[Route]:
+        return [Route(KEPT_PATH, self.get)]
+
+    async def get(self, request: Request) -> Response:
+        kept = None if self._register is None else self._register.register
+        if kept is None:
+            raise PathNotFound()
+        headers = {"etag": kept.etag, "cache-control": "no-cache"}
+        if is_tag_known(request.headers.raw, kept.etag):
+            return Response(None, 304, headers)
+        return Response(kept.text, 200, headers, MEDIA_TYPE)

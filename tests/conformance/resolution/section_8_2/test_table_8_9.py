@@ -88,6 +88,7 @@ def test_an_archive_learns_neither_the_users_languages_nor_that_the_original_is_
         "relation",
         "file_path",
         "file_list",
+        "spelled_path",
     }
     leaking = f"{LEAST}&clientinformation.languagepreference=pt-br&parsedibiurl.requireditemstatus=Original"
     assert read(leaking) == read(LEAST)

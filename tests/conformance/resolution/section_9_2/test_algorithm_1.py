@@ -9,7 +9,6 @@ from ibi.errors import InvalidMessage
 from ibi.messages import (
     Acknowledgment,
     InclusionConfirmationRequest,
-    MissingPair,
     MissingSubject,
     RepeatedPair,
     Request,
@@ -20,6 +19,7 @@ from ibi.messages import (
     parse_request,
     parse_url_list,
 )
+from ibi.messages.holders import NOT_FINAL_FIELD
 from ibi.messages.identification import UrlKeys
 from ibi.pairs import Pairs
 from tests.support.standards_archives import MTC_M16C, MTC_M16D, NOW, StandardsArchive
@@ -104,7 +104,7 @@ def test_an_item_that_is_not_here_is_answered_with_no_bytes() -> None:
     request = parse_request(EXAMPLE_6_1)
     assert isinstance(request, UrlRequest)
     empty = static_answer(MTC_M16C.profile, MTC_M16C.catalog, request, NOW, KEYS)
-    assert (empty.body, empty.fields, empty.missing) == (b"", (), request.label)
+    assert (empty.body, empty.fields, empty.missing) == (b"", (NOT_FINAL_FIELD,), request.label)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,6 @@ def test_an_item_that_is_not_here_is_answered_with_no_bytes() -> None:
         ("", MissingSubject),
         ("parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5", MissingSubject),
         ("servicesubject=somethingElse", UnknownSubject),
-        ("servicesubject=acknowledgment", MissingPair),
         (EXAMPLE_6_1 + "&parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5", RepeatedPair),
         (
             "archiveadmemailaddress=a@b.br&archiveaddress=a.br&archiveip=1.2.3.4&archiveplatformversion=1&"

@@ -13,6 +13,7 @@ from ibi.services.membership.inclusion_retries import InclusionRetries
 from ibi.storage.errors import StoreClosed
 from ibi.storage.sqlite.registry import SqliteRegistry
 from tests.support.membership_app import MembershipApp, Post, query
+from tests.support.running_jobs import running
 from tests.support.set_clocks import SetClocks
 
 HOME, MOVED = "mtc-m21.sid.inpe.br", "mtc-m22.sid.inpe.br"
@@ -167,31 +168,29 @@ async def test_one_that_is_excluded_or_forgotten_is_called_no_more() -> None:
 async def test_calling_again_runs_beside_a_server_and_ends_with_it() -> None:
     town = Town()
     await town.begin()
-    town.resolver.admin.start()
-    town.resolver.admin.start()
+    async with running(*town.resolver.admin.jobs()):
+        pass
     await town.resolver.admin.close()
     await town.resolver.admin.close()
     assert town.resolver.addresses == [HOME]
 
 
 async def test_a_register_that_fails_ends_nothing(tmp_path: Path) -> None:
+    asked = asyncio.Semaphore(0)
+
     class Failing(SqliteRegistry):
         def recent_version(self) -> int:
+            asked.release()
             raise StoreClosed(path=tmp_path)
-
-    registry, slept, three = Failing(tmp_path), [0.0], asyncio.Event()
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) > 3:
-            three.set()
-        await asyncio.sleep(0)
 
     async def retry(registration: Registration, *, may_replace: bool) -> bool:
         raise AssertionError(registration, may_replace)
 
-    retries = InclusionRetries(registry, retry, SetClocks(), sleep=sleep)
-    retries.start()
-    await three.wait()
-    await retries.stop()
+    registry = Failing(tmp_path)
+    (job,) = InclusionRetries(registry, retry, SetClocks()).jobs()
+    job.first_rest = 0.01
+    async with running(job) as runner, asyncio.timeout(20):
+        for _ in range(3):
+            await asked.acquire()
+    assert runner.health()[0].failures >= 2
     registry.close()

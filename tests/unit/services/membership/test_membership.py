@@ -16,7 +16,10 @@ from ibi.messages import ErrorAnswer, ExclusionRequest, ExclusionStatus, Inclusi
 from ibi.model.membership import Membership, Outcome, Phase, RequestFailure
 from ibi.ports.archive_state import MembershipState
 from ibi.services.membership.membership import MembershipService
+from ibi.services.promptness import end_tasks
+from ibi.signing import PublicKey, SigningKey
 from ibi.storage.archive_state import MembershipFiles
+from tests.support.running_jobs import drive
 from tests.support.slow_storage import SlowStorage
 from tests.unit.transport.test_resolver_gateway import INCLUSION, KEY
 
@@ -73,6 +76,8 @@ def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 class Kept:
     def __init__(self, data: Path) -> None:
         self.resolver, self.clock, self.files = Resolver(), Clock(), MembershipFiles(data)
+        self.known: PublicKey | None = None
+        """The key of the resolver."""
         self.service = MembershipService(
             self.resolver,
             INCLUSION,
@@ -80,8 +85,17 @@ class Kept:
             log=structlog.get_logger(),
             chance=lambda: 0,
             monotonic=lambda: self.clock.now,
-            sleep=self.clock.sleep,
+            audience=lambda: self.known,
         )
+        self._driven: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        (job,) = self.service.jobs()
+        self._driven = asyncio.create_task(drive(job, self.clock.sleep))
+
+    async def stop(self) -> None:
+        await end_tasks(self._driven)
+        await self.service.stop()
 
     async def answer(self, subject: str, outcome: Outcome) -> None:
         assert await self.resolver.asked.get() == subject
@@ -90,7 +104,7 @@ class Kept:
     async def stopping(self, *outcomes: Outcome) -> list[str]:
         for outcome in outcomes:
             self.resolver.answers.put_nowait(outcome)
-        await self.service.stop()
+        await self.stop()
         return [self.resolver.asked.get_nowait() for _ in range(self.resolver.asked.qsize())]
 
 
@@ -101,13 +115,13 @@ def state(data: Path) -> str:
 @asynccontextmanager
 async def kept(data: Path) -> AsyncIterator[Kept]:
     one = Kept(data)
-    one.service.start()
+    one.start()
     try:
         async with asyncio.timeout(30):
             yield one
     finally:
         one.resolver.answers.put_nowait(OUT)
-        await one.service.stop()
+        await one.stop()
 
 
 async def test_an_archive_joins_at_the_start_and_leaves_at_the_stop(tmp_path: Path) -> None:
@@ -260,6 +274,54 @@ async def test_a_call_back_makes_an_archive_that_is_not_included_ask_at_once(tmp
         one.clock.go.release()
         await one.answer("inclusionRequest", ErrorAnswer("not registered"))
         one.service.note_call_back()
+        for _ in range(3):
+            await one.clock.pass_one()
+        assert one.resolver.asked.empty()
+
+
+async def test_an_archive_that_the_register_lacks_asks_again_once(tmp_path: Path) -> None:
+    async with kept(tmp_path) as one:
+        one.service.renew()  # it is not included yet, and asks at the moment
+        await one.answer("inclusionRequest", IN)
+        await one.clock.pass_one()
+        await one.clock.slept.get()
+        one.service.renew()
+        one.clock.go.release()
+        await one.answer("inclusionRequest", IN)
+        for _ in range(3):
+            await one.clock.pass_one()
+        assert one.resolver.asked.empty()
+
+
+async def test_a_resolver_that_is_known_by_another_key_is_asked_again_and_a_first_key_is_not_another(
+    tmp_path: Path,
+) -> None:
+    async with kept(tmp_path) as one:
+        await one.answer("inclusionRequest", IN)
+        one.known = SigningKey(b"r" * 32).public  # its answer told it
+        for _ in range(3):
+            await one.clock.pass_one()
+        assert one.resolver.asked.empty()
+        await one.clock.slept.get()
+        one.known = SigningKey(b"n" * 32).public  # the administrator trusts another one
+        one.clock.go.release()
+        await one.answer("inclusionRequest", IN)
+        for _ in range(3):
+            await one.clock.pass_one()
+        assert one.resolver.asked.empty()
+
+
+async def test_a_resolver_that_is_trusted_anew_is_asked_at_once_after_however_many_failures(tmp_path: Path) -> None:
+    async with kept(tmp_path) as one:
+        one.known = SigningKey(b"r" * 32).public
+        for seconds in (1, 2, 4, 8):
+            await one.answer("inclusionRequest", AWAY)
+            for _ in range(seconds if seconds < 8 else 1):
+                await one.clock.pass_one()
+        await one.clock.slept.get()
+        one.known = SigningKey(b"n" * 32).public  # the administrator trusts another one
+        one.clock.go.release()
+        await asyncio.wait_for(one.answer("inclusionRequest", AWAY), 5)
         for _ in range(3):
             await one.clock.pass_one()
         assert one.resolver.asked.empty()

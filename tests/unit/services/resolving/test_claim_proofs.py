@@ -19,6 +19,7 @@ from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.signing import PublicKey, SigningKey
 from ibi.storage.sqlite.transfers import SqliteChainStore
 from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.running_jobs import running
 from tests.support.scripted_archives import archive
 
 ITEM = parse("example.org/home/2009/01.01.00.00")
@@ -126,11 +127,7 @@ async def test_two_releases_of_one_original_are_left_to_people(resolver: Resolve
 async def test_a_new_claim_is_looked_at_while_the_server_runs(resolver: Resolver) -> None:
     resolver.told = {HOME: (), HEIR: given(HEIR)}
     resolver.claim(HEIR, HOME)
-    resolver.proofs.start()
-    try:
+    async with running(*resolver.proofs.jobs()), asyncio.timeout(20):
         resolver.proofs.note()
-        async with asyncio.timeout(20):
-            await resolver.heard.wait()
-    finally:
-        await resolver.proofs.stop()
+        await resolver.heard.wait()
     assert resolver.asked[:2] == [HEIR, HOME]

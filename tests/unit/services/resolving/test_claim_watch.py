@@ -14,6 +14,7 @@ from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.resolver_service import ResolverService
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.resolver_app import resolver_app
+from tests.support.running_jobs import running
 from tests.support.scripted_archives import archive, body
 from tests.support.scripted_gateway import ScriptedGateway, at_once
 
@@ -99,9 +100,7 @@ async def test_a_home_that_is_silent_by_then_proves_nothing() -> None:
 
 async def test_the_watch_runs_until_it_is_stopped() -> None:
     watched = Watched({HOME: says(HOME), LIAR: says(LIAR)})
-    watched.watch.start()
-    await watched.follow()
-    async with asyncio.timeout(30):
+    async with running(*watched.watch.jobs()), asyncio.timeout(30):
+        await watched.follow()
         while not watched.claims():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    await watched.watch.stop()

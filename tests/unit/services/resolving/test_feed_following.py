@@ -10,7 +10,9 @@ from typing import Any
 from ibi.label import RepositoryName
 from ibi.model.change import FollowedChange, FollowedPage
 from ibi.resolver.authority import ArchiveRef
+from ibi.services.jobs import JobRunner
 from ibi.services.resolving.feed_following import SILENCE, WAIT, FollowedFeeds
+from tests.support.running_jobs import running
 from tests.support.scripted_archives import archive
 from tests.support.virtual_time import in_virtual_time, now
 
@@ -62,11 +64,11 @@ def followed(story: Any) -> list[object]:
     feed, listener = Feed(), Listener()
 
     async def run() -> None:
-        feeds = FollowedFeeds(feed, listener, now)
-        assert not feeds.is_fresh(A, now())  # which begins to follow it
-        await asyncio.sleep(0.05)
-        await story(feeds, feed, listener)
-        await feeds.close()
+        async with running() as runner:
+            feeds = FollowedFeeds(feed, listener, now, runner)
+            assert not feeds.is_fresh(A, now())  # which begins to follow it
+            await asyncio.sleep(0.05)
+            await story(feeds, feed, listener)
 
     in_virtual_time(run())
     return listener.told
@@ -143,7 +145,7 @@ def test_an_archive_without_a_feed_is_never_asked_for_it() -> None:
     feed = Feed()
 
     async def run() -> None:
-        feeds = FollowedFeeds(feed, Listener(), now)
+        feeds = FollowedFeeds(feed, Listener(), now, JobRunner())
         assert not feeds.is_fresh(replace(A, feed=None), now())
         await asyncio.sleep(1)
 

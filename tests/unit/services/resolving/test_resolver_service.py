@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ibi.label import Label, parse
 from ibi.languages import preferences
 from ibi.messages import LabelForms, UrlRequest
@@ -25,6 +27,7 @@ from ibi.resolver.outcome import (
     Outcome,
     Redirect,
     RelatedItemMissing,
+    UnprovenClaims,
 )
 from ibi.resolver.policy import Policy
 from ibi.resolver.trace import Answered, Failure, Reply, Verdict
@@ -531,6 +534,15 @@ class TestTheHome:
         assert [isinstance(each.outcome, Redirect) and each.max_age for each in found] == [0, 0]
         assert [archive for archive, _ in gateway.asked] == [HOME, A, HOME, A]
         assert beliefs.holder(parse(REP), 0) is None
+
+    @pytest.mark.parametrize("is_here", [True, False], ids=["in the same process", "elsewhere"])
+    def test_a_home_that_cannot_tell_leaves_claims_to_be_shown_each_time(self, is_here: bool) -> None:
+        home = After(0.0, Answered(None, final=False), local=is_here)
+        gateway, beliefs = ScriptedGateway({HOME: home, A: After(0.01, item(A), max_age=300)}), MemoryBeliefs()
+        found = self.visits(gateway, f"/{REP}", f"/{REP}", beliefs=beliefs)
+        assert [(type(each.outcome), each.max_age) for each in found] == [(UnprovenClaims, 0)] * 2
+        assert [archive for archive, _ in gateway.asked] == [HOME, A, HOME, A]
+        assert beliefs.claims() == ()
 
     def test_names_a_successor_that_is_remembered(self) -> None:
         beliefs, to = MemoryBeliefs(), B.service.labels[0]

@@ -10,11 +10,11 @@ import pytest
 from ibi.label import parse
 from ibi.messages.identification import LabelForms
 from ibi.messages.signatures import sign_key_change
-from ibi.model.membership import FetchedRegister
-from ibi.resolver.authority import ArchiveRef
+from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
+from ibi.resolver.authority import ArchiveRef, Home
 from ibi.resolver.signed_register import ListedArchive, etag_of, read_register, register_entries, sign_register
-from ibi.services.resolving.standby import KeptRegister, RegisterPublication, ResolverPresence
-from ibi.signing import SigningKey
+from ibi.services.resolving.standby import FETCH_EVERY, KeptRegister, RegisterPublication, ResolverPresence
+from ibi.signing import PublicKey, SigningKey
 from ibi.storage.key_files import PublishedRegisterFile
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.keys import MemoryKeyStore
@@ -49,6 +49,9 @@ class Resolver:
         if etag == etag_of(self.says):
             return FetchedRegister(is_there=True, is_known=True)
         return FetchedRegister(is_there=True, statement=self.says)
+
+    async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey:
+        return OfferedKey(ResolverStanding.THERE, known)
 
     async def is_there(self, within: float) -> bool:
         self.looks += 1
@@ -239,3 +242,126 @@ def test_a_published_register_that_is_damaged_is_published_anew(tmp_path: Path) 
     first = world.process().current()
     (tmp_path / "membership" / "published.jws").write_bytes(b"no.statement.atall")
     assert world.process().current() == first
+
+
+# --- who answers in the place of the resolver -------------------------------------------------------------------------
+
+
+def listing(*archives: ArchiveRef, issued: int = 100, key: SigningKey = KEY, awaits_key: bool = False) -> str:
+    """A register of Archives that were registered, and not of the resolver's own server."""
+    listed = (
+        ListedArchive(Home(each.service, each), frozenset(), registered=1, awaits_key=awaits_key) for each in archives
+    )
+    return sign_register(register_entries(listed), HERE, issued, key)
+
+
+class Standing:
+    """A register that is kept of a resolver whose key is known, and that resolver."""
+
+    def __init__(self) -> None:
+        self.resolver, self.store, self.clock = Resolver(listing(OWN, OTHER)), MemoryRegisterStore(), Clock()
+        self.offered = ResolverStanding.THERE
+        self.resolver.offered_key = self._offer  # type: ignore[method-assign]
+        self.register = kept(self.resolver, self.store)
+        self.presence = self.register.presence = ResolverPresence(
+            self.resolver, self.clock, known_key=lambda: self.store.resolver_key(HERE), admit=self.register.admit
+        )
+        self.unlisted = 0
+        self.register.on_unlisted = self._count
+
+    def _count(self) -> None:
+        self.unlisted += 1
+
+    async def _offer(self, known: PublicKey | None, within: float) -> OfferedKey:
+        assert known == KEY.public
+        return OfferedKey(self.offered, known)
+
+    async def is_alone(self) -> bool:
+        """Whether it resolves by itself, once all looks that this causes are done."""
+        self.clock.now += 60
+        await self.register.is_alone()
+        await self.presence.find_out()
+        return await self.register.is_alone()
+
+
+@pytest.mark.parametrize("offered", [ResolverStanding.SILENT, ResolverStanding.OTHER_KEY, ResolverStanding.UNPROVEN])
+async def test_a_server_that_does_not_prove_the_known_key_is_not_the_resolver(offered: ResolverStanding) -> None:
+    world = Standing()
+    await world.register.look()
+    assert not await world.is_alone()
+    world.offered = offered
+    assert await world.is_alone()
+    await world.register.look()
+    assert world.register.standing is world.store.standing is offered
+    world.offered = ResolverStanding.THERE
+    assert not await world.is_alone()
+    await world.register.look()
+    assert world.register.standing is world.store.standing is None
+
+
+@pytest.mark.parametrize("says", [listing(issued=900), listing(OWN, issued=99), listing(OWN, issued=900, key=FORGED)])
+async def test_a_resolver_that_is_back_with_a_register_that_is_not_taken_is_not_there(says: str) -> None:
+    world = Standing()
+    await world.register.look()
+    world.offered = ResolverStanding.SILENT
+    assert await world.is_alone()
+    world.offered, world.resolver.says = ResolverStanding.THERE, says
+    assert await world.is_alone()
+    assert world.register.standing is ResolverStanding.REGISTER_REFUSED
+    assert world.register.archives() == (OWN, OTHER)
+    world.resolver.says = listing(OWN, THIRD, issued=901)
+    assert not await world.is_alone()
+    assert world.register.archives() == (OWN, THIRD)
+
+
+async def test_a_list_of_no_archives_is_not_taken_in_the_place_of_one_that_has_some() -> None:
+    world = Standing()
+    await world.register.fetch()
+    world.resolver.says = listing(issued=200)
+    assert not await world.register.fetch()
+    assert "ibi resolver recover" in (world.register.refusal or "")
+    assert kept(Resolver(), world.store).archives() == (OWN, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("says", "times"),
+    [
+        (listing(OWN, OTHER, issued=200), 0),
+        (listing(OTHER, issued=200), 1),
+        (listing(OWN, OTHER, issued=200, awaits_key=True), 1),
+    ],
+    ids=["listed", "not listed", "waits for its key"],
+)
+async def test_an_archive_that_the_register_lacks_is_told_once(says: str, times: int) -> None:
+    world = Standing()
+    await world.register.fetch()
+    assert world.unlisted == 0
+    world.resolver.says = says
+    await world.register.fetch()
+    assert world.unlisted == 0  # an inclusion may have been under way
+    for _ in range(3):
+        await world.register.look()
+    assert world.unlisted == times
+
+
+async def test_an_archive_that_was_included_meanwhile_is_not_told() -> None:
+    world = Standing()
+    for issued, says in ((100, listing(OTHER)), (200, listing(OTHER, OWN, issued=200))):
+        world.resolver.says = says
+        wait = await world.register.look()
+        assert (wait == FETCH_EVERY) is (issued == 200)  # it looks again soon
+    await world.register.look()
+    assert world.unlisted == 0
+
+
+async def test_a_register_that_a_former_key_signed_serves_until_there_is_another() -> None:
+    world = Standing()
+    await world.register.fetch()
+    world.store.pin(HERE, FORGED.public)  # the administrator trusts another key
+    again = kept(world.resolver, world.store)
+    assert again.archives() == (OWN, OTHER)
+    world.resolver.says = listing(OWN, issued=500)
+    assert not await again.fetch()  # what the former key signs now is not taken
+    world.resolver.says = listing(OWN, THIRD, issued=1, key=FORGED)
+    assert await again.fetch()
+    assert again.archives() == (OWN, THIRD)

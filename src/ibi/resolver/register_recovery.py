@@ -1,0 +1,192 @@
+"""A lost register, made anew from the signed registers that Archives keep (E94): which one is believed, and what
+becomes of its entries.
+
+A signed register has no registration keys and no addresses of people. An Archive with a public key is recognised by its
+signature and brings its registration key with its next inclusion; one without has to send its mail again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from ipaddress import IPv4Address
+from typing import Final, NamedTuple
+
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label.search import home_prefix
+from ibi.messages.signatures import former_keys, leads_to
+from ibi.model.registration import Inclusion, Registration
+from ibi.resolver.signed_register import ListedArchive, OfferedRegister, SignedRegister, read_register
+from ibi.signing import InvalidStatement, PublicKey
+from ibi.vocabulary import ArchiveProtocol
+
+_FEWEST: Final = 2
+"""Archives that have to agree on the key of the resolver, where it is not known otherwise."""
+_NOT_KNOWN: Final = IPv4Address(0)
+
+
+class RegisterKeyUnknown(IbiError):
+    """Nothing was changed: whose signature counts is not known. {reason}. Name the key of the former resolver with
+    --key: `ibi key show` prints it at each of its Archives."""
+
+    code = "register-key-unknown"
+
+
+class NoRegisterFound(IbiError):
+    """Nothing was changed: no register that counts was found at {servers}. {reason}."""
+
+    code = "no-register-found"
+
+
+class RegistersContradict(IbiError):
+    """Nothing was changed: {first} and {second} keep different registers, both signed by the resolver's key at
+    {issued}. Someone else may have that key: leave out the Archive that you do not trust, after asking both by another
+    way."""
+
+    code = "registers-contradict"
+
+
+class SourceVerdict(StrEnum):
+    """What an offered register is worth."""
+
+    TAKEN = "taken"
+    OLDER = "older"
+    OTHER_KEY = "other-key"
+    INVALID = "invalid"
+    MISSING = "missing"
+
+
+class JudgedSource(NamedTuple):
+    """One Archive that was asked, and what came of it."""
+
+    source: str
+    verdict: SourceVerdict
+    reason: str
+    issued: int | None = None
+    archives: int | None = None
+
+
+class ChosenRegister(NamedTuple):
+    """The newest register that counts, and what became of each source."""
+
+    register: SignedRegister
+    sources: tuple[JudgedSource, ...]
+
+
+def choose_register(
+    offers: Sequence[OfferedRegister], named: PublicKey | None, own: Iterable[PublicKey] = ()
+) -> ChosenRegister:
+    """The newest register signed by the key of the former resolver.
+
+    That key is `named` by the operator; or it is one of the resolver's `own` keys, which were put back from a backup;
+    or all Archives that were asked agree on it, and they are two at least. Keys that it named in its place count as it
+    does.
+    """
+    read = [_read_offer(offer) for offer in offers]
+    found = [(offer.source, register) for offer, register in zip(offers, read, strict=True) if register is not None]
+    trusted = (named,) if named is not None else _trusted_keys(offers, [register for _, register in found], own)
+    counts = [(source, register) for source, register in found if _is_signed(register, trusted)]
+    if not counts:
+        servers = ", ".join(offer.source for offer in offers)
+        reasons = [f"{offer.source}: {_why_not(offer, register)}" for offer, register in zip(offers, read, strict=True)]
+        raise NoRegisterFound(servers=servers, reason="; ".join(reasons))
+    newest_source, newest = max(counts, key=lambda each: each[1].issued)
+    for source, register in counts:
+        if register.issued == newest.issued and register.text != newest.text:
+            raise RegistersContradict(first=newest_source, second=source, issued=Instant(newest.issued))
+    judged = [_judge_source(offer, register, newest, trusted) for offer, register in zip(offers, read, strict=True)]
+    return ChosenRegister(newest, tuple(judged))
+
+
+def _read_offer(offer: OfferedRegister) -> SignedRegister | None:
+    try:
+        return None if offer.statement is None else read_register(offer.statement)
+    except InvalidStatement:
+        return None
+
+
+def _is_signed(register: SignedRegister, trusted: Iterable[PublicKey]) -> bool:
+    return any(leads_to(key, register.signer, register.changes) for key in trusted)
+
+
+def _trusted_keys(
+    offers: Sequence[OfferedRegister], registers: Sequence[SignedRegister], own: Iterable[PublicKey]
+) -> tuple[PublicKey, ...]:
+    keys = tuple(own)
+    if any(_is_signed(register, keys) for register in registers):
+        return keys
+    signers = {register.signer for register in registers}
+    # One that was signed before the key was replaced is signed by a key that the latest one has followed.
+    latest = [each.signer for each in registers if signers <= {each.signer, *former_keys(each.signer, each.changes)}]
+    if registers and not latest:
+        raise RegisterKeyUnknown(reason=f"The Archives disagree: their registers are signed by {_words(signers)}")
+    if len(registers) < len(offers):
+        silent = [offer.source for offer in offers if _read_offer(offer) is None]
+        raise RegisterKeyUnknown(reason=f"Not all that were named agree: {', '.join(silent)} sent no register")
+    if len({offer.source for offer in offers}) < _FEWEST:
+        raise RegisterKeyUnknown(reason="One Archive alone cannot vouch for it; name a second one with --from")
+    return tuple(dict.fromkeys((*latest, *signers)))
+
+
+def _words(keys: Iterable[PublicKey]) -> str:
+    return " and by ".join(sorted(map(str, keys)))
+
+
+def _why_not(offer: OfferedRegister, register: SignedRegister | None) -> str:
+    if offer.statement is None:
+        return offer.failure or "it keeps no register"
+    return "what it sent is no signed register" if register is None else f"signed by the key {register.signer}"
+
+
+def _judge_source(
+    offer: OfferedRegister, register: SignedRegister | None, newest: SignedRegister, trusted: Sequence[PublicKey]
+) -> JudgedSource:
+    if register is None:
+        verdict = SourceVerdict.MISSING if offer.statement is None else SourceVerdict.INVALID
+        return JudgedSource(offer.source, verdict, _why_not(offer, register))
+    facts = register.issued, len(register.archives)
+    if not _is_signed(register, trusted):
+        return JudgedSource(offer.source, SourceVerdict.OTHER_KEY, _why_not(offer, register), *facts)
+    if register.text == newest.text:
+        return JudgedSource(offer.source, SourceVerdict.TAKEN, "the newest", *facts)
+    return JudgedSource(offer.source, SourceVerdict.OLDER, "older than the newest", *facts)
+
+
+# --- entries ----------------------------------------------------------------------------------------------------------
+
+
+def recovered_registrations(register: SignedRegister, now: Instant) -> tuple[Registration, ...]:
+    """The registrations of a register, without that of the Archive of the resolver's own server. They keep their
+    seniority, and are asked where they were last; the registration key of each is not known."""
+    listed = [each for each in register.archives if each.registered]
+    return tuple(_registration(each, now, is_shared=_is_shared(each, listed)) for each in listed)
+
+
+def _is_shared(one: ListedArchive, listed: Iterable[ListedArchive]) -> bool:
+    return any(not one.prefixes.isdisjoint(each.prefixes) for each in listed if each is not one)
+
+
+def _registration(listed: ListedArchive, now: Instant, *, is_shared: bool) -> Registration:
+    home = listed.home
+    archive = home.archive
+    return Registration(
+        home.service,
+        key_hash="",
+        registered=Instant(listed.registered),
+        hosts=frozenset() if archive is None else archive.hosts,
+        networks=() if archive is None else archive.networks,
+        inclusion=None if archive is None else _recovered_inclusion(archive.address, archive.protocol, now),
+        prefixes=listed.prefixes.difference(map(home_prefix, home.service.labels)),
+        shared=is_shared,
+        vouched=archive is not None and archive.vouched,
+        successor=home.successor,
+        feed=None if archive is None else archive.feed,
+        key=listed.key,
+        former_keys=listed.former_keys,
+    )
+
+
+def _recovered_inclusion(address: str, protocol: ArchiveProtocol, now: Instant) -> Inclusion:
+    """What its next request says of an Archive is empty until then."""
+    return Inclusion(address, _NOT_KNOWN, protocol, "", "", Instant(now.seconds))

@@ -1,0 +1,130 @@
+"""A lost register, brought back from the signed registers that Archives keep (E94). Calls block: for a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.messages.identification import LabelForms
+from ibi.model.account import AuditEntry
+from ibi.model.registration import Registration
+from ibi.ports.accounts import AuditLog
+from ibi.ports.archive_state import PublishedStatement
+from ibi.ports.federation import Beliefs, Registry
+from ibi.resolver.membership import AlreadyRegistered, PrefixHome, PrefixTaken, require_free_prefixes
+from ibi.resolver.register_recovery import (
+    ChosenRegister,
+    choose_register,
+    recovered_registrations,
+)
+from ibi.resolver.signed_register import OfferedRegister, SignedRegister, read_register
+from ibi.signing import InvalidStatement, PublicKey
+
+
+class RegisterSource(Protocol):
+    """Asks an Archive, by its URL, for the register that it keeps. Never raises for what the Archive does."""
+
+    def __call__(self, url: str) -> OfferedRegister: ...
+
+
+class EntryOutcome(StrEnum):
+    """What became of an Archive of the register."""
+
+    RECOVERED = "recovered"
+    """It is registered again, and brings its registration key with its next inclusion."""
+    NEEDS_MAIL = "needs-mail"
+    """It is asked again; since it has no public key, its mail has to be read again before it can be included."""
+    KNOWN = "known"
+    """It is registered already: nothing of it was changed."""
+    REFUSED = "refused"
+
+
+class RecoveredEntry(NamedTuple):
+    labels: tuple[Label, ...]
+    outcome: EntryOutcome
+    reason: str = ""
+
+
+class Recovery(NamedTuple):
+    """What a recovery found, and what it did."""
+
+    chosen: ChosenRegister
+    entries: tuple[RecoveredEntry, ...]
+
+
+class RegisterRecovery:
+    """Recovers the register of one data directory. What is registered there already stays as it is."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        beliefs: Beliefs,
+        published: PublishedStatement,
+        audit: AuditLog,
+        *,
+        own: LabelForms | None = None,
+        own_keys: Sequence[PublicKey] = (),
+    ) -> None:
+        """`own` is the service of the Archive in the same directory; `own_keys` are the keys of its resolver, past and
+        present."""
+        self._registry, self._beliefs, self._published, self._audit = registry, beliefs, published, audit
+        self._own, self._own_keys = own, tuple(own_keys)
+
+    def recover(
+        self, urls: Iterable[str], ask: RegisterSource, key: PublicKey | None, now: Instant, *, dry_run: bool = False
+    ) -> Recovery:
+        """Take the newest register that the Archives at these `urls` keep. `RegisterKeyUnknown`, `NoRegisterFound` or
+        `RegistersContradict` if none can be believed; with `dry_run` nothing is changed."""
+        offers = [ask(url) for url in dict.fromkeys(each.rstrip("/") for each in urls)]
+        chosen = choose_register(offers, key, self._own_keys)
+        registrations = recovered_registrations(chosen.register, now)
+        entries = tuple(self._enter(each, dry_run=dry_run) for each in registrations)
+        if not dry_run:
+            self._record_copies(chosen.register, entries, now)
+            self._publish_later_than(chosen.register)
+            detail = f"{chosen.register.signer} of {Instant(chosen.register.issued)}"
+            self._audit.append([AuditEntry(Instant(now.seconds), "recover register", "register", detail=detail)])
+        return Recovery(chosen, entries)
+
+    def _enter(self, registration: Registration, *, dry_run: bool) -> RecoveredEntry:
+        labels, own = registration.labels, self._own
+        if own is not None and not set(own.labels).isdisjoint(labels):
+            return RecoveredEntry(labels, EntryOutcome.KNOWN, "the Archive of this server")
+        if any(self._registry.find(label) is not None for label in labels):
+            return RecoveredEntry(labels, EntryOutcome.KNOWN)
+        try:
+            if own is not None:
+                require_free_prefixes(registration, None, [PrefixHome.of_service(own)])
+            if not dry_run:
+                self._registry.add(registration)
+        except (AlreadyRegistered, PrefixTaken) as error:
+            return RecoveredEntry(labels, EntryOutcome.REFUSED, str(error))
+        signs = registration.key is not None
+        return RecoveredEntry(labels, EntryOutcome.RECOVERED if signs else EntryOutcome.NEEDS_MAIL)
+
+    def _record_copies(self, register: SignedRegister, entries: Iterable[RecoveredEntry], now: Instant) -> None:
+        """Whom the homes named as holders of their Copies, until they say it themselves again."""
+        entered = {label for each in entries if each.outcome is not EntryOutcome.KNOWN for label in each.labels}
+        for each in register.archives:
+            holders = frozenset(holder.service for holder in each.home.copies if not holder.prefixes)
+            labels = each.home.service.labels
+            if holders and not entered.isdisjoint(labels) and not self._beliefs.copies(labels[0]).holders:
+                self._beliefs.record_copies(labels[0], holders, now.seconds)
+
+    def _publish_later_than(self, register: SignedRegister) -> None:
+        """Have the next list of this resolver be later than the one that was recovered: Archives take no older one."""
+
+        def newest(before: str | None) -> str:
+            return register.text if before is None or _issued(before) < register.issued else before
+
+        self._published.change(newest)
+
+
+def _issued(statement: str) -> int:
+    try:
+        return read_register(statement).issued
+    except InvalidStatement:
+        return 0
