@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from time import time
 
 import structlog
 
@@ -18,9 +19,17 @@ from ibi.composition.copies import copying_here
 from ibi.composition.copy_work import SourceFinder, open_copy_work
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
 from ibi.composition.minter import LocalLabels, LocalMinter
+from ibi.composition.own_register import find_resolver_elsewhere
 from ibi.composition.register import MailIncomplete, configured_mailer
-from ibi.composition.side_stores import open_collections, open_requests, open_reviews, open_texts, open_usage
-from ibi.composition.transfers import open_transfers, sandbox_check
+from ibi.composition.side_stores import (
+    open_collections,
+    open_previews,
+    open_requests,
+    open_reviews,
+    open_texts,
+    open_usage,
+)
+from ibi.composition.transfers import RegisterReader, open_transfers, sandbox_check
 from ibi.config import Settings
 from ibi.demo.collection import fill
 from ibi.errors import IbiError
@@ -29,7 +38,7 @@ from ibi.messages.identification import UrlKeys
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin
-from ibi.ports.accounts import People
+from ibi.ports.accounts import AuditLog, People
 from ibi.ports.correspondence import Mailer
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.correspondence.letters import AddressBook, LetterBox, ReviewLetters
@@ -41,12 +50,15 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.harvesting import DumpSchedule
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
+from ibi.services.membership.copy_holder_admin import CopyHolderAdmin, CopyOffers
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.notifications.answering import ClaimContext
-from ibi.services.notifications.inbox import NotificationInbox
+from ibi.services.notifications.inbox import ArrivalRate, NotificationInbox, RegisteredRate
+from ibi.services.notifications.registered_senders import RegisteredSenders
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles, ServedAddress
+from ibi.storage.copy_holders import CopyHoldersFile
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.dump_files import DumpDirectory
 from ibi.storage.key_files import ARCHIVE
@@ -99,6 +111,7 @@ def open_archive_site(
     minter: LocalMinter,
     opened: ExitStack,
     *,
+    audit: AuditLog,
     demo: bool = False,
     on_rebuild: Callable[[int | None], None] = lambda _: None,
     on_item: Callable[[], None] = lambda: None,
@@ -110,13 +123,14 @@ def open_archive_site(
     its files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is called before its
     catalogue is rebuilt, which may take long, with the number of items as far as it is known, and `on_item` for each.
     `finder` finds the Archives of which Copies are made. `share` is what other processes of the server have as well.
-    Without `people` readers cannot ask for anything, since there would be no answer.
+    The `audit` log is told of changes. Without `people` readers cannot ask for anything, since there would be no
+    answer.
 
     None while nothing can be minted and there is no Archive yet: its own service could get no label.
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
     log = structlog.get_logger("ibi.archive")
-    store = opened.enter_context(_open_store(settings.data, on_rebuild, on_item))
+    store = opened.enter_context(_open_store(settings.data, on_rebuild, on_item, audit))
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
@@ -137,6 +151,7 @@ def open_archive_site(
     given_out = SqliteGivenOut(settings.data)
     opened.callback(given_out.close)
     signing = own_keys(settings.data, ARCHIVE)
+    holders, settled = CopyHoldersFile(settings.data), settings.archive.copies_at or ()
     own = own_addresses(public_url, listening_url)
     exchange = _open_exchange(settings, store, minter, record, opened)
     site = ArchiveSite(
@@ -183,10 +198,13 @@ def open_archive_site(
             share=share,
         ),
         signing=signing,
-        copy_holders=NamedCopyHolders(record.service, settings.archive.copies_at or (), signing, minter.clocks),
+        copy_holders=NamedCopyHolders(record.service, settled, signing, minter.clocks, holders),
+        copy_holder_admin=CopyHolderAdmin(holders, record.service, settled, time, audit=audit),
+        copy_offers=CopyOffers(holders, _senders(settings, public_url, minter), record.service, time),
         search=searching,
         texts=open_texts(settings, store, minter.clocks, opened),
-        collections=open_collections(settings.data, store, minter, searching, opened),
+        previews=open_previews(settings, opened),
+        collections=open_collections(settings.data, store, minter, searching, audit, opened),
         integrity=store.integrity,
         admin_email=settings.archive.admin_email,
         dumps=None if settings.archive.dump is None else DumpDirectory(settings.data),
@@ -195,7 +213,7 @@ def open_archive_site(
         warn_of_url=partial(undeclared_host, settings, public_url),
         public_key=signing.read_public,
         is_sandbox=minter.identity.sandbox,
-        inbox=None if exchange is None else NotificationInbox(exchange),
+        inbox=None if exchange is None else _open_inbox(settings, exchange, public_url, minter, share),
     )
     if site.transfers is not None:
         store.guard_changes(site.transfers.tracking.require_changeable, record.service)
@@ -232,7 +250,9 @@ def _is_switched_on(files: MembershipFiles) -> bool:
         return True
 
 
-def _open_store(data: Path, on_rebuild: Callable[[int | None], None], on_item: Callable[[], None]) -> ArchiveStore:
+def _open_store(
+    data: Path, on_rebuild: Callable[[int | None], None], on_item: Callable[[], None], audit: AuditLog
+) -> ArchiveStore:
     log = structlog.get_logger("ibi.archive")
 
     def begin_rebuild(expected: int | None) -> None:
@@ -242,7 +262,7 @@ def _open_store(data: Path, on_rebuild: Callable[[int | None], None], on_item: C
     def set_aside(error: CatalogDamaged, aside: Path | None) -> None:
         log.warning("the catalogue is set aside", reason=error.parameters["reason"], name=aside and aside.name)
 
-    store = open_repaired(data, on_item=on_item, on_rebuild=begin_rebuild, on_aside=set_aside)
+    store = open_repaired(data, on_item=on_item, on_rebuild=begin_rebuild, on_aside=set_aside, audit=audit)
     if store.is_rebuilt:
         log.warning("the catalogue is made anew", items=store.swept.looked_at, unreadable=len(store.swept.unreadable))
     return store
@@ -262,6 +282,22 @@ def _open_exchange(
     notifications = SqliteNotifications(settings.data, tell_of_lost_claims)
     opened.callback(notifications.close)
     return claim_context(notifications, store, minter.clocks, record.service, sandbox=minter.identity.sandbox)
+
+
+def _open_inbox(
+    settings: Settings, exchange: ClaimContext, public_url: str, minter: LocalMinter, share: WorkerShare
+) -> NotificationInbox:
+    return NotificationInbox(
+        exchange,
+        ArrivalRate(rows=share.notifications),
+        senders=_senders(settings, public_url, minter),
+        registered_rate=RegisteredRate(rows=share.signed_notifications),
+    )
+
+
+def _senders(settings: Settings, public_url: str, minter: LocalMinter) -> RegisteredSenders:
+    register = RegisterReader(settings, find_resolver_elsewhere(settings, public_url))
+    return RegisteredSenders(register.read, public_url, minter.clocks.seconds)
 
 
 def _mailer(settings: Settings) -> Mailer | None:

@@ -20,6 +20,7 @@ from ibi.errors import InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.minting import Identity
+from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_store import ReadAhead
 from ibi.ports.errors import CatalogDamaged, StorageError
 from ibi.services.integrity.integrity import Integrity
@@ -64,10 +65,12 @@ def open_store(
     give_up_missing: bool = False,
     boot: str | None = None,
     read_ahead: ReadAhead | None = None,
+    audit: AuditLog | None = None,
 ) -> ArchiveStore:
     """Open the store of a data directory, which is made if there is none; see `ArchiveStore` for what opening does.
 
-    `boot` names the start of this machine. `CatalogDamaged` if the catalogue cannot be used.
+    `boot` names the start of this machine. Without an `audit` log, which its owner closes, the store opens one.
+    `CatalogDamaged` if the catalogue cannot be used.
     """
     return open_in_place(
         data,
@@ -79,6 +82,7 @@ def open_store(
         give_up_missing=give_up_missing,
         boot=boot,
         read_ahead=read_ahead,
+        audit=audit,
     )
 
 
@@ -93,6 +97,7 @@ def open_in_place(
     give_up_missing: bool = False,
     boot: str | None = None,
     read_ahead: ReadAhead | None = None,
+    audit: AuditLog | None = None,
     finally_close: ExitStack | None = None,
 ) -> ArchiveStore:
     """Open a store of which all lies in the directory `data`, but for the file of the `generation`, which has a
@@ -111,8 +116,9 @@ def open_in_place(
         opened.callback(catalog.close)
         locks = FileItemLocks(data / _LOCKS)
         opened.callback(locks.close)
-        audit = FileAuditLog(data)
-        opened.callback(audit.close)
+        if audit is None:
+            audit = FileAuditLog(data)
+            opened.callback(audit.close)
         to_close = ExitStack()
         store = ArchiveStore(
             content,
@@ -171,13 +177,19 @@ def open_repaired(
     on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
     give_up_missing: bool = False,
     read_ahead: ReadAhead | None = None,
+    audit: AuditLog | None = None,
 ) -> ArchiveStore:
     """Open the store, and rebuild a catalogue that is damaged or of another store. The old one is renamed, and
     `on_aside` called with its new name."""
 
     def opened() -> ArchiveStore:
         return open_store(
-            data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing, read_ahead=read_ahead
+            data,
+            on_item=on_item,
+            on_rebuild=on_rebuild,
+            give_up_missing=give_up_missing,
+            read_ahead=read_ahead,
+            audit=audit,
         )
 
     try:

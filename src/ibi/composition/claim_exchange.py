@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
@@ -15,16 +16,18 @@ from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.federation.notification import Sender
 from ibi.label import Label
+from ibi.messages.holders import signature_field
 from ibi.messages.identification import LabelForms
-from ibi.messages.values import ip_address
+from ibi.messages.signatures import milliseconds, sign_notification
 from ibi.model.notification import FoundItem, Unreached
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
-from ibi.ports.errors import StoreDamaged
+from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.ports.federation import Notifications
 from ibi.resolver.outcome import Deleted, Redirect
+from ibi.resolver.policy import NO_READER
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.notifications.answering import ClaimContext
@@ -35,8 +38,6 @@ from ibi.transport.address_guard import AddressGuard
 from ibi.transport.notification_client import NotificationClient, PageFinder, ResolverPages
 
 _LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-# A question about an item has the address of who asks; of this server it is of no interest.
-_NO_READER: Final = ip_address("0.0.0.0")  # noqa: S104
 
 
 def claim_context(
@@ -77,11 +78,25 @@ def claim_courier(
     if context is None or find_page is None:
         return None
     guard = AddressGuard(frozenset({listening, _host_and_port(site.public_url)}))
-    gateway = NotificationClient(guard, find_page, _networks(settings, sandbox=context.is_sandbox))
+    networks = _networks(settings, sandbox=context.is_sandbox)
+    gateway = NotificationClient(guard, find_page, networks, sign=partial(_sign, site))
     checker = ClaimChecker(context, gateway, site.persistent_url, lambda item: site.urls.metadata(item, None, None))
     sender = Sender(site.public_url, site.inbox_url, settings.site.name)
     delivery = NotificationDelivery(context, gateway, checker, sender, site.persistent_url)
     return Courier(context, ClaimReconciler(context, site.feed), checker, delivery, site.changes)
+
+
+def _sign(site: ArchiveSite, to: str, body: bytes) -> Mapping[str, str]:
+    """The signature by which the inbox of another Archive knows this one; none if there is no key to read."""
+    if site.signing is None:
+        return {}
+    try:
+        key = site.signing.ring().key
+    except StorageError as error:
+        structlog.get_logger("ibi.claims").error("the key of this Archive cannot be read", reason=str(error))
+        return {}
+    name, value = signature_field(sign_notification(body, to, milliseconds(site.clocks.read().wall), key))
+    return {name.decode(): value.decode()}
 
 
 def _networks(settings: Settings, *, sandbox: bool) -> Sequence[IpNetwork]:
@@ -97,7 +112,7 @@ def _page_finder(settings: Settings, resolver: ResolverSite | None) -> PageFinde
         # Who has the Original answers for the item; a Copy may be older, or here.
         url = replace(PersistentUrl.parse(f"/{label.spelling}:"), required_original=True)
         try:
-            resolved = await resolver.resolving.resolve(url, (_NO_READER,), base=resolver.base)
+            resolved = await resolver.resolving.resolve(url, (NO_READER,), base=resolver.base)
         except IbiError as error:
             return Unreached(f"the resolver: {error}")
         if isinstance(resolved.outcome, Deleted):

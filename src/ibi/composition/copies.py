@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
 from threading import Event
 
 from ibi.archive.copies import CopyRules
 from ibi.config import Settings
 from ibi.errors import IbiError
-from ibi.label import Label
+from ibi.federation.provenance import Chain, ChainOrder, compare_chains
+from ibi.label import Label, RepositoryName
 from ibi.model.membership import ArchiveRecord
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
@@ -17,6 +20,7 @@ from ibi.services.copies.judging import OWE_NOTHING, IsOwed, owed_by_release
 from ibi.services.items.item_repository import ItemRepository
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.key_files import KeyFiles
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.resolver_gateway import ResolverClient
 
@@ -66,7 +70,17 @@ def copying_here(
         find_source=find_source,
         stopping=stopping,
         is_owed=OWE_NOTHING if record is None else _owed_to(record, KeyFiles(settings.data)),
+        on_chain=partial(_note_chain, settings),
     )
+
+
+def _note_chain(settings: Settings, rep: RepositoryName, chain: Chain) -> None:
+    """Keep the chain of a Copy in the ledger, so that an Archive of the chain that was put back from a backup is told
+    of it. What the ledger has is only gone on from: it may be what this Archive signed."""
+    with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
+        first = chain.first_release
+        if first is not None and compare_chains(ledger.chain(rep), chain.texts) is ChainOrder.NEWER:
+            ledger.note_chain(rep, chain.texts, (first.giver, *chain.successors))
 
 
 def _owed_to(record: ArchiveRecord, keys: KeyFiles) -> IsOwed:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from ipaddress import IPv4Address
 from pathlib import Path
 from threading import Event
 from time import time
@@ -26,11 +25,13 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.copies import NoSource
 from ibi.ports.errors import StorageError
 from ibi.resolver.outcome import Redirect
+from ibi.resolver.policy import NO_READER
 from ibi.services.copies.copying import Brought, Copying
 from ibi.services.copies.jobs import CopyWork, bring_many
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.membership.signers import OwnKeys
 from ibi.services.sites import ArchiveSite, ItemServices, ResolverSite
-from ibi.services.subscriptions.follow_worker import FollowWorker
+from ibi.services.subscriptions.follow_worker import FollowerIntroduction, FollowWorker
 from ibi.services.subscriptions.subscriptions import FollowAdmin, Subscriptions, WebhookAdmin
 from ibi.services.subscriptions.webhook_worker import ArchivePlace, WebhookWorker
 from ibi.storage.archive_state import ArchiveRecordFile
@@ -76,7 +77,7 @@ class SourceFinder:
     @staticmethod
     def _ask_here(resolver: ResolverSite, label: Label, loop: asyncio.AbstractEventLoop) -> str:
         url = PersistentUrl(label, required_original=True)
-        asked = resolver.resolving.resolve(url, (IPv4Address("127.0.0.1"),), base=resolver.base, fresh=True)
+        asked = resolver.resolving.resolve(url, (NO_READER,), base=resolver.base, fresh=True)
         try:
             resolved = asyncio.run_coroutine_threadsafe(asked, loop).result(_PATIENCE)
         except TimeoutError:
@@ -145,6 +146,10 @@ def _ignore(_: int) -> None:
     """Bytes are not counted."""
 
 
+def _introduction(follows: SqliteFollows, keys: OwnKeys) -> FollowerIntroduction:
+    return FollowerIntroduction(follows, lambda: keys.ring().key, time)
+
+
 def open_subscriptions(
     settings: Settings,
     site: ArchiveSite | None,
@@ -161,7 +166,8 @@ def open_subscriptions(
     opened.callback(follows.close)
     opened.callback(webhooks.close)
     guard, networks = AddressGuard(own), settings.copies.networks or ()
-    sources, sender = SourceClient(guard, networks), HttpWebhookSender(guard, networks)
+    introduction = None if site.signing is None else _introduction(follows, site.signing)
+    sources, sender = SourceClient(guard, networks, introduce=introduction), HttpWebhookSender(guard, networks)
     bringer = CopyBringer(settings, site.item_services, own, finder)
     place = ArchivePlace(str(site.profile.service.labels[0]), site.public_url)
     return Subscriptions(

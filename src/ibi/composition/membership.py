@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,10 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
     key, ip = settings.archive.registration_key, settings.archive.ip or settings.mint.ip
     if key is None or settings.resolver is None or is_same_place(settings.resolver, public_url):
         return None
-    if settings.archive.admin_email is None:
-        raise MembershipIncomplete(missing="archive.admin_email")
-    if ip is None:
-        raise MembershipIncomplete(missing="archive.ip")
+    if (missing := _find_missing(settings)) is not None:
+        raise missing
+    assert settings.archive.admin_email is not None
+    assert ip is not None
     origin = Origin.of_url(public_url)
     return InclusionRequest(
         archive_address=origin.authority,
@@ -57,6 +58,16 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
         hosts=_declared_hosts(settings, origin),
         feed=FEED_PATH,
     )
+
+
+def _find_missing(settings: Settings) -> MembershipIncomplete | None:
+    """The setting without which a resolver elsewhere cannot be asked; None if all are there, or none is to be asked."""
+    archive = settings.archive
+    if archive.registration_key is None or settings.resolver is None:
+        return None
+    if archive.admin_email is None:
+        return MembershipIncomplete(missing="archive.admin_email")
+    return MembershipIncomplete(missing="archive.ip") if archive.ip is None and settings.mint.ip is None else None
 
 
 def _declared_hosts(settings: Settings, origin: Origin) -> tuple[str, ...]:
@@ -102,12 +113,19 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
         resolver_gateway(settings, settings.resolver),
         request,
         MembershipFiles(settings.data),
-        key=None if site.signing is None else site.signing.read_public,
+        key=partial(_told_at_inclusion, site),
+        audience=partial(ResolverKeyFile(settings.data).find, settings.resolver.rstrip("/")),
     )
     site.answers.on_call_back = service.note_call_back
     if site.transfers is not None:
         service.on_included = site.transfers.tell_again
     return service
+
+
+def _told_at_inclusion(site: ArchiveSite) -> object:
+    """What a resolver learns of this Archive when it includes it: its key, and who holds Copies of its items."""
+    key = None if site.signing is None else site.signing.read_public()
+    return key, None if site.copy_holders is None else site.copy_holders.holders
 
 
 def own_keys(data: Path, name: str) -> OwnKeys:
@@ -136,7 +154,8 @@ def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:
     yield "switched_on", files.switched_on
     yield "membership", found.phase.value
     yield "confirmed", found.confirmed if found.phase.value == "included" else None
-    yield "membership_reason", found.reason
+    missing = _find_missing(settings)
+    yield "membership_reason", found.reason if missing is None else str(missing)
     yield from _register_status(settings)
 
 
@@ -156,3 +175,5 @@ def _register_status(settings: Settings) -> Iterator[tuple[str, object]]:
     yield "register_archives", None if register is None else len(register.archives)
     yield "register_issued", None if register is None else str(Instant(register.issued))
     yield "resolver_key", None if key is None else str(key)
+    standing = None if settings.resolver is None else files.read_standing()
+    yield "standing_in", None if standing is None else standing.value

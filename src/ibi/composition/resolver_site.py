@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import structlog
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import STORE, open_store
 from ibi.composition.membership import own_keys
+from ibi.composition.own_register import resolves_here
 from ibi.composition.register import configured_mailer, silent_log
 from ibi.composition.transfers import open_release_register
 from ibi.config import Settings
@@ -24,19 +25,21 @@ from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
 from ibi.messages.holders import read_copies_statement
 from ibi.messages.identification import LabelForms, UrlKeys
-from ibi.origin import Origin, is_same_place
+from ibi.messages.values import IpAddress, ip_address
+from ibi.origin import Origin
 from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
-from ibi.ports.errors import StoreDamaged
+from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.ports.federation import Beliefs
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import ClientAddress, Policy
-from ibi.services.limits import Attempts, link_limiter, trace_limiter
+from ibi.services.jobs import POLL, Job, JobRunner
+from ibi.services.limits import link_limiter, trace_limiter
 from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.services.membership.signers import ResolverSigner, TriedKeys
+from ibi.services.membership.signers import ResolverSigner
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
 from ibi.services.resolving.claim_watch import ClaimWatch
@@ -50,7 +53,7 @@ from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles
+from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
 from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
@@ -61,18 +64,10 @@ from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.feed_client import ArchiveFeeds
 from ibi.transport.gateways import Gateways, LocalArchive
+from ibi.transport.own_address import find_own_address
 from ibi.transport.resolver_gateway import RegisterClient
 from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
-
-
-def resolves_here(settings: Settings, public_url: str) -> bool:
-    """Whether this server resolves persistent URLs itself, by its own register."""
-    if "resolver" not in settings.roles:
-        return False
-    if settings.resolve.enabled is not None:
-        return settings.resolve.enabled
-    return settings.resolver is None or is_same_place(settings.resolver, public_url)
 
 
 def open_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
@@ -93,13 +88,14 @@ def open_resolver_site(
     registry: SqliteRegistry | None,
     opened: ExitStack,
     *,
+    jobs: JobRunner,
     sandbox: bool = False,
     share: WorkerShare = ALONE,
     audit: AuditLog | None = None,
 ) -> ResolverSite | None:
     """The resolver of a server on its register; None without one. What it opens is closed with `opened`. In a `sandbox`
-    it accepts any key. `share` is what other processes of the server have as well. The `audit` log is told who changes
-    the register."""
+    it accepts any key. `jobs` runs what follows the feeds of Archives. `share` is what other processes of the server
+    have as well. The `audit` log is told who changes the register."""
     if registry is None:
         return None
     beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
@@ -109,7 +105,7 @@ def open_resolver_site(
     hold = WorkerLock(settings.data / "register.lock").hold
     reader = ArchiveFeeds(guard)
     statements = CopyStatements(reader, registry, beliefs, time)
-    feeds = FollowedFeeds(reader, cache, monotonic, statements.note)
+    feeds = FollowedFeeds(reader, cache, monotonic, jobs, statements.note)
     misses, mailer = _miss_limit(settings, share), configured_mailer(settings)
     signing = own_keys(settings.data, RESOLVER)
     registrations = RegistrationAdmin(
@@ -118,7 +114,7 @@ def open_resolver_site(
         clocks,
         resolver_url=public_url,
         mailer=mailer,
-        tried=_tried_keys(share),
+        compared=None if share.state is None else share.state.compared_keys,
         hold=hold,
         own=None if archive is None else archive.profile.service,
         sandbox=sandbox,
@@ -128,7 +124,7 @@ def open_resolver_site(
         on_included=statements.learn,
         audit=audit,
     )
-    _keep_own_copies(archive, beliefs)
+    own_copies = _OwnCopies(archive, beliefs)
     gateway.on_reply = registrations.contacts.note
     own = None if archive is None else _own_ref(archive, settings)
     keys, disputes = KeyFiles(settings.data, RESOLVER), Disputes(registry, beliefs, own, audit=audit)
@@ -153,6 +149,7 @@ def open_resolver_site(
         dispute_mail=mail,
         claim_watch=watch,
         claim_proofs=proofs,
+        own_copies=own_copies,
         publication=RegisterPublication(
             registry,
             beliefs,
@@ -165,7 +162,7 @@ def open_resolver_site(
         releases=releases,
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
-        close=partial(_close, feeds, statements, gateway),
+        close=partial(_close, statements, gateway),
         signing=signing,
     )
 
@@ -190,13 +187,6 @@ def _miss_limit(settings: Settings, share: WorkerShare) -> MissLimit:
     return MissLimit(wanted / share.workers)
 
 
-def _tried_keys(share: WorkerShare) -> TriedKeys:
-    state = share.state
-    if state is None:
-        return TriedKeys()
-    return TriedKeys(Attempts(rows=state.keys_by_label), Attempts(rows=state.keys_by_network), state.early_keys)
-
-
 def open_standby_site(
     settings: Settings,
     public_url: str,
@@ -212,7 +202,13 @@ def open_standby_site(
     beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
     opened.callback(beliefs.close)
     own, client = _own_ref(archive, settings), RegisterClient(archive.resolver)
-    register = KeptRegister(client, RegisterFiles(settings.data), archive.resolver, own)
+    register, files = (
+        KeptRegister(client, RegisterFiles(settings.data), archive.resolver, own),
+        ResolverKeyFile(settings.data),
+    )
+    register.presence = ResolverPresence(
+        client, known_key=partial(files.find, archive.resolver.rstrip("/")), admit=register.admit
+    )
     register.load()
     gateway = _gateway(settings, archive, AddressGuard(frozenset({listening, _host_and_port(public_url)})), share)
     misses = _miss_limit(settings, share)
@@ -224,11 +220,16 @@ def open_standby_site(
         is_robot=is_robot,
         close=gateway.close,
     )
-    return StandbySite(resolver=site, register=register, presence=ResolverPresence(client))
+    return StandbySite(resolver=site, register=register)
 
 
 def open_replica_site(
-    settings: Settings, public_url: str, listening: tuple[str, int], opened: ExitStack, share: WorkerShare = ALONE
+    settings: Settings,
+    public_url: str,
+    listening: tuple[str, int],
+    opened: ExitStack,
+    jobs: JobRunner,
+    share: WorkerShare = ALONE,
 ) -> ResolverSite | None:
     """A resolver without an Archive that reads the register of another resolver; None if this server is none. What it
     opens is closed with `opened`."""
@@ -241,14 +242,10 @@ def open_replica_site(
     register.load()
     guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
     gateway, cache = _gateway(settings, None, guard, share), Cache()
-    feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic)
+    feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic, jobs)
     resolving = _resolver_service(
         settings, register, beliefs, gateway, None, _miss_limit(settings, share), cache, feeds, share
     )
-
-    async def close() -> None:
-        await feeds.close()
-        await gateway.close()
 
     return ResolverSite(
         resolving=resolving,
@@ -257,7 +254,7 @@ def open_replica_site(
         register=register,
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
-        close=close,
+        close=gateway.close,
     )
 
 
@@ -266,19 +263,29 @@ def _own_homes(archive: ArchiveSite | None, settings: Settings) -> tuple[LabelFo
     return None if archive is None else (archive.profile.service, _own_ref(archive, settings).home_prefixes)
 
 
-def _keep_own_copies(archive: ArchiveSite | None, beliefs: Beliefs) -> None:
-    """Keep what the Archive of this server says of its Copies, as that of any other."""
-    named = None if archive is None else archive.copy_holders
-    if named is None:
-        return
-    home = named.service.labels[0]
-    if named.holders or beliefs.copies(home).holders:
-        statement = named.word().statement
-        beliefs.record_signed_copies(home, read_copies_statement(statement), statement, int(time()))
+class _OwnCopies:
+    """Keeps what the Archive of this server says of its Copies, as the word of any other; and looks again and again
+    whether it says something else, since a command may have changed it."""
+
+    def __init__(self, archive: ArchiveSite | None, beliefs: Beliefs) -> None:
+        self._named, self._beliefs = None if archive is None else archive.copy_holders, beliefs
+        self._kept = ""
+        with suppress(StorageError):  # the job tells of it
+            self._keep()
+
+    def jobs(self) -> tuple[Job, ...]:
+        return () if self._named is None else (Job("own holders of Copies", self._keep, POLL),)
+
+    def _keep(self) -> None:
+        if self._named is None:
+            return
+        home, statement = self._named.service.labels[0], self._named.word().statement
+        if statement != self._kept and (self._named.holders or self._beliefs.copies(home).holders):
+            self._beliefs.record_signed_copies(home, read_copies_statement(statement), statement, int(time()))
+        self._kept = statement
 
 
-async def _close(feeds: FollowedFeeds, statements: CopyStatements, gateway: Gateways) -> None:
-    await feeds.close()
+async def _close(statements: CopyStatements, gateway: Gateways) -> None:
     await statements.close()
     await gateway.close()
 
@@ -381,7 +388,16 @@ def _gateway(
     if archive is not None:
         report = partial(log_untold, log=structlog.get_logger("ibi.archive"))
         local.append(LocalArchive(archive.profile.service, archive.answers, report))
-    return Gateways(local, ArchiveHttp(guard, budgets=archive_budgets(settings, share)))
+    budgets, own = archive_budgets(settings, share), _own_address(settings)
+    return Gateways(local, ArchiveHttp(guard, budgets=budgets, own_address=own))
+
+
+def _own_address(settings: Settings) -> IpAddress | None:
+    """The address that Archives learn where there is no reader; None if they are to learn no address (E76)."""
+    if settings.resolve.client_address == "none":
+        return None
+    known = settings.archive.ip or settings.mint.ip
+    return find_own_address() if known is None else ip_address(known)
 
 
 def archive_budgets(settings: Settings, share: WorkerShare = ALONE) -> Budgets:

@@ -14,19 +14,22 @@ from pathlib import Path
 
 import structlog
 
+from ibi.archive.markdown_preview import RENDERING
 from ibi.composition.minter import LocalMinter
 from ibi.config import Settings
+from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.collections import Collections
 from ibi.services.items.full_text import FullTextSearch, FullTextWorker
+from ibi.services.items.previews import MarkdownPreviews
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
-from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.collections import SqliteCollections
 from ibi.storage.sqlite.connection import REVIEWS
+from ibi.storage.sqlite.previews import SqlitePreviews
 from ibi.storage.sqlite.requests import SqliteRequests
 from ibi.storage.sqlite.reviews import SqliteReviews
 from ibi.storage.sqlite.texts import SqliteTexts
@@ -76,11 +79,10 @@ def open_requests(settings: Settings, opened: ExitStack) -> SqliteRequests:
 
 
 def open_collections(
-    data: Path, store: ArchiveStore, minter: LocalMinter, searching: Searching, opened: ExitStack
+    data: Path, store: ArchiveStore, minter: LocalMinter, searching: Searching, audit: AuditLog, opened: ExitStack
 ) -> Collections:
-    collections, audit = SqliteCollections(data), FileAuditLog(data)
+    collections = SqliteCollections(data)
     opened.callback(collections.close)
-    opened.callback(audit.close)
     return Collections(collections, store.catalog, minter.clocks, searching=searching, audit=audit)
 
 
@@ -91,14 +93,25 @@ _LOCK = "texts.lock"
 """Held by the process of a data directory that reads."""
 
 
+def text_process(settings: Settings) -> TextProcess:
+    return TextProcess(unconfined=settings.archive.extract_unconfined is True)
+
+
 def full_text_worker(settings: Settings, site: ArchiveSite, opened: ExitStack) -> FullTextWorker | None:
     """What reads the text of files, if the settings want it."""
     if site.texts is None or site.feed is None:
         return None
+    process = text_process(settings)
+    if not process.is_on:
+        structlog.get_logger("ibi.texts").warning(
+            "files are not read for their text: this kernel offers neither Landlock nor seccomp to confine the process"
+        )
+        return None
     index = SqliteTexts(settings.data)
     opened.callback(index.close)
     hold = WorkerLock(settings.data / _LOCK).hold
-    return FullTextWorker(site.catalog, site.feed, site.content, index, TextProcess(), hold=hold)
+    previews = _open_preview_store(settings, opened)
+    return FullTextWorker(site.catalog, site.feed, site.content, index, process, hold=hold, previews=previews)
 
 
 def open_texts(settings: Settings, store: ArchiveStore, clocks: Clocks, opened: ExitStack) -> FullTextSearch | None:
@@ -117,3 +130,32 @@ def open_texts(settings: Settings, store: ArchiveStore, clocks: Clocks, opened: 
         return None
     opened.callback(index.close)
     return FullTextSearch(store.catalog, index, lambda: clocks.read().wall)
+
+
+# --- previews ---------------------------------------------------------------------------------------------------------
+
+
+def open_previews(settings: Settings, opened: ExitStack) -> MarkdownPreviews | None:
+    """What has previews rendered. It never prevents a start: a damaged file is set aside."""
+    store = _open_preview_store(settings, opened)
+    if store is None:
+        return None
+    previews = MarkdownPreviews(store, text_process(settings))
+    opened.callback(previews.stop)
+    return previews
+
+
+def _open_preview_store(settings: Settings, opened: ExitStack) -> SqlitePreviews | None:
+    log = structlog.get_logger("ibi.previews")
+
+    def set_aside(error: StorageError, aside: Path | None) -> None:
+        reason = str(error.parameters.get("reason", error))
+        log.warning("previews are rendered anew", reason=reason, name=aside and aside.name)
+
+    try:
+        store = SqlitePreviews(settings.data, RENDERING, set_aside)
+    except StorageError as error:
+        log.error("no previews are rendered", reason=str(error))
+        return None
+    opened.callback(store.close)
+    return store

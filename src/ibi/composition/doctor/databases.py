@@ -14,9 +14,11 @@ from typing import Final
 
 from ibi.composition.archive_store import CATALOGUE, open_read_only
 from ibi.composition.doctor.diagnosis import (
+    MOST_LOOKED_AT,
     STORE,
     Diagnosis,
     ExaminedDirectory,
+    Level,
     denied_reading,
     find_denied,
     from_error,
@@ -25,7 +27,9 @@ from ibi.composition.doctor.diagnosis import (
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.model.content import Damage, Problem
 from ibi.model.data_files import LEFT_OUT
+from ibi.model.registration import Registration
 from ibi.ports.archive_store import ContentMissing
 from ibi.ports.errors import StoreDamaged, StoreIncomplete
 from ibi.resolver.membership import failure_words
@@ -35,7 +39,8 @@ from ibi.storage.data_files import read_left_out
 from ibi.storage.errors import DiskRefused, StoreNewer
 from ibi.storage.ocfl.layout import Broken, check_layout
 from ibi.storage.ocfl.object import NAME as INVENTORY
-from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory
+from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory, version_name
+from ibi.storage.ocfl.verification import extra_entries
 from ibi.storage.sqlite import (
     beliefs,
     catalog_rows,
@@ -61,6 +66,7 @@ from ibi.storage.sqlite.connection import (
     TRANSFERS,
     Connection,
     DatabaseKind,
+    is_blank,
     refuse_lost,
     snapshot,
 )
@@ -68,11 +74,14 @@ from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
 from ibi.storage.sqlite.guarded import inspect_unchanged, opened_unchanged
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import read_integrity
+from ibi.storage.sqlite.previews import PREVIEWS
 from ibi.storage.sqlite.texts import TEXTS
 
 _DAY: Final = 86_400
 _TRIES: Final = 40
 _PAUSE: Final = 0.05
+_MAKING: Final = 60.0
+"""Seconds in which a database that a server makes has got its tables."""
 _MOST_NAMED: Final = 5
 _FORMATS: Final = {
     CATALOGUE_KIND: len(catalog_rows.MIGRATIONS),
@@ -96,17 +105,24 @@ def path_of(directory: ExaminedDirectory, kind: DatabaseKind) -> Path:
 
 def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Databases that are lost, damaged, of another kind or of a later version."""
-    for kind in (*KINDS.values(), _INTEGRITY_KIND, TEXTS):
+    for kind in (*KINDS.values(), _INTEGRITY_KIND, TEXTS, PREVIEWS):
         path = path_of(directory, kind)
         try:
             refuse_lost(path, kind)
             if path.exists():
+                _refuse_blank(directory, path, kind)
                 inspect_unchanged(path, kind, is_in_use=directory.is_served, most=directory.most_read)
                 _refuse_newer(directory, path, kind)
         except IbiError as error:
             yield from_error("database", str(path), error)
         except PermissionError as error:
             yield denied_reading(find_denied(error, path) or path)
+
+
+def _refuse_blank(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
+    """Raise the `damaged` of its kind for a database without a table, unless a server may just be making it."""
+    if is_blank(path) and not (directory.is_served and time.time() - path.stat().st_mtime < _MAKING):
+        raise kind.damaged(path=path, reason="it is empty, and no server or command leaves one so")
 
 
 def _refuse_newer(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
@@ -244,7 +260,7 @@ def check_left_out(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         files = list(left_out.files)
         what = f"{len(files)} files were left out when the directory was restored: {_some(files)}"
         remedy = "See docs/backup.md for what is lost with each; remove the file when that is done."
-        yield Diagnosis("left-out", path, what, remedy, is_urgent=False)
+        yield Diagnosis("left-out", path, what, remedy, level=Level.WARNING)
 
 
 def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -295,10 +311,66 @@ def _verified_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, Path, 
     """The item, the file of it, and what is wrong with that."""
     with open_read_only(directory.data, on_rebuild=lambda _: None) as store:
         for verified in store.verify():
-            for problem in verified.problems[:1]:
+            problems = [each for each in verified.problems if verified.name is None or not _is_stray(each)]
+            for problem in problems[:1]:  # `check_strays` tells the others
                 path = directory.data / STORE / (verified.name or "") / problem.path
                 reason = f"{problem.kind} ({problem.code}): {problem.path}: {problem.reason}"
                 yield verified.name or problem.path, path, reason
+
+
+def check_strays(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Files in objects that no inventory names; unless all are looked at, among the first files of the store."""
+    left, strays = MOST_LOOKED_AT, dict[str, list[Problem]]()
+    for name in directory.item_names:
+        if left <= 0 and not directory.is_full:
+            break
+        number, found = _look_for_strays(directory, name)
+        left -= number
+        if found:
+            strays[name] = found
+    if strays and directory.is_served:  # it may be about to name them
+        time.sleep(1)
+        strays = {name: _look_for_strays(directory, name)[1] for name in strays}
+    yield from _tell_strays(directory, [(f"{name}/{each.path}", each) for name in strays for each in strays[name]])
+
+
+def _tell_strays(directory: ExaminedDirectory, strays: list[tuple[str, Problem]]) -> Iterator[Diagnosis]:
+    for path, each in strays[:_MOST_NAMED]:
+        what = f"no inventory names it, so that it belongs to no item ({each.code}): {each.reason}"
+        remedy = "Find out who put it there, and move it out of the store; `ibi verify` tells of it until then."
+        yield Diagnosis("stray-file", directory.name(f"{STORE}/{path}"), what, remedy)
+    if len(strays) > _MOST_NAMED:
+        what = f"{len(strays) - _MOST_NAMED} more files in objects are named by no inventory"
+        yield Diagnosis("stray-file", directory.name(STORE), what, "`ibi verify` names them all.")
+
+
+def _look_for_strays(directory: ExaminedDirectory, name: str) -> tuple[int, list[Problem]]:
+    """Return how many files were looked at in an object, and those that are strays."""
+    root = os.open(directory.data / STORE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with ObjectDirectory(root, name) as found:
+            inventory = found.inventory()
+            strays = [each for each in extra_entries(found, inventory) if _is_stray(each)]
+    except (Broken, IbiError, OSError):
+        return 1, []  # told by `check_items`
+    finally:
+        os.close(root)
+    if _has_unfinished(directory):  # the next start brings a version to its end that a crash has interrupted
+        strays = [each for each in strays if each.path != version_name(inventory.head + 1)]
+    return sum(map(len, inventory.manifest.values())) + 3 * (inventory.head + 1) + len(strays), strays
+
+
+def _is_stray(problem: Problem) -> bool:
+    """Whether it is a file, or a directory that may have some. Links are told by `check_files`."""
+    return problem.kind == Damage.EXTRA and problem.code not in {"E024", "E090"}
+
+
+def _has_unfinished(directory: ExaminedDirectory) -> bool:
+    """Whether a process that died has left changes of the store."""
+    staging = directory.data / "store-staging"
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return any(place.is_dir() for place in staging.iterdir())
+    return False
 
 
 def _told_elsewhere() -> suppress:
@@ -358,7 +430,7 @@ def check_fixity(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     if oldest is not None and directory.now.seconds - oldest > 2 * days * _DAY:
         what = f"there are items that were not verified since {Instant(oldest)} (archive.verify_days is {days})"
         remedy = "Let the server run, or run `ibi verify`."
-        yield Diagnosis("fixity-old", directory.name(STORE), what, remedy, is_urgent=False)
+        yield Diagnosis("fixity-old", directory.name(STORE), what, remedy, level=Level.WARNING)
 
 
 def _began(directory: ExaminedDirectory) -> int | None:
@@ -371,17 +443,21 @@ def _began(directory: ExaminedDirectory) -> int | None:
 
 def check_archives(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Archives of this resolver that are included and were not reached, and why."""
-    if not _is_current(directory, REGISTRY):
-        return
-    with opened_unchanged(path_of(directory, REGISTRY), is_in_use=directory.is_served) as connection:
-        known = [registry.registration_of(row) for row in connection.execute(registry.ALL).fetchall()]
-    for each in known:
+    for each in registrations_of(directory) or ():
         label = each.service.labels[0]
         if each.failed is not None:
             place = f"{label} ({each.inclusion.address})" if each.inclusion is not None else str(label)
             what = f"this Archive was not reached at {each.failed.at}: {failure_words(each.failed.reason, label)}"
             remedy = "Ask its administrator; `ibi resolver list` shows all."
-            yield Diagnosis("archive-not-reached", place, what, remedy, is_urgent=False)
+            yield Diagnosis("archive-not-reached", place, what, remedy, level=Level.WARNING)
+
+
+def registrations_of(directory: ExaminedDirectory) -> list[Registration] | None:
+    """Return the Archives that are registered at the resolver of this directory; None if it has no register."""
+    if not _is_current(directory, REGISTRY):
+        return None
+    with opened_unchanged(path_of(directory, REGISTRY), is_in_use=directory.is_served) as connection:
+        return [registry.registration_of(row) for row in connection.execute(registry.ALL).fetchall()]
 
 
 def check_subscriptions(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -399,7 +475,7 @@ def check_subscriptions(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     for name, source, since, reason in follows:
         what = f"its source {source} does not answer as an Archive does since {Instant(since)}: {reason}"
         remedy = "See whether that Archive is there; `ibi follow remove` ends it."
-        yield Diagnosis("follow-failing", f"follow {name}", what, remedy, is_urgent=False)
+        yield Diagnosis("follow-failing", f"follow {name}", what, remedy, level=Level.WARNING)
     for name, since, is_disabled, reason in hooks:
         state = "is not told any more" if is_disabled else "is not reached"
         remedy = f"When it answers again, `ibi webhook enable {name}`."
@@ -408,5 +484,5 @@ def check_subscriptions(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
             f"webhook {name}",
             f"it {state} since {Instant(since)}: {reason}",
             remedy,
-            is_urgent=False,
+            level=Level.WARNING,
         )

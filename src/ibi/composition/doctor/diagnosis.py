@@ -11,9 +11,10 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from ibi.config import Settings
 from ibi.errors import IbiError
@@ -32,24 +33,30 @@ MOST_READ: Final = 64 << 20
 """Bytes of a database or a log that are read unless all is to be."""
 
 
+class Level(StrEnum):
+    """How much a diagnosis matters."""
+
+    ERROR = "error"
+    """Something does not work, or may be lost."""
+    WARNING = "warning"
+    """Something will soon be an error, or is strange."""
+    ADVICE = "advice"
+    """Nothing is wrong, and something would be better otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that is wrong, in words for one line."""
+    """One thing that is wrong, or would be better otherwise, in words for one line."""
 
     check: str
     """A stable name of what is wrong."""
     place: str
     what: str
     remedy: str
-    is_urgent: bool = True
-    """Whether something does not work, or may be lost; else it soon will, or is only strange."""
+    level: Level = Level.ERROR
 
     def __str__(self) -> str:
         return f"{self.place}: {self.what}. {self.remedy}"
-
-    @property
-    def level(self) -> Literal["error", "warning"]:
-        return "error" if self.is_urgent else "warning"
 
 
 class ExaminedDirectory:
@@ -179,7 +186,7 @@ def denied_reading(path: Path) -> Diagnosis:
 
 
 def from_error(
-    check: str, place: str, error: IbiError, otherwise: str = "Put that right.", *, is_urgent: bool = True
+    check: str, place: str, error: IbiError, otherwise: str = "Put that right.", *, level: Level = Level.ERROR
 ) -> Diagnosis:
     """What an error says that others would get too: its first sentence, and what it says to do, or `otherwise`."""
     named = Path(str(error.parameters.get("path", place)))
@@ -191,4 +198,4 @@ def from_error(
     what = f"{head}{mark}".rstrip(". ")
     for beginning in (place, str(error.parameters.get("path", place))):
         what = what.removeprefix(f"{beginning}: ").removeprefix(f"{beginning} ")
-    return Diagnosis(check, place, what, rest or otherwise, is_urgent)
+    return Diagnosis(check, place, what, rest or otherwise, level)

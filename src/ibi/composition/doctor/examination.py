@@ -8,24 +8,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ibi.composition.doctor import databases, files, network, records
+from ibi.composition.doctor import configuration, databases, emptied, extraction, files, network, records
 from ibi.composition.doctor.diagnosis import Check, Diagnosis, ExaminedDirectory, diagnose
 
 _READING: Final[tuple[Check, ...]] = (
     records.check_archive_record,
     files.check_drafts,
     databases.check_databases,
+    emptied.check_emptied,
     databases.check_catalogue,
     databases.check_left_out,
     databases.check_items,
+    databases.check_strays,
     databases.check_fixity,
     records.check_keys,
     records.check_clock,
     records.check_minter,
     records.check_audit,
     records.check_settings,
+    configuration.check_copy_holders,
+    configuration.check_clone_guard,
+    configuration.check_content_host,
+    configuration.check_resolver_trust,
     records.check_second_server,
     records.check_doubt,
+    records.check_jobs,
+    records.check_copy_holders,
+    records.check_open_items,
     databases.check_archives,
     databases.check_subscriptions,
     network.check_address,
@@ -38,6 +47,8 @@ _OTHERS: Final[tuple[Check, ...]] = (
     files.check_room,
     files.check_dates,
     records.check_lock_directory,
+    configuration.check_proxies,
+    extraction.check_extraction,
     network.check_resolver,
     network.check_public_clock,
     network.check_certificates,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ibi.composition.doctor.diagnosis import MOST_LOOKED_AT, STORE, Diagnosis, ExaminedDirectory, user_name
+from ibi.composition.doctor.diagnosis import MOST_LOOKED_AT, STORE, Diagnosis, ExaminedDirectory, Level, user_name
 from ibi.config.declaration import SettingSource
 from ibi.instant import Instant
 from ibi.storage.draft_files import DraftFiles
@@ -57,18 +57,18 @@ class _Tally:
 
     def __init__(self, directory: ExaminedDirectory) -> None:
         self._directory = directory
-        self._found: dict[str, tuple[str, str, str, bool]] = {}
+        self._found: dict[str, tuple[str, str, str, Level]] = {}
         self._numbers: dict[str, int] = {}
 
-    def add(self, check: str, path: str, what: str, remedy: str, *, is_urgent: bool = True) -> None:
-        self._found.setdefault(check, (path, what, remedy, is_urgent))
+    def add(self, check: str, path: str, what: str, remedy: str, *, level: Level = Level.ERROR) -> None:
+        self._found.setdefault(check, (path, what, remedy, level))
         self._numbers[check] = self._numbers.get(check, 0) + 1
 
     def told(self) -> Iterator[Diagnosis]:
-        for check, (path, what, remedy, is_urgent) in self._found.items():
+        for check, (path, what, remedy, level) in self._found.items():
             more = self._numbers[check] - 1
             said = f"{what} (and {more} more like it)" if more else what
-            yield Diagnosis(check, self._directory.name(path), said, remedy, is_urgent)
+            yield Diagnosis(check, self._directory.name(path), said, remedy, level)
 
 
 def check_files(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -177,11 +177,11 @@ def _judge_age(directory: ExaminedDirectory, entry: _Entry, tally: _Tally) -> No
     is_old = directory.now.seconds - entry.status.st_mtime > _DAY
     if _LEFT_OVER.fullmatch(name) and is_old and not _is_inside_object(entry.path):
         what = "a crash has left it, of a file that was being written"
-        tally.add("left-over", entry.path, what, "Remove it.", is_urgent=False)
+        tally.add("left-over", entry.path, what, "Remove it.", level=Level.WARNING)
     if entry.is_top and _SET_ASIDE.fullmatch(name):
         what = "this database was damaged, and set aside"
         remedy = "See whether a backup has what was in it; then remove it."
-        tally.add("set-aside", entry.path, what, remedy, is_urgent=False)
+        tally.add("set-aside", entry.path, what, remedy, level=Level.WARNING)
 
 
 def check_settings_file(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -249,4 +249,4 @@ def check_drafts(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         if found:
             said = f"{what} (and {len(found) - 1} more like it)" if len(found) > 1 else what
             remedy = "The next start of the server removes it; copy what is in it before, if it matters."
-            yield Diagnosis(check, directory.name(f"drafts/{found[0]}"), said, remedy, is_urgent=False)
+            yield Diagnosis(check, directory.name(f"drafts/{found[0]}"), said, remedy, level=Level.WARNING)

@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory
+from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level
 from ibi.composition.doctor.records import read_ticks
 from ibi.conformance.checking import RESOLVER_SERVICE, Probe, ProbeResponse
 from ibi.instant import Instant
+from ibi.model.membership import STANDING_IN, ResolverStanding
 from ibi.origin import is_same_place
 from ibi.safe_text import printable
 from ibi.services.minting.mint_guard import Finding, OwnAddress
+from ibi.signing import PublicKey
+from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
 from ibi.storage.machine import MachineClocks
 from ibi.transport.probe_http import ProbeSender, certificate_end
+from ibi.transport.resolver_gateway import RegisterClient
 from ibi.transport.single_request import ServerUrl, ask_identity
 
 _PATIENCE: Final = 5.0
@@ -28,6 +32,10 @@ _SOON: Final = 14 * 86_400
 """Seconds before its end at which a certificate that is renewed by itself was renewed."""
 _UNAVAILABLE: Final = 503
 _LONGEST_WORD: Final = 200
+_ASK_ADMINISTRATOR: Final = (
+    "Ask the administrator of the resolver by another way. A lost resolver is put back from its backup, or its"
+    " register is brought back with `ibi resolver recover`."
+)
 
 
 def check_address(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -77,18 +85,44 @@ def _short(text: object) -> str:
 def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Whether the resolver answers, and what time it has."""
     url = directory.settings.resolver
-    if directory.is_offline or url is None or is_same_place(url, directory.settings.own_url):
+    if url is None or is_same_place(url, directory.settings.own_url):
+        return
+    if directory.is_offline:
+        yield from _tell_standing(directory, url, "as a server last noted, ")
         return
     answer = _ask(url, "/healthz")
     if answer.failure is not None:
         what = f"the resolver does not answer: {printable(answer.failure)}"
-        yield Diagnosis("resolver-silent", url, what, "See whether the setting resolver is right.", is_urgent=False)
+        yield Diagnosis("resolver-silent", url, what, "See whether the setting resolver is right.", level=Level.WARNING)
         return
     yield from _compare_clocks(url, answer)
+    if (known := ResolverKeyFile(directory.data).find(url.rstrip("/"))) is not None:
+        yield from _check_resolver_key(directory, url, known)
+        return
     if not _is_resolver(_ask(url, f"/{RESOLVER_SERVICE}?servicesubject=inclusionConfirmationRequest")):
         what = "a server answers there, and it is no resolver: it does not speak as one"
         remedy = "Set resolver to the address of a resolver; `ibi check URL` tells what a server is."
         yield Diagnosis("resolver-none", url, what, remedy)
+
+
+def _tell_standing(directory: ExaminedDirectory, url: str, when: str) -> Iterator[Diagnosis]:
+    """Yield why a server of this Archive stands in for its resolver, by its note, unless that one is only silent."""
+    standing = RegisterFiles(directory.data).read_standing()
+    if standing is not None and standing is not ResolverStanding.SILENT:
+        what = f"{when}{STANDING_IN[standing]}; the Archive resolves links in its place"
+        yield Diagnosis("resolver-replaced", url, what, _ASK_ADMINISTRATOR, Level.WARNING)
+
+
+def _check_resolver_key(directory: ExaminedDirectory, url: str, known: PublicKey) -> Iterator[Diagnosis]:
+    """Whether the server at the address of the resolver is the resolver that this Archive knows."""
+    offered = asyncio.run(RegisterClient(url).offered_key(known, _PATIENCE))
+    if offered.standing in {ResolverStanding.THERE, ResolverStanding.SILENT}:
+        if directory.is_served:  # it may prove its key, and have an old register
+            yield from _tell_standing(directory, url, "")
+        return
+    told = "" if offered.key is None else f" ({offered.key})"
+    what = f"{STANDING_IN[offered.standing]}{told}; the Archive knows {known} and resolves links in its place"
+    yield Diagnosis("resolver-replaced", url, printable(what), _ASK_ADMINISTRATOR)
 
 
 def _is_resolver(answer: ProbeResponse) -> bool:
@@ -145,4 +179,4 @@ def _check_certificate(directory: ExaminedDirectory, url: str) -> Iterator[Diagn
     left = end - directory.now.seconds
     if left < _SOON:
         what = f"its certificate ends at {Instant(end)}, in {max(0, left) // 86_400} days"
-        yield Diagnosis("certificate", url, what, "Have it renewed.", is_urgent=False)
+        yield Diagnosis("certificate", url, what, "Have it renewed.", level=Level.WARNING)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ibi.composition.doctor.databases import path_of
-from ibi.composition.doctor.diagnosis import STORE, Diagnosis, ExaminedDirectory, from_error
+from ibi.composition.doctor.diagnosis import STORE, Diagnosis, ExaminedDirectory, Level, from_error
 from ibi.composition.membership import MembershipIncomplete, membership_request
 from ibi.composition.register import MailIncomplete, configured_mailer
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import IbiError, InvalidInput, InvalidMessage
 from ibi.instant import Instant
 from ibi.messages.identification import LabelForms
 from ibi.minting.errors import IdentityMissing
@@ -22,13 +22,21 @@ from ibi.minting.identity import settled_identity
 from ibi.minting.mint_log import LogBroken, check_links
 from ibi.model.membership import Phase
 from ibi.model.minting import Identity, TickState
-from ibi.ports.errors import StorageError
+from ibi.model.transfer import OpenItem, decode_open
+from ibi.ports.errors import StorageError, StoreDamaged
+from ibi.resolver.signed_register import SignedRegister, read_register
 from ibi.safe_text import printable
+from ibi.services.transfers.documents import open_words
+from ibi.signing import PublicKey
 from ibi.storage.archive_state import FILE_NAME, ArchiveRecordFile, MembershipFiles, ServedAddress
 from ibi.storage.audit_log import DIRECTORY as AUDIT
 from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.copy_holders import FILE as COPY_HOLDERS
+from ibi.storage.copy_holders import CopyHoldersFile
 from ibi.storage.errors import DataDirectoryCopied
-from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles
+from ibi.storage.failing_jobs import FILE as FAILING_JOBS
+from ibi.storage.failing_jobs import FailingJobsFile
+from ibi.storage.key_files import ARCHIVE, NOTES, RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles
 from ibi.storage.key_files import FOLDER as KEYS
 from ibi.storage.machine import machine_id
 from ibi.storage.mint_log_file import MintLogFile
@@ -38,6 +46,8 @@ from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 
 _LOG: Final = "mint/mint.log"
 _LOCK: Final = "mint/lock"
+_MOST_OPEN: Final = 10
+"""Items that are named."""
 _SET: Final = "Set it in that file, or as a variable."
 _LONG_HELD: Final = 5.0
 """Seconds for which the lock of the minter is not held by anything that works."""
@@ -98,8 +108,7 @@ def check_keys(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         files, path = KeyFiles(directory.data, name), directory.data / KEYS / f"{name}.pem"
         try:
             if files.is_begun:
-                files.signing_key()
-                files.former()
+                yield from _check_own_key(directory, name, path, (files.signing_key().public, *files.former()))
             elif (key := files.lost) is not None:
                 what = f"it is gone, and others know this place by the key {key}: no server starts without it"
                 option = "" if name == ARCHIVE else " --resolver"
@@ -110,6 +119,48 @@ def check_keys(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
                 yield Diagnosis("key-lost", str(path), what, "Put it back from a backup; docs/keys.md says more.")
         except StorageError as error:
             yield from_error(error.code, str(path), error)
+
+
+def _check_own_key(
+    directory: ExaminedDirectory, name: str, path: Path, keys: tuple[PublicKey, ...]
+) -> Iterator[Diagnosis]:
+    """Whether the key is the one by which others know this place. `keys` are the present one and those before it.
+
+    The note of the key in use last is compared first, then what the resolver has signed.
+    """
+    noted = KeyFiles(directory.data, name).noted
+    expected, witness = (noted, f"{NOTES}/{name}.key") if noted is not None else (None, "")
+    if expected is None or expected in keys:
+        expected, witness = _find_witness(directory, name, keys)
+    if expected is not None:
+        what = f"it is another key ({keys[0]}) than the one of this place: by {witness}, that is {expected}"
+        option = "" if name == ARCHIVE else " --resolver"
+        remedy = (
+            "Put keys/ back from a backup of this directory, before a server starts on it. Without one, move the file"
+            f" away and run `ibi key replace{option} --lost` (docs/keys.md)."
+        )
+        yield Diagnosis("key-of-another", str(path), what, remedy)
+
+
+def _find_witness(directory: ExaminedDirectory, name: str, keys: tuple[PublicKey, ...]) -> tuple[PublicKey | None, str]:
+    """Return the key that a signed register names for this place if it is none of `keys`, and which register."""
+    if name == RESOLVER:
+        published = read_kept_register(PublishedRegisterFile(directory.data).read())
+        signer = None if published is None else published.signer
+        return (None if signer in keys else signer), "the register that it published last"
+    service, register = service_of(directory.data), read_kept_register(RegisterFiles(directory.data).read())
+    entry = None if service is None or register is None else register.find(service)
+    if entry is None or entry.key is None or entry.key in keys:
+        return None, ""
+    return entry.key, "the register of its resolver"
+
+
+def read_kept_register(statement: str | None) -> SignedRegister | None:
+    """None also if it cannot be understood: a server fetches or signs it again."""
+    try:
+        return None if statement is None else read_register(statement)
+    except InvalidInput:
+        return None
 
 
 def check_clock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -136,7 +187,7 @@ def check_minter(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
             yield from_error(error.code, str(directory.settings.file or directory.data), error)
         if directory.is_writable and ticks.store.machine != machine_id():
             copied = DataDirectoryCopied(path=directory.data)
-            yield from_error(copied.code, str(directory.data), copied, is_urgent=False)
+            yield from_error(copied.code, str(directory.data), copied, level=Level.WARNING)
         yield from _check_log(directory, ticks.store)
     elif not _has_content(directory.data / _LOG) and (directory.data / FILE_NAME).exists() and directory.item_names:
         what = "it is empty or gone, and there are items under labels that were minted here"
@@ -232,23 +283,23 @@ def check_settings(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     settings = directory.settings
     place = str(settings.file or "the settings")
     for hint in settings.hints:
-        yield Diagnosis("settings", "the environment", hint.rstrip("?"), "Rename or unset it.", is_urgent=False)
+        yield Diagnosis("settings", "the environment", hint.rstrip("?"), "Rename or unset it.", level=Level.WARNING)
     try:
         configured_mailer(settings)
     except MailIncomplete as error:
         yield from_error(error.code, place, error, _SET)
     if settings.archive.registration_key is not None and settings.resolver is None:
         what = "archive.registration_key is set and resolver is not: no resolver is told of this Archive"
-        yield Diagnosis("settings", place, what, "Set resolver, or remove the key.", is_urgent=False)
+        yield Diagnosis("settings", place, what, "Set resolver, or remove the key.", level=Level.WARNING)
     if (settings.content_url or "").startswith("http:") and (settings.public_url or "").startswith("https:"):
         what = "public_url is https and content_url is http: browsers do not show such files inside pages"
-        yield Diagnosis("settings", place, what, "Serve both by https.", is_urgent=False)
+        yield Diagnosis("settings", place, what, "Serve both by https.", level=Level.WARNING)
     yield from _check_membership(directory, place)
 
 
 def _check_membership(directory: ExaminedDirectory, place: str) -> Iterator[Diagnosis]:
     """What the resolver last said, if this Archive is to be included there."""
-    settings, service = directory.settings, _service(directory.data)
+    settings, service = directory.settings, service_of(directory.data)
     if service is None:
         return
     try:
@@ -269,7 +320,7 @@ def _check_membership(directory: ExaminedDirectory, place: str) -> Iterator[Diag
         yield Diagnosis("resolver-refused", str(settings.resolver), what, "See whether that address leads here.")
 
 
-def _service(data: Path) -> LabelForms | None:
+def service_of(data: Path) -> LabelForms | None:
     try:
         record = ArchiveRecordFile(data).read()
     except StorageError:  # told by another check
@@ -293,8 +344,68 @@ def check_doubt(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         names = printable(", ".join(unheard))[:_LONGEST_NAMES]
         what = f"it may have been put back from a backup, and {names} did not say yet which Originals were given away"
         remedy = "Its server goes on asking; if none was given away, `ibi transfers trust` ends that."
-        is_urgent = (directory.settings.resolver or "").rstrip("/") in unheard
-        yield Diagnosis("in-doubt", str(directory.data), what, remedy, is_urgent=is_urgent)
+        is_resolver_unheard = (directory.settings.resolver or "").rstrip("/") in unheard
+        level = Level.ERROR if is_resolver_unheard else Level.WARNING
+        yield Diagnosis("in-doubt", str(directory.data), what, remedy, level=level)
+
+
+_JOB_FORGOTTEN: Final = 86_400
+"""Seconds after its last failure from which a job is not told any more: it is tried again at least every hour."""
+_JOB_ADVICE: Final = (
+    "The server tries again by itself: remove what stands in its way, such as a full disk or the mode of a file. Its"
+    " log has each failure with a traceback (`a job failed`)."
+)
+
+
+def check_jobs(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Background jobs of a server that fail, as it has written down."""
+    for job in FailingJobsFile(directory.data).all():
+        if directory.now.seconds - job.last > _JOB_FORGOTTEN:
+            continue
+        when = "fails" if directory.is_served else "failed when a server last ran"
+        name, since = printable(job.name), Instant(job.since)
+        told = (
+            f"the background job {name} {when}, since {since}, {job.failures} times in a row: {printable(job.reason)}"
+        )
+        level = Level.ERROR if directory.is_served else Level.WARNING
+        yield Diagnosis("job-failing", directory.name(FAILING_JOBS), told, _JOB_ADVICE, level)
+
+
+def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether it can be read who was named as a holder of Copies: resolvers are told nothing new until then."""
+    try:
+        CopyHoldersFile(directory.data).read()
+    except StoreDamaged as error:
+        what = f"it cannot be read: {printable(str(error.parameters['reason']))}"
+        remedy = "Put it back from a backup, or remove it and name the holders again: `ibi archive holders add`."
+        yield Diagnosis("copy-holders", directory.name(COPY_HOLDERS), what, remedy)
+
+
+def check_open_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Whether the chain of each item that moved agrees with its state, as the server of the directory compared them."""
+    path = path_of(directory, TRANSFERS)
+    try:
+        if not path.exists() or not path.stat().st_size:
+            return
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'open_items'").fetchone():
+                return  # of an earlier version
+            rows = connection.execute("SELECT rep, document, due FROM open_items ORDER BY rep").fetchall()
+        found = [decode_open(*row) for row in rows]
+    except (IbiError, OSError):
+        return  # told by another check
+    for item in found[:_MOST_OPEN]:
+        what, remedy = open_words(item)
+        place = f"{directory.data}: {item.rep.spelling}"
+        yield Diagnosis("transfer-open", place, printable(what), printable(remedy), _level_of(item))
+    if len(found) > _MOST_OPEN:
+        what = f"{len(found) - _MOST_OPEN} more items have no Original where their releases say"
+        level = min(map(_level_of, found[_MOST_OPEN:]), key=list(Level).index)
+        yield Diagnosis("transfer-open", str(directory.data), what, "`ibi transfers list` names them all.", level)
+
+
+def _level_of(item: OpenItem) -> Level:
+    return Level.ERROR if item.problem.is_urgent else Level.WARNING
 
 
 def check_second_server(directory: ExaminedDirectory) -> Iterator[Diagnosis]:

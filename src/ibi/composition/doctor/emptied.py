@@ -1,0 +1,115 @@
+"""Checks of databases that SQLite finds sound, and that have lost their rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ibi.composition.doctor.databases import path_of
+from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, from_error
+from ibi.errors import IbiError
+from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.sqlite.connection import (
+    ACCOUNTS,
+    COLLECTIONS,
+    PEOPLE,
+    REGISTRY,
+    SUBSCRIPTIONS,
+    TICKS,
+    DatabaseKind,
+    begun_before,
+    is_blank,
+)
+from ibi.storage.sqlite.guarded import opened_unchanged
+
+
+class _Witness(NamedTuple):
+    """How the audit log tells that a table has rows."""
+
+    kind: DatabaseKind
+    table: str
+    subject: str
+    """How the subject of its lines begins."""
+    begins: str
+    """What the log calls the act that adds a row."""
+    ends: str = ""
+    """What it calls the act that removes one, if any does."""
+
+
+_WITNESSES: Final = (
+    _Witness(ACCOUNTS, "tokens", "token:", "create token"),
+    _Witness(PEOPLE, "people", "person:", "create person"),
+    _Witness(REGISTRY, "registrations", "archive:", "register archive", "forget archive"),
+    _Witness(COLLECTIONS, "collections", "collection:", "create collection", "remove collection"),
+    _Witness(SUBSCRIPTIONS, "follows", "follow:", "follow", "unfollow"),
+    _Witness(SUBSCRIPTIONS, "webhooks", "webhook:", "create", "remove"),
+)
+_AGAIN: Final = 1.0
+"""Seconds after which a change that a server is just making is in the table and in the log."""
+
+
+def check_emptied(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    """Tables without rows of which the audit log or the mint log tells that they have some."""
+    yield from _check_ticks(directory)
+    found = _find_emptied(directory)
+    if found and directory.is_served:
+        time.sleep(_AGAIN)
+        found = _find_emptied(directory)
+    for each in found:
+        path = path_of(directory, each.kind)
+        reason = f"its table {each.table} is empty, and the audit log tells what was in it"
+        yield _tell_emptied(path, each.kind, reason)
+
+
+def _check_ticks(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
+    path, log = path_of(directory, TICKS), directory.data / "mint" / "mint.log"
+    if _count_rows(directory, TICKS, "store") == 0 and log.is_file() and log.stat().st_size:
+        reason = "its rows are gone, and mint.log beside it tells what was minted"
+        yield _tell_emptied(path, TICKS, reason)
+
+
+def _tell_emptied(path: Path, kind: DatabaseKind, reason: str) -> Diagnosis:
+    """Return the diagnosis with the remedy for a damaged database of its kind."""
+    damaged = from_error("database-emptied", str(path), kind.damaged(path=path, reason=reason))
+    return replace(damaged, what=reason)
+
+
+def _find_emptied(directory: ExaminedDirectory) -> list[_Witness]:
+    empty = [each for each in _WITNESSES if _count_rows(directory, each.kind, each.table) == 0]
+    witnessed = _read_witnesses(directory) if empty else set()
+    return [each for each in empty if each in witnessed]
+
+
+def _count_rows(directory: ExaminedDirectory, kind: DatabaseKind, table: str) -> int | None:
+    """Return 0 or 1, for no row or any; None if the table cannot be read, which `check_databases` tells."""
+    path = path_of(directory, kind)
+    try:
+        if not path.exists() or is_blank(path):
+            return None
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            return len(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall())  # noqa: S608 - names of ours
+    except (IbiError, OSError):
+        return None
+
+
+def _read_witnesses(directory: ExaminedDirectory) -> set[_Witness]:
+    """Return the tables that have rows by the audit log. Lines from before the database was begun do not count:
+    `ibi rebuild --empty` begins it anew, and leaves the log."""
+    log, alive = FileAuditLog(directory.data), {each: set[str]() for each in _WITNESSES}
+    if log.size() > directory.most_read:
+        return set()
+    begun = {each: begun_before(path_of(directory, each.kind)) or "" for each in _WITNESSES}
+    try:
+        for entry in log.entries():
+            for each in _WITNESSES:
+                if entry.subject.startswith(each.subject) and str(entry.at) >= begun[each]:
+                    if entry.act == each.begins:
+                        alive[each].add(entry.subject)
+                    elif entry.act == each.ends:
+                        alive[each].discard(entry.subject)
+    except IbiError:
+        pass  # told by `check_audit`; the lines before the break count
+    return {each for each, subjects in alive.items() if subjects}

@@ -1,0 +1,115 @@
+"""What the resolver of a data directory knows of Archives and releases, for the Archive of the same server.
+
+That Archive asks no one over the network for it: it reads the files, also before its server listens, and in a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.origin import Origin, is_same_place
+from ibi.ports.errors import StorageError
+from ibi.ports.federation import PeerSilent
+from ibi.storage.sqlite.connection import RELEASES
+from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
+from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.transport.item_source import HttpItemSources
+from ibi.transport.transfer_client import HttpTransferPeers
+
+_PAGE: Final = 1000
+
+
+def find_resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
+    """The resolver of an Archive; None if that is the same server."""
+    resolver = (settings.resolver or "").rstrip("/")
+    return None if not resolver or is_same_place(resolver, public_url) else resolver
+
+
+def resolves_here(settings: Settings, public_url: str) -> bool:
+    """Whether this server resolves persistent URLs itself, by its own register."""
+    if "resolver" not in settings.roles:
+        return False
+    if settings.resolve.enabled is not None:
+        return settings.resolve.enabled
+    return settings.resolver is None or is_same_place(settings.resolver, public_url)
+
+
+class OwnRegister:
+    """The Archives and releases that the resolver of a data directory knows. A missing file knows none."""
+
+    def __init__(self, settings: Settings, public_url: str) -> None:
+        self._data = settings.data
+        self.url = public_url or settings.own_url
+        """By which `PeersOfResolver` knows that it is asked."""
+
+    @classmethod
+    def find(cls, settings: Settings, public_url: str) -> OwnRegister | None:
+        """That of a server whose Archive has no resolver elsewhere; None if it does not resolve."""
+        is_ours = find_resolver_elsewhere(settings, public_url) is None and resolves_here(settings, public_url)
+        return cls(settings, public_url) if is_ours else None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no Archive is registered, switched off ones included."""
+        if not (self._data / FILE_NAME).exists():
+            return True
+        with closing(SqliteRegistry(self._data)) as registry:
+            return not registry.all()
+
+    def archives(self) -> dict[Label, str]:
+        """The addresses of the Archives that are switched on, without those that are lost for good."""
+        if not (self._data / FILE_NAME).exists():
+            return {}
+        with closing(SqliteRegistry(self._data)) as registry:
+            found = [(each.labels, each.inclusion) for each in registry.all() if each.lost is None]
+        return {
+            label: str(Origin.of_url(f"{inclusion.protocol.scheme}://{inclusion.address}"))
+            for labels, inclusion in found
+            if inclusion is not None
+            for label in labels
+        }
+
+    def releases(self, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The chains in which an Archive gave or took something."""
+        if not (self._data / RELEASES.file_name).exists():
+            return
+        with closing(SqliteChainStore(self._data)) as store:
+            after = ""
+            while found := store.with_service(service, after, _PAGE):
+                yield from found
+                after = found[-1][0]
+
+
+class PeersOfResolver(HttpTransferPeers):
+    """The port `TransferPeers` for an Archive whose server is its resolver: what that knows is read here."""
+
+    def __init__(self, own: OwnRegister, *, allow_plain: bool = False, sources: HttpItemSources | None = None) -> None:
+        super().__init__(allow_plain=allow_plain, sources=sources)
+        self._own = own
+
+    def releases(self, url: str, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
+        if url != self._own.url:
+            return super().releases(url, service)
+        return self._read_releases(service)
+
+    def _read_releases(self, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
+        try:
+            yield from self._own.releases(service)
+        except StorageError as error:
+            raise PeerSilent(peer=self._own.url, reason=str(error)) from error
+
+    def run_of(self, url: str, service: Label) -> str:
+        return "" if url == self._own.url else super().run_of(url, service)
+
+    def archives(self, url: str) -> dict[Label, str]:
+        if url != self._own.url:
+            return super().archives(url)
+        try:
+            return self._own.archives()
+        except IbiError as error:
+            raise PeerSilent(peer=url, reason=str(error)) from error

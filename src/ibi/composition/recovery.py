@@ -1,0 +1,94 @@
+"""Builds what brings a register back, and what has an Archive trust another key of its resolver, from the settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.model.membership import OfferedKey, ResolverStanding
+from ibi.resolver.signed_register import OfferedRegister
+from ibi.services.membership.recovery import Recovery, RegisterRecovery
+from ibi.services.resolving.standby import KeptRegister
+from ibi.signing import PublicKey
+from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.audit_log import FileAuditLog
+from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
+from ibi.storage.machine import MachineClocks
+from ibi.storage.sqlite.beliefs import SqliteBeliefs
+from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.transport.resolver_gateway import RegisterClient
+
+_PATIENCE = 20.0
+"""Seconds in which a resolver has to prove its key."""
+
+
+class KeyNotProven(IbiError):
+    """Nothing was changed: {resolver} {reason}."""
+
+    code = "key-not-proven"
+
+
+def recover_register(settings: Settings, urls: Sequence[str], key: PublicKey | None, *, dry_run: bool) -> Recovery:
+    """Bring the register of the data directory's resolver back from the Archives at these URLs. Beside a running
+    server, which uses it at once."""
+    record = ArchiveRecordFile(settings.data).read()
+    keys = KeyFiles(settings.data, RESOLVER)
+    own_keys = (keys.signing_key().public, *keys.former()) if keys.is_begun else ()
+    with ExitStack() as opened:
+        registry = SqliteRegistry(settings.data)
+        opened.callback(registry.close)
+        beliefs = SqliteBeliefs(settings.data)
+        opened.callback(beliefs.close)
+        audit = FileAuditLog(settings.data)
+        opened.callback(audit.close)
+        recovery = RegisterRecovery(
+            registry,
+            beliefs,
+            PublishedRegisterFile(settings.data),
+            audit,
+            own=None if record is None else record.service,
+            own_keys=own_keys,
+        )
+        return recovery.recover(urls, _ask_archive, key, MachineClocks().read().wall, dry_run=dry_run)
+
+
+def _ask_archive(url: str) -> OfferedRegister:
+    return asyncio.run(RegisterClient(url).fetch_kept())
+
+
+class TrustedKey(NamedTuple):
+    """What came of trusting another key of the resolver."""
+
+    key: PublicKey
+    before: PublicKey | None
+    archives: int | None
+    """How many Archives its register lists; None if that is not taken yet."""
+
+
+def offered_key(resolver: str) -> OfferedKey:
+    """The key that the resolver proves now; `KeyNotProven` if it proves none."""
+    offered = asyncio.run(RegisterClient(resolver).offered_key(None, _PATIENCE))
+    if offered.standing is ResolverStanding.SILENT:
+        raise KeyNotProven(resolver=resolver, reason="does not answer")
+    if offered.standing is not ResolverStanding.THERE or offered.key is None:
+        raise KeyNotProven(
+            resolver=resolver, reason="proves no key: it is no resolver that signs, or an earlier version"
+        )
+    return offered
+
+
+def trust_resolver(settings: Settings, resolver: str, key: PublicKey) -> TrustedKey:
+    """Know the resolver by this key from now on, and take its register. A running server goes on with it within
+    seconds."""
+    keys = ResolverKeyFile(settings.data)
+    before = keys.find(resolver)
+    keys.keep(resolver, key)
+    register = KeptRegister(RegisterClient(resolver), RegisterFiles(settings.data), resolver)
+    register.load()
+    is_taken = asyncio.run(register.fetch())
+    kept = register.register
+    return TrustedKey(key, before, None if kept is None or not is_taken else len(kept.archives))
