@@ -122,7 +122,7 @@ def compared(rounds: Sequence[Round], where: str) -> Iterator[Figure]:
 
 # --- what the feed of changes costs ----------------------------------------------------------------------------------
 
-NO_TEXTS = "from ibi.services.items.full_text import FullTextWorker; FullTextWorker.start = lambda self: None;"
+NO_TEXTS = "from ibi.services.items.full_text import FullTextWorker; FullTextWorker.jobs = lambda self: ();"
 """The text of files is read from what the feed tells, beside requests: another work than the entry itself."""
 NO_ENTRIES = "from ibi.storage.sqlite import catalog_rows; vars(catalog_rows)['append_change'] = lambda *_, **__: None;"
 FEED_SIDES = {

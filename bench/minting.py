@@ -22,6 +22,7 @@ import uvloop
 from bench.figure import Figure
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
+from ibi.services.jobs import JobRunner
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.connection import connect
@@ -84,7 +85,9 @@ async def mint(data: Path, callers: int) -> tuple[float, float]:
     with closing(SqliteTicks(data, machine=machine_id(), lock_directory=locks)) as ticks:
         ticks.freeze(identity)
         queue = MintQueue(ticks, identity, NO_WAITING, MachineClocks())
-        queue.start()
+        runner = JobRunner()
+        runner.add(*queue.jobs())
+        runner.start()
 
         async def call() -> None:
             for _ in range(each):
@@ -95,7 +98,7 @@ async def mint(data: Path, callers: int) -> tuple[float, float]:
         start, cpu = time.perf_counter(), time.process_time()
         await asyncio.gather(*(call() for _ in range(callers)))
         seconds, used = time.perf_counter() - start, time.process_time() - cpu
-        await queue.stop()
+        await runner.stop()
     return callers * each / seconds, 1e6 * used / (callers * each)
 
 

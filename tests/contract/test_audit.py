@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import Iterator
@@ -11,12 +12,16 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibi.instant import Instant
 from ibi.model.account import AuditBroken, AuditEntry, AuditIncomplete
 from ibi.ports.accounts import AuditLog
 from ibi.ports.errors import StorageError
+from ibi.services.jobs import write_later
+from ibi.storage import audit_log
 from ibi.storage.audit_log import FileAuditLog
+from tests.support.running_jobs import running
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 
@@ -378,3 +383,34 @@ def test_lines_that_are_kept_in_memory_are_bounded(log: AuditLog, monkeypatch: p
             log.append([entry(10_001)])
     log.append([entry(10_002)])
     assert [each.subject for each in log.entries()][-2:] == [entry(10_000).subject, entry(10_002).subject]
+
+
+async def test_the_disk_is_made_to_keep_lines_by_a_job_which_also_writes_what_the_disk_has_refused(
+    log: FileAuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = list[int]()
+    monkeypatch.setattr(audit_log, "sync_file", synced.append)
+    (tmp_path / "audit").write_text("no directory")
+    job = write_later("audit log", 0.0, log.watch, log.sync)
+    job.first_rest = 0.01
+    with capture_logs() as logs:
+        async with running(job) as runner, asyncio.timeout(20):
+            await asyncio.to_thread(log.append, [entry(1)])
+            while not runner.health()[0].failures:  # noqa: ASYNC110 - in a thread
+                await asyncio.sleep(0.001)
+            (tmp_path / "audit").unlink()
+            while not synced or runner.health()[0].failing_since:  # noqa: ASYNC110 - in a thread
+                await asyncio.sleep(0.001)
+    assert read(tmp_path) == [entry(1)]
+    assert any(each["event"] == "a job failed" for each in logs)
+
+
+def test_several_lines_before_a_sync_are_told_of_once(log: FileAuditLog) -> None:
+    told = list[str]()
+    log.watch(lambda: told.append("lines"))
+    for number in range(3):
+        log.append([entry(number)])
+    assert told == ["lines"]
+    log.sync()
+    log.append([entry(4)])
+    assert told == ["lines", "lines"]

@@ -114,6 +114,16 @@ def test_waiting_claims_are_counted_in_all_and_by_network(store: Notifications) 
     assert store.waiting("203.0.113.0/24") == (2, 0)
 
 
+def test_claims_that_registered_archives_signed_count_for_their_archive_alone(store: Notifications) -> None:
+    for number, network in enumerate(("archive a.br/arq", "192.0.2.0/24", "archive b.br/arq")):
+        store.received.add(received(number, network=network))
+    assert store.waiting("192.0.2.0/24") == (1, 1)
+    assert store.waiting("archive a.br/arq") == (1, 1)
+    assert [each.network for each in store.pending()] == ["192.0.2.0/24"]
+    assert [each.network for each in store.pending("archive b.br/arq")] == ["archive b.br/arq"]
+    assert store.pending("203.0.113.0/24") == ()
+
+
 def test_what_is_settled_is_forgotten_in_time_and_nothing_else(store: Notifications) -> None:
     for number in range(1, 4):
         store.received.add(received(number))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,18 +24,27 @@ from ibi.label import RepositoryName
 from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin, day_of, month_of
 from ibi.ports.archive_state import UsageLog
 from ibi.ports.errors import StoreDamaged
+from ibi.services.jobs import write_later
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.usage import FILE_NAME, MemoryUsageLog, SqliteUsageLog
 from tests.support.catalog_samples import item
+from tests.support.running_jobs import running
 
 ONE, TWO, THREE = (item(minute).rep for minute in (1, 2, 3))
 DAY = day_of(Instant.parse("2026-11-15T12:00:00Z"))
 
+
+def _written_at_once(folder: Path) -> UsageLog:
+    usage = SqliteUsageLog(folder / FILE_NAME)
+    usage.watch(usage.flush)
+    return usage
+
+
 ADAPTERS: dict[str, Callable[[Path], UsageLog]] = {
     "memory": lambda _: MemoryUsageLog(),
     "sqlite": lambda folder: SqliteUsageLog(folder / FILE_NAME),
-    "sqlite, written at once": lambda folder: SqliteUsageLog(folder / FILE_NAME, interval=0.001),
+    "sqlite, written at once": _written_at_once,
 }
 
 
@@ -159,20 +168,29 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / FILE_NAME
 
 
-def test_counts_are_written_by_themselves(path: Path) -> None:
-    with closing(SqliteUsageLog(path, interval=0.01)) as usage, closing(SqliteUsageLog(path)) as other:
-        for number in (1, 2):  # the writing thread ends when it has nothing to do, and starts again
+async def test_a_job_writes_counts_a_while_after_the_first_and_again_after_a_failure(path: Path) -> None:
+    with closing(SqliteUsageLog(path)) as usage, closing(SqliteUsageLog(path)) as other:
+        job = write_later("usage", 0.0, usage.watch, usage.flush)
+        job.first_rest = 0.01
+        async with running(job) as runner, asyncio.timeout(20):
+            for number in (1, 2):
+                count(usage, ONE, DAY, downloads=1)
+                expected = ((UsageDay(ONE, DAY), Usage(downloads=number)),)
+                while other.days(ONE) != expected:  # noqa: ASYNC110 - in a thread
+                    await asyncio.sleep(0.001)
+            outside = connect(path, ("", ""))
+            outside.execute("ALTER TABLE usage RENAME TO away")
             count(usage, ONE, DAY, downloads=1)
-            expected = ((UsageDay(ONE, DAY), Usage(downloads=number)),)
-            deadline = time.monotonic() + 20
-            while other.days(ONE) != expected and time.monotonic() < deadline:
-                time.sleep(0.01)
-            assert other.days(ONE) == expected
-            time.sleep(0.1)
+            while not runner.health()[0].failures:  # noqa: ASYNC110 - in a thread
+                await asyncio.sleep(0.001)
+            outside.execute("ALTER TABLE away RENAME TO usage")
+            outside.close()
+            while other.days(ONE) != ((UsageDay(ONE, DAY), Usage(downloads=3)),):  # noqa: ASYNC110 - in a thread
+                await asyncio.sleep(0.001)
 
 
 def test_closing_writes_what_is_pending(path: Path) -> None:
-    usage = SqliteUsageLog(path, interval=3600)
+    usage = SqliteUsageLog(path)
     count(usage, ONE, DAY, downloads=2)
     usage.close()
     usage.close()
@@ -184,7 +202,7 @@ def test_processes_count_side_by_side(path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from ibi.label import RepositoryName\n"
         "from ibi.model.usage import UsageDay, UsageKind; from ibi.storage.sqlite.usage import SqliteUsageLog\n"
-        "usage = SqliteUsageLog(Path(sys.argv[1]), interval=0.001)\n"
+        "usage = SqliteUsageLog(Path(sys.argv[1]))\n"
         "for _ in range(200): usage.count(UsageDay(RepositoryName.parse(sys.argv[2]), 1), UsageKind.DOWNLOAD)\n"
         "usage.close()"
     )
@@ -197,7 +215,7 @@ def test_processes_count_side_by_side(path: Path) -> None:
 
 
 def test_what_could_not_be_written_counts_the_next_time(path: Path) -> None:
-    with closing(SqliteUsageLog(path, interval=3600)) as usage:
+    with closing(SqliteUsageLog(path)) as usage:
         other = connect(path, ("", ""))
         other.execute("ALTER TABLE usage RENAME TO away")
         count(usage, ONE, DAY, downloads=1)

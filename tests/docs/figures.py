@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibi.services.integrity.integrity import Integrity
+from ibi.services.jobs import JobRunner
 from ibi.services.resolving.disputes import Disputes
+from ibi.services.resolving.standby import KeptRegister
 from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics
+from ibi.transport.resolver_gateway import RegisterClient
+from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, JobCollector
 from ibi.web.http.request_middleware import Metrics
-from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
+from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics, StandbyMetrics
 from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.memory.registers import MemoryRegisterStore
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.records_app import records_app
 
@@ -36,11 +40,14 @@ async def server_figures(place: Path) -> list[Figure]:
     registry = Metrics().registry
     ResolverMetrics(registry)
     DisputeMetrics(registry, Disputes(MemoryRegistry(), MemoryBeliefs()))
+    gateway = RegisterClient("http://resolver.example.org")
+    StandbyMetrics(registry, KeptRegister(gateway, MemoryRegisterStore(), "http://resolver.example.org"))
     async with records_app(place / "data") as app:
         HoldingsMetrics(registry, app.site)
     with closing(SqliteIntegrity(place / "integrity.sqlite")) as ledger:
         IntegrityMetrics(registry, Integrity(ledger))
     FollowMetrics(registry, list, list)
+    registry.register(JobCollector(JobRunner()))
     collectors = registry._names_to_collectors
     return [
         Figure(family.name, family.type, _labels(collectors[family.name]))

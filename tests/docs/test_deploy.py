@@ -154,10 +154,14 @@ def test_alerts_are_raised_by_what_they_are_for_and_not_by_a_healthy_server(tmp_
         'ibi_deposits_refused_for_space{instance="a"}': ("1x20", "IbiDepositsRefusedForSpace"),
         'ibi_mint_commit_failures_total{instance="a"}': ("0+1x20", "IbiMintCommitsFail"),
         'ibi_http_requests_total{instance="a", status="500"}': ("0+60x20", "IbiServerErrors"),
+        'ibi_job_failures_total{instance="a", job="texts"}': ("0+1x20", "IbiJobFailing"),
+        'ibi_standing_in{instance="a"}': ("1x20", "IbiStandingIn"),
     }
     well = {
         'up{job="ibi", instance="b"}': "1x20",
         'ibi_items_damaged{instance="b"}': "0x20",
+        'ibi_standing_in{instance="b"}': "1x4 0x16",
+        'ibi_job_failures_total{instance="b", job="texts"}': "0x5 2x15",
         'ibi_http_requests_total{instance="b", status="200"}': "0+60x20",
         'ibi_http_requests_total{instance="b", status="404"}': "0+60x20",
     }

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from ibi import pairs
+from ibi.accounts.rights import TABLE, ItemAct, Whose
 from ibi.config import SETTINGS
 from ibi.messages import url_list
 from ibi.model.account import Scope
@@ -29,6 +30,19 @@ def test_the_modes_are_those_of_a_new_data_directory(tmp_path: Path) -> None:
     SqliteTokens(tmp_path / "data").close()
     assert told["data directory"] == [mode(tmp_path / "data")]
     assert told[f"`{TOKENS_FILE}`, with `-wal` and `-shm`"] == [mode(tmp_path / "data" / TOKENS_FILE)]
+
+
+def test_the_policy_tells_the_rights_that_are_enforced() -> None:
+    """Each row names the least scope; `copy` stands beside the others."""
+    acts = {act.value: act for act in ItemAct}
+    told = rows(POLICY, ["Act", "Own", "Another's"])
+    assert {"changing it", "deleting it", "purging it", "making it more visible"} <= {row["Act"] for row in told}
+    for row in told:
+        for column, whose in (("Own", Whose.OWN), ("Another's", Whose.ANOTHERS)):
+            allowed = TABLE[acts[row["Act"]], whose]
+            least = [next(scope for scope in Scope if scope in allowed and scope is not Scope.COPY)]
+            beside = [Scope.COPY] if Scope.COPY in allowed else []
+            assert code_spans(row[column]) == [str(scope) for scope in (*least, *beside)], row
 
 
 def test_the_policy_names_settings_that_exist() -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address
+from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -142,8 +143,11 @@ def _is_unregistered(text: str) -> bool:
 
 
 def _shape_of_verbs(text: str) -> str:
+    """Without GetFileList, whose place is of no matter, and without a verb right after the same one with the same
+    parameter (E15)."""
     kinds = {"getlastedition": "u", "gettranslation": "t", "getmetadata": "m"}
-    return "".join(kinds.get(verb.partition("(")[0].lower(), "") for verb in re.split("[ +]", text))
+    verbs = [verb for verb in re.split("[ +]", text.lower()) if verb.partition("(")[0] in kinds]
+    return "".join(kinds[verb.partition("(")[0]] for verb, _ in groupby(verbs))
 
 
 # --- lists of pairs --------------------------------------------------------------------------------------------------

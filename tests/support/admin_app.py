@@ -14,6 +14,8 @@ from argon2 import PasswordHasher
 from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.composition.archive_store import open_store
+from ibi.label import parse
+from ibi.messages.holders import CopyHolder
 from ibi.messages.identification import UrlKeys
 from ibi.model.account import AuditEntry
 from ibi.ports.archive_state import UsageLog
@@ -24,14 +26,18 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.verification import VerificationSchedule
+from ibi.services.jobs import JobRunner
+from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ArchiveSite, ItemServices, ResolverSite
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.audit_trail import FileAuditTrail
+from ibi.storage.copy_holders import CopyHoldersFile
 from ibi.storage.data_files import DataDirectoryFiles
 from ibi.storage.draft_files import DraftFiles
+from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
@@ -48,6 +54,8 @@ from tests.support.minting_app import made
 from tests.support.people_site import PASSWORD, Browser
 from tests.support.set_clocks import SetClocks
 
+SETTLED = "settled.example/archive/2026/01.01.00.00"
+"""A holder of Copies that the settings name."""
 ROLES = ("reader", "depositor", "librarian", "admin")
 
 
@@ -62,6 +70,7 @@ class AdminApp:
     usage: UsageLog
     audit: FileAuditLog
     schedule: VerificationSchedule
+    runner: JobRunner
     browser_of: Callable[[], Browser]
     browsers: dict[str, Browser] = field(default_factory=dict)
 
@@ -94,7 +103,7 @@ class AdminApp:
 def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[AdminApp]:
     clocks, people, hasher = SetClocks(NOW), MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
     audit, beliefs, registry = FileAuditLog(data), MemoryBeliefs(), MemoryRegistry()
-    usage = SqliteUsageLog(data / "usage.sqlite", interval=0.01)
+    usage = SqliteUsageLog(data / "usage.sqlite")
     register = MembershipApp(registry=registry, audit=audit)
     http = ArchiveHttp(AddressGuard())
     with open_store(data) as store:
@@ -109,6 +118,9 @@ def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[A
             usage=usage,
             feed=store.changes,
             integrity=store.integrity,
+            copy_holder_admin=CopyHolderAdmin(
+                CopyHoldersFile(data), SERVICE, (CopyHolder(parse(SETTLED)),), lambda: NOW.seconds, audit=audit
+            ),
             item_services=ItemServices(store, drafts, clocks, SERVICE),
         )
         resolver = ResolverSite(
@@ -122,7 +134,9 @@ def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[A
         sign_in = SignIn(people, clocks, hasher)
         for role in ROLES:
             PersonAdmin(people, clocks, hasher).create(role, role, PASSWORD)
+        runner = JobRunner(FailingJobsFile(data))
         minting = made(
+            jobs=runner,
             clocks=clocks,
             archive=site,
             resolver=resolver,
@@ -143,6 +157,7 @@ def admin_app(data: Path, settings: tuple[ShownSetting, ...] = ()) -> Iterator[A
             usage,
             audit,
             schedule,
+            runner,
             lambda: Browser(minting.app),
         )
         hasher.close()

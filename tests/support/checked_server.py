@@ -21,7 +21,7 @@ from tests.support.archive_app import BASE, IBIP, REP, SERVICE, deleted, kept
 from tests.support.asgi_client import ask
 from tests.support.one_port import KeptItem, OnePort
 from tests.support.standards_archives import forms
-from tests.support.whole_resolver import KEY, whole_resolver
+from tests.support.whole_resolver import KEY, READER, whole_resolver
 
 SECOND = ("lab.br/arq/2012/07.12.18.08", "8JMKD3MGP8W/3C9EP6P")
 THIRD = ("lab.br/arq/2014/03.25.23.20", "8JMKD3MGP8W/3G2EKR5")
@@ -122,8 +122,9 @@ def member_of_a_resolver() -> Iterator[tuple[Send, MemberIdentity]]:
     """A resolver on a socket, and the checker as an Archive of it."""
     with whole_resolver() as resolver, listening(MEMBER, "127.0.0.1", 0, None) as (inbox, address):
         resolver.register(MEMBER, "127.0.0.0/8")
+        sender = ProbeSender(ServerUrl.parse(resolver.server.url), inbox)
         yield (
-            ProbeSender(ServerUrl.parse(resolver.server.url), inbox),
+            lambda probe: replace(sender(probe), client=READER),  # from where readers come in that resolver
             MemberIdentity(MEMBER, KEY, address, "127.0.0.1"),
         )
 

@@ -106,8 +106,9 @@ class SourceRequest(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def refuse(self) -> bool:
-        """There is no such thing."""
-        self.send(b"{}", 404)
+        """There is no such item, as our Archives say it."""
+        problem = {"type": "urn:ibi:problem:unknown-label", "detail": "It is not here.", "status": 404}
+        self.send(json.dumps(problem).encode(), 404, Content_Type="application/problem+json")
         return True
 
     def send_json(self, said: object, status: int = 200) -> None:

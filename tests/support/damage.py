@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 Damaging = Callable[[Path, Path], None]
@@ -17,6 +19,15 @@ def _delete(path: Path, _: Path) -> None:
 
 def _empty(path: Path, _: Path) -> None:
     path.write_bytes(b"")
+
+
+def _blank(path: Path, _: Path) -> None:
+    """A sound database without any table, as another program makes it."""
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+    path.chmod(0o600)
+    assert path.read_bytes().startswith(b"SQLite format 3")
 
 
 def _halve(path: Path, _: Path) -> None:
@@ -50,6 +61,7 @@ def _overwrite(path: Path, page: int) -> None:
 WAYS: dict[str, Damaging] = {
     "deleted": _delete,
     "emptied": _empty,
+    "blank": _blank,
     "halved": _halve,
     "first page": _overwrite_first_page,
     "middle page": _overwrite_middle_page,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ibi.errors import IbiError
@@ -68,8 +68,12 @@ class FollowedSource:
     """Its own item."""
     entries_told: int | None = None
     """Entries that the feed admits to a reader that stands before them; all if None."""
+    page_size: int = 3
+    """Entries on a page of the feed: few, so that there are several pages."""
     asked: list[tuple[int | None, int]] = field(default_factory=list)
     """After which number, and for how long, the feed was asked."""
+    searched: list[int] = field(default_factory=list)
+    """Of how many items each question was what a search finds."""
 
     def put(self, label: str, title: str) -> None:
         self.items[label] = item_named(label, title)
@@ -116,7 +120,7 @@ class FollowedSource:
             return SourcePage(self.epoch, end, end, (), self.archive)
         if epoch != self.epoch or after > end:
             raise FeedBegunAgain(source=source.url)
-        found = tuple(self.entries[after : min(after + 3, end)])  # short pages, so that there are several
+        found = tuple(self.entries[after : min(after + self.page_size, end)])
         return SourcePage(self.epoch, after + len(found), end, found, self.archive)
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
@@ -128,9 +132,12 @@ class FollowedSource:
             if self._finds(words, item):
                 yield item.rep
 
-    async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
-        item = self.items.get(str(name))
-        return item is not None and self._finds(words, item)
+    async def find_among(
+        self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
+    ) -> frozenset[RepositoryName]:
+        self.searched.append(len(names))
+        known = {name: self.items.get(str(name)) for name in names}
+        return frozenset(name for name, item in known.items() if item is not None and self._finds(words, item))
 
     def _finds(self, words: str, item: Item) -> bool:
         return item.state is State.ORIGINAL and words in str(item.metadata.title[0])

@@ -134,7 +134,6 @@ class Expected(NamedTuple):
 LEADS_HOME: Final = Expected(frozenset({302}), frozenset({Place.HOME}))
 LEADS_TO_HOLDER: Final = Expected(frozenset({302}), frozenset({Place.HOLDER}))
 LEADS_TO_MIRROR: Final = Expected(frozenset({302}), frozenset({Place.MIRROR}))
-LEADS_TO_LIAR: Final = Expected(frozenset({302}), frozenset({Place.LIAR}))
 SHOWN: Final = Expected(frozenset({300}), frozenset(), frozenset({Place.LIAR}))
 NOT_FOUND: Final = Expected(frozenset({404}))
 GONE: Final = Expected(frozenset({410}))
@@ -202,15 +201,8 @@ def _by_silence(plan: Plan, moment: Moment) -> Expected:
 
 
 def _by_claims(plan: Plan) -> Expected:
-    """Rule 5: the home has nothing, and does not say that it is final. One claim of the Original is followed, two are
-    shown. Of a Copy the rule says nothing: it may be followed or shown."""
-    if plan.lie is Lie.DELETED:
-        return NOT_FOUND
-    if plan.liar is Liar.BOTH:
-        return SHOWN
-    if plan.lie is Lie.COPY:
-        return Expected(frozenset({300, 302}), frozenset({Place.LIAR}), frozenset({Place.LIAR}))
-    return LEADS_TO_LIAR
+    """Rule 5: the home has nothing, and says that this is not final. What is claimed is shown."""
+    return NOT_FOUND if plan.lie is Lie.DELETED else SHOWN
 
 
 # --- which of them are tried -----------------------------------------------------------------------------------------

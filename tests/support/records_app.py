@@ -27,6 +27,7 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.collections import Collections
 from ibi.services.items.searching import Searching
+from ibi.services.notifications.answering import ClaimContext
 from ibi.services.notifications.inbox import NotificationInbox
 from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.audit_log import FileAuditLog
@@ -133,6 +134,7 @@ def unstarted_records_app(
     days: int = 30,
     quota: DraftQuota = NO_QUOTA,
     has_inbox: bool = False,
+    inbox_of: Callable[[ClaimContext], NotificationInbox] = NotificationInbox,
     app_options: Mapping[str, Any] | None = None,
     is_reviewed: bool = False,
     people: MemoryPeople | None = None,
@@ -178,7 +180,7 @@ def unstarted_records_app(
                 exchange=exchange,
                 requests=None if requests_of is None else requests_of(store, clocks),
             ),
-            inbox=None if exchange is None else NotificationInbox(exchange),
+            inbox=None if exchange is None else inbox_of(exchange),
             collections=_collections(data, store, clocks, opened),
             **options,
         )

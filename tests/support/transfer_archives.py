@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ibi.archive.copies import CopyRules
 from ibi.composition.archive_store import open_store
+from ibi.federation.provenance import Chain
 from ibi.federation.standing import KnownArchives
 from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName
@@ -24,9 +25,10 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.transfer import SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
-from ibi.ports.federation import PeerRefused, PeerSilent, TokenRefused
+from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.judging import ObjectGiving, owed_by_release
+from ibi.services.transfers.comparison import ChainComparison
 from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import Receiving
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
@@ -56,6 +58,8 @@ class TransferNetwork:
         self.archives: dict[str, TransferArchive] = {}
         self.cut: set[str] = set()
         """Servers that do not answer."""
+        self.strangers: set[str] = set()
+        """Servers that know no transfers."""
         self.losses: set[int] = set()
         """Numbers of messages whose answers are lost."""
         self.messages = 0
@@ -68,6 +72,10 @@ class TransferNetwork:
         self.resolver_key: PublicKey | None = None
         self.registered: KnownArchives | None = None
         """The register that Archives have of the resolver; None if they have none."""
+        self.resolver_at = RESOLVER
+        """The address of the resolver."""
+        self.run = "first"
+        """The run of the resolver."""
         self.leads_to = ""
         """The Archive at which the resolver finds the Original."""
         self.settled: dict[str, frozenset[Label]] = {}
@@ -80,24 +88,34 @@ class TransferNetwork:
     renew = read
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
+        if url in self.strangers:
+            raise NoTransferService(peer=url, detail="HTTP status 404.")
         if token == "unknown":
             raise TokenRefused(peer=url, detail="no such token")
         reply = self._reach(url, lambda other: other.receiving.take_offer(offer, agreed=token == "agreed"))
         return reply_document(reply)
 
     def chain(self, url: str, label: Label) -> tuple[str, ...]:
-        return self._reach(url, lambda other: other.chains.chain(label).texts)
+        def chain_of(other: TransferArchive) -> tuple[str, ...]:
+            texts = other.chains.chain(label).texts
+            return texts or (other.ledger.chain(label) if isinstance(label, RepositoryName) else ())
+
+        return self._reach(url, chain_of)
 
     def releases(self, url: str, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
-        if url == RESOLVER:
+        if url == self.resolver_at:
             self._check(url)
             yield from self.told.items()
             if self.register is not None:
                 yield from self.register.of_service(service, "", 100)
             return
         other = self._reach(url, lambda other: other)
-        for rep in other.ledger.with_peer(service):
-            yield str(rep), other.chains.chain(rep).texts
+        for rep, texts in other.ledger.chains_of(service):
+            yield str(rep), texts
+
+    def run_of(self, url: str, _service: Label) -> str:
+        self._check(url)
+        return self.run
 
     def tell(self, url: str, chain: tuple[str, ...]) -> None:
         from ibi.federation.provenance import check_chain
@@ -123,11 +141,11 @@ class TransferNetwork:
         self._check(url)
         return self.settled.get(str(label), frozenset())
 
-    def archives_of(self) -> tuple[str, ...]:
-        return tuple(self.archives)
+    def archives_of(self) -> dict[Label, str]:
+        return {label: url for url, each in self.archives.items() for label in each.service.labels}
 
     def _check(self, url: str) -> None:
-        if url in self.cut or (url != RESOLVER and url not in self.archives):
+        if url in self.cut or (url != self.resolver_at and url not in self.archives):
             raise PeerSilent(peer=url, reason="the line is cut")
 
     def _reach(self, url: str, ask: Callable[[TransferArchive], T]) -> T:
@@ -154,7 +172,9 @@ class TransferArchive:
         is_new: bool = True,
         lost: bool = False,
         resolver_keys: tuple[PublicKey, ...] = (),
+        resolves: bool = False,
     ) -> None:
+        """With `resolves`, the resolver is this server itself, on whose register all others of the network are."""
         self.resolver_keys = resolver_keys
         self.network, self.url = network, f"http://{name}.example"
         self.service = LabelForms(RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00"))
@@ -164,7 +184,12 @@ class TransferArchive:
         self.ledger = SqliteTransferLedger(self.data, folder / "locks")
         opened.callback(self.ledger.close)
         clocks, peers = MachineClocks(), _Peers(network)
-        self.tracking = Tracking(self.ledger, peers, url=self.url, resolver=resolver)
+        if resolves:
+            resolver = self.url
+            network.resolver_at = self.url
+        self.tracking = Tracking(
+            self.ledger, peers, url=self.url, resolver=resolver, is_alone=lambda: set(network.archives) <= {self.url}
+        )
         self.tracking.begin(is_new=is_new, lost=lost)
         self.chains = ItemChains(
             self.store,
@@ -174,7 +199,20 @@ class TransferArchive:
             keep_track=self.tracking.keep_track,
             in_doubt=lambda: self.tracking.in_doubt,
             resolver_keys=lambda: self.resolver_keys,
+            remember=lambda rep, chain: self.comparison.remember(rep, chain),
         )
+        self.comparison = ChainComparison(
+            self.chains,
+            self.ledger,
+            peers,
+            self,
+            url=self.url,
+            resolver=resolver,
+            unheard=lambda: self.tracking.unheard,
+            now=lambda: self.now,
+        )
+        self.tracking.comparison = self.comparison
+        self.now = float(clocks.seconds())
         self.sending = Sending(self.chains, self.ledger, peers, clocks, url=self.url, on_step=on_step)
         self.receiving = Receiving(
             self.chains,
@@ -186,9 +224,16 @@ class TransferArchive:
             is_key_of=network_keys(network),
             senders=Senders(network),
             on_step=on_step,
+            hear_released=self.comparison.note,
         )
         self.worker = TransferWorker(
-            self.chains, self.ledger, self.sending, self.receiving, self.tracking, peers, resolver=resolver
+            self.chains,
+            self.ledger,
+            self.sending,
+            self.receiving,
+            self.tracking,
+            peers,
+            resolver=resolver,
         )
         self._copying = Copying(
             self.store,
@@ -215,6 +260,15 @@ class TransferArchive:
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
         """The port `BringsCopies`."""
         return self._copying.bring(label, source, token)
+
+    def bring_released(self, label: Label, source: str, chain: Chain) -> object:
+        return self._copying.bring_released(label, source, chain)
+
+    def repair(self, seconds: float = 120.0) -> None:
+        """Have the comparison look at all that is open, once."""
+        self.now += seconds
+        while self.comparison.step() < 1:
+            pass
 
 
 class _Sources:
@@ -264,9 +318,9 @@ class _Peers:
             network.tell,
             network.ask_for_lost,
         )
-        self.settled_holders = network.settled_holders
+        self.settled_holders, self.run_of = network.settled_holders, network.run_of
 
-    def archives(self, url: str) -> tuple[str, ...]:
+    def archives(self, url: str) -> dict[Label, str]:
         self._network._check(url)
         return self._network.archives_of()
 

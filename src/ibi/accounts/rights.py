@@ -91,7 +91,8 @@ TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
     (ItemAct.EDIT_DRAFT, _OWN): _DEPOSIT,
     (ItemAct.EDIT_DRAFT, _ANOTHERS): _EDIT,
     (ItemAct.EDIT_DRAFT, _SERVICE): _ADMIN,
-    # Where deposits are reviewed. A librarian's own deposits are not held back: there may be one librarian.
+    # Where deposits are reviewed: others submit drafts and ask for deletions. A librarian's own deposits are not held
+    # back: there may be one librarian.
     (ItemAct.PUBLISH, _OWN): _EDIT,
     (ItemAct.PUBLISH, _ANOTHERS): _EDIT,
     (ItemAct.PUBLISH, _SERVICE): _ADMIN,
@@ -176,7 +177,7 @@ class SiteAct(Enum):
     READ_USAGE = "seeing how much items are used"
     VERIFY = "seeing what verifications found, and having an item verified"
     ADMIT = "seeing and changing the register of Archives, and settling disputes"
-    SUBSCRIBE = "ending follows and webhooks"
+    SUBSCRIBE = "ending follows and webhooks, and naming holders of Copies"
     READ_STORAGE = "seeing what takes how much of the disk"
     READ_SETTINGS = "seeing the settings"
     READ_AUDIT = "reading the audit log, and having it verified"

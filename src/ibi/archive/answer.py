@@ -22,8 +22,8 @@ from ibi.archive.related_items import (
 )
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.answers import Confirmation, Notice
-from ibi.messages.holders import Field, copies_field, transferred_field
+from ibi.messages.answers import Confirmation, Notice, ServiceSubject
+from ibi.messages.holders import NOT_FINAL_FIELD, Field, copies_field, transferred_field
 from ibi.messages.identification import KeySubject, LabelForms, UrlKey, UrlKeys
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_archive_request
@@ -133,15 +133,20 @@ class Assembler:
             case Named():
                 return None, ContentType.DATA
 
+    @property
+    def _path(self) -> str | None:
+        """The path, if it applies: GetMetadata wins over it (E16)."""
+        return None if self.request.relation.asks_metadata else self.request.file_path
+
     # R §9.2, CRIARPARURL: <r, i, z>₃ before <r, i, y>₂ before <r, i>₁
     def _data_url(self, item: Item) -> tuple[str | None, ContentType]:
         """Where the item is for this reader and this path. No such file (E16): no URL, and only the IBI is given."""
-        urls, path = self.profile.urls, self.request.file_path
+        urls, path = self.profile.urls, self._path
         kind = ContentType.DATA if described_by(self.catalog, item) is None else ContentType.METADATA
         if self.request.file_list:
             return urls.file_list(item), ContentType.DATA  # E35
         if path is not None:
-            file = item.file(path[1:])
+            file = item.linked_file(path[1:])
             if file is None and not self._keeps_names_secret(item):
                 return None, kind
             name: str | None = None if file is None else file.path
@@ -167,7 +172,7 @@ class Assembler:
     def _metadata_url(self, described: Described) -> tuple[str | None, ContentType]:
         """Where metadata is. Paths and lists of files are those of an item: what is written on demand has none."""
         own = None if described.own is None else described.own.item
-        if self.request.file_list or self.request.file_path is not None:
+        if self.request.file_list or self._path is not None:
             return (None, ContentType.METADATA) if own is None else self._data_url(own)
         readable = own if own is not None and self.reader.may_see(own.visibility) else None
         return self.profile.urls.metadata(described.item, readable, described.format), ContentType.METADATA
@@ -243,7 +248,8 @@ class StaticAnswer:
     copies_at: tuple[Label, ...] = ()
     """The services of Archives that hold Copies of this Original (E64)."""
     fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
-    """What the last two say as header fields."""
+    """What the last two say as header fields; and of an empty answer that nothing is certain, unless it is final
+    (E62)."""
     is_lasting: bool = field(init=False, repr=False, compare=False)
     """Whether it may be cached by all, for the longest time there is. "Not here" may not: the item may be deposited in
     a minute."""
@@ -251,7 +257,9 @@ class StaticAnswer:
     def __post_init__(self) -> None:
         is_lasting = self.body != b"" and not self.depends_on_client and self.good_until is None
         object.__setattr__(self, "is_lasting", is_lasting)
-        fields = () if self.transferred_to is None else (transferred_field(self.transferred_to),)
+        fields: tuple[Field, ...] = () if self.transferred_to is None else (transferred_field(self.transferred_to),)
+        if not self.body and not fields:
+            fields = (NOT_FINAL_FIELD,)
         object.__setattr__(self, "fields", (*fields, copies_field(self.copies_at)) if self.copies_at else fields)
 
     def max_age(self, now: Instant, most: int) -> int:
@@ -304,13 +312,14 @@ def answer(
     profile: ArchiveProfile, catalog: Catalog, query: str, now: Instant, random: int, keys: UrlKeys
 ) -> tuple[bytes, Request | None]:
     """The body of the answer, and the request it answers: an acknowledgment is still to be counted. None for a request
-    about what no Archive can have, which gets no answer (line 2 of R Algorithm 2).
+    of which only the subject can be read: one for a URL gets no answer (line 2 of R Algorithm 2), an acknowledgment its
+    constant one.
 
     `InvalidMessage` for what is no request to an Archive (E18).
     """
     request = parse_archive_request(query)
-    if request is None:
-        return b"", None
+    if isinstance(request, ServiceSubject):
+        return _NOTICE if request is ServiceSubject.ACKNOWLEDGMENT else b"", None
     if isinstance(request, InclusionConfirmationRequest):  # lines 2 to 4
         return _CONFIRMATION, request
     if isinstance(request, UrlRequest):  # lines 5 to 18

@@ -78,8 +78,8 @@ class ResolveSettings:
     client_address: Annotated[
         Literal["full", "network", "none"],
         Setting(
-            "What Archives learn of a reader's address: the home of an item and its known holder all of it, others all,"
-            " the network (/24, /48) or nothing.",
+            "What Archives learn of a reader's address: the home of an item, its known holder and an Archive to which"
+            " the reader is sent all of it; others all, the network (/24, /48) or nothing.",
             default="network",
         ),
     ]

@@ -192,6 +192,15 @@ class ArchiveSettings:
             default="true",
         ),
     ]
+    extract_unconfined: Annotated[
+        Boolean,
+        Setting(
+            "Whether the text of files is read, and Markdown rendered, also where the kernel offers neither Landlock"
+            " nor seccomp to confine the process that does it: a file that takes that process over can then do what"
+            " the server can.",
+            default="false",
+        ),
+    ]
     verify_days: Annotated[
         Bound,
         Setting(

@@ -25,6 +25,7 @@ from ibi.model.json_fields import LaterMembers
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.notification import RelatedLink
 from ibi.model.visibility import Visibility
+from ibi.safe_text import show_octets
 from ibi.vocabulary import ArchiveProtocol, State
 
 
@@ -234,6 +235,14 @@ class Item:
     def file(self, path: str) -> File | None:
         """The file of that path, which has no leading slash; composed and decomposed letters are the same letters."""
         return _find_file(self.files, path)
+
+    def linked_file(self, path: str) -> File | None:
+        """The file that a link names by its octets, which are UTF-8 or ISO 8859-1 (E33)."""
+        found = _find_file(self.files, path)
+        if found is not None or path.isascii():
+            return found
+        readings = (path.encode("utf-8", "surrogateescape").decode("latin-1"), show_octets(path))
+        return next(filter(None, (_find_file(self.files, each) for each in readings)), None)
 
 
 def _check_address(address: str) -> None:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, ServiceSubject
 from ibi.messages.identification import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.signing import PublicKey
 
 SECRET_BYTES: Final = 32
 """Of the secret, at least."""
@@ -50,6 +51,41 @@ class RequestFailure:
     reason: str
     sent: bool = True
     """Whether the resolver may have got the request all the same."""
+
+
+class ResolverStanding(StrEnum):
+    """What an Archive found at the address of its resolver."""
+
+    THERE = "there"
+    SILENT = "silent"
+    """No server answers, or one that is out of order."""
+    OTHER_KEY = "other-key"
+    """A resolver answers whose key is not the known one, and was not named by it."""
+    UNPROVEN = "unproven"
+    """A server answers that does not prove the known key."""
+    REGISTER_REFUSED = "register-refused"
+    """The resolver proves its key, and its register is one that this Archive does not take."""
+
+
+STANDING_IN: Final = {
+    ResolverStanding.SILENT: "the resolver does not answer",
+    ResolverStanding.OTHER_KEY: "the server at the address of the resolver has another key; if the resolver has a new"
+    " one, as its administrator can tell, `ibi key trust-resolver` lets this Archive believe it",
+    ResolverStanding.UNPROVEN: "the server at the address of the resolver does not prove the resolver's key",
+    ResolverStanding.REGISTER_REFUSED: "the register of the resolver is older than the one that this Archive keeps, is"
+    " signed by another key, or lists no Archive any more",
+}
+"""Why an Archive resolves in the place of its resolver, for people."""
+
+
+class OfferedKey(NamedTuple):
+    """What a server at the address of a resolver says of its key."""
+
+    standing: ResolverStanding
+    key: PublicKey | None = None
+    """The key that it proved; of `OTHER_KEY`, the one it names."""
+    changes: tuple[str, ...] = ()
+    """The statements by which former keys named the next ones."""
 
 
 class FetchedRegister(NamedTuple):

@@ -15,6 +15,8 @@ from ibi.messages import values as wire
 from ibi.messages.identification import LabelForms
 from ibi.model.errors import InvalidItem
 
+SIGNED: Final = "archive "
+"""How the network of a claim begins that a registered Archive signed: the label of the Archive follows."""
 LONGEST_NAME: Final = 200
 """Characters of the name that a sender gives itself."""
 

@@ -67,14 +67,20 @@ class Inclusion:
     """When it last answered a call back, as far as that is on record; None if it never did at this address."""
 
     @property
+    def is_recovered(self) -> bool:
+        """Whether only the address is known, from the signed register: version and mail are empty."""
+        return not (self.platform_version or self.admin_mail)
+
+    @property
     def place(self) -> tuple[str, str]:
         """Where it is called back."""
         return self.protocol.scheme, self.address.lower()
 
     def __post_init__(self) -> None:
         read("address", self.address, host_and_port)
-        read("platform version", self.platform_version, platform_version)
-        read("administrator", self.admin_mail, mail_address)
+        if not self.is_recovered:
+            read("platform version", self.platform_version, platform_version)
+            read("administrator", self.admin_mail, mail_address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,8 @@ class Registration:
     service: LabelForms
     """The label of the Archive's service, in the form or forms that were registered."""
     key_hash: str = field(repr=False)
-    """Argon2id of the registration key, with its salt and its costs."""
+    """Argon2id of the registration key, with its salt and its costs. Empty while it is not known: the registration was
+    recovered from the signed register, which does not have it."""
     registered: Instant
     admin_mail: str | None = None
     hosts: frozenset[str] = frozenset()
@@ -121,6 +128,11 @@ class Registration:
     which it has Copies (E97). One that is included again is not lost."""
     last_inclusion: Inclusion | None = None
     """The one before it was switched off: where it is called once more before it is taken for lost."""
+
+    @property
+    def awaits_key(self) -> bool:
+        """Whether its registration key is not known."""
+        return not self.key_hash
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:

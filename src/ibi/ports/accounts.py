@@ -194,6 +194,13 @@ class AuditLog(Protocol):
         If the log is not as it was left (lines at its end are missing or others), a line of the act
         `ibi.model.account.LOG_BROKEN` that says so comes before them."""
 
+    def watch(self, on_written: Callable[[], object]) -> None:
+        """Have it called with the first lines after each `sync`; it must be quick."""
+
+    def sync(self) -> None:
+        """Have the disk keep what was added, lines among it that it has refused before. A `StorageError` if it does
+        not."""
+
     def entries(self) -> Iterator[AuditEntry]:
         """Every entry, the oldest first; where the chain is broken, `AuditBroken`; after the last one,
         `AuditIncomplete` if it cannot be told where the log ended, or a log that was begun is gone.

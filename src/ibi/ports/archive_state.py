@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ibi.label import RepositoryName
+from ibi.model.copy_holders import KnownCopyHolders
 from ibi.model.data_files import BackupNote, DataFile, DiskSpace
+from ibi.model.failing_job import FailingJob
 from ibi.model.item import Item
-from ibi.model.membership import ArchiveRecord, Membership
+from ibi.model.membership import ArchiveRecord, Membership, ResolverStanding
 from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin
 from ibi.signing import PublicKey, SigningKey
 
@@ -76,6 +78,12 @@ class RegisterStore(Protocol):
     def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
         """Know the resolver at this URL by this key from now on, and what it signed with the `former` ones."""
 
+    def former_keys(self, resolver: str) -> tuple[PublicKey, ...]:
+        """The keys that the resolver at this URL had before, the latest first."""
+
+    def note_standing(self, standing: ResolverStanding | None) -> None:
+        """Keep why this Archive resolves in the place of its resolver, for commands; None if it does not."""
+
 
 class PublishedStatement(Protocol):
     """The statement that all processes of one data directory give out last. Calls block, from any thread and
@@ -84,6 +92,29 @@ class PublishedStatement(Protocol):
     def change(self, make: Callable[[str | None], str]) -> str:
         """Keep what `make` makes of it, which is given None if there is none, or it cannot be read. No other process
         changes it in between; what was kept is there after a crash, whole."""
+
+
+class FailureBoard(Protocol):
+    """Which background jobs of one data directory fail, for other processes. Calls block, from any thread and process.
+    A `StorageError` if it cannot be read or written."""
+
+    def put(self, failing: FailingJob) -> None:
+        """Note a failure, in the place of an earlier one of the same job."""
+
+    def remove(self, name: str) -> None:
+        """Note that a job fails no more."""
+
+    def all(self) -> tuple[FailingJob, ...]: ...
+
+
+class CopyHolderStore(Protocol):
+    """The Archives that were named as holders of Copies beside the settings, and those that are offered. Calls block,
+    from any thread and process. A `StorageError` if it cannot be read or written."""
+
+    def read(self) -> KnownCopyHolders: ...
+
+    def change(self, make: Callable[[KnownCopyHolders], KnownCopyHolders]) -> KnownCopyHolders:
+        """Keep what `make` makes of it, and return that. No other process changes it in between."""
 
 
 class MembershipState(Protocol):
@@ -122,7 +153,10 @@ class UsageLog(Protocol):
     """
 
     def count(self, day: UsageDay, kind: UsageKind, referrer: ReferrerClass = ReferrerClass.UNKNOWN) -> None:
-        """One more. Quick: counts are written together, a second later or so. A crash may lose those that were not."""
+        """One more. Quick: counts are written by `flush`. A crash may lose those that were not."""
+
+    def watch(self, on_count: Callable[[], object]) -> None:
+        """Have it called with the first count after each `flush`; it must be quick."""
 
     def days(
         self, rep: RepositoryName, first: int | None = None, last: int | None = None

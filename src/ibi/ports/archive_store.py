@@ -9,7 +9,7 @@ Content and catalogue as the care for both needs them: to find what a crash or a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -19,6 +19,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.content import Change, IntegritySummary, KeptObject, NewObject, Problem, Source, Verification
+from ibi.model.preview import RenderedPreview
 from ibi.model.search import ExtractedText
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, ChangeFeed, Search
@@ -258,6 +259,45 @@ class TextIndex(Protocol):
 
     def texts(self, name: RepositoryName) -> Iterator[str]:
         """The texts of the files of an item, each read when it is asked for."""
+
+    def close(self) -> None: ...
+
+
+# --- previews ---------------------------------------------------------------------------------------------------------
+
+
+class MarkdownRenderer(Protocol):
+    """Renders Markdown of strangers, within bounds of time and memory, whatever it is. Blocks."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is rendered."""
+
+    def render(self, text: str) -> ExtractedText:
+        """The elements, whole if there is no reason why not; a text never makes this fail."""
+
+    def stop(self) -> None:
+        """End what is under way, from any thread; what is rendered then does not count."""
+
+
+class PreviewStore(Protocol):
+    """Rendered previews by the SHA-512 of their files. Calls block, from any thread. Durable, bounded in size, the
+    oldest dropped first; it may be lost."""
+
+    def find(self, digest: str) -> RenderedPreview | None:
+        """What was rendered, or refused; None if neither was yet."""
+
+    def claim(self, digest: str, name: RepositoryName, now: int) -> bool:
+        """Whether the caller is to render it: nobody else has begun, or not ended long after."""
+
+    def put(self, digest: str, rendered: str | None, now: int) -> None:
+        """Keep what was rendered, None if it was refused; unless the claim is gone, with the file."""
+
+    def release(self, digest: str) -> None:
+        """Give the claim back: it was not rendered."""
+
+    def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
+        """Drop what was rendered for the item, but for these files."""
 
     def close(self) -> None: ...
 

@@ -115,8 +115,9 @@ class GivenOut(Protocol):
     prompt: bool
     """Whether a look-up takes tens of microseconds, so that an event loop may make it."""
 
-    def is_final(self, label: Label, now: Instant) -> bool:
-        """Whether it is certain that the label was given to no other Archive and to no person for use elsewhere.
+    def is_final(self, label: Label) -> bool:
+        """Whether it is certain that the label was given to no other Archive and to no person for use elsewhere, also
+        of one dated in the future.
 
-        False where that is not known: of another's prefix, dated before the record began, or later than `now`.
+        False where that is not known: of another's prefix, or dated before the record began.
         """

@@ -8,7 +8,7 @@ be done; and webhooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
@@ -48,6 +48,13 @@ class SourceGone(IbiError):
     code = "source-gone"
 
 
+class NoCopyService(IbiError):
+    """{source} does not offer its items for Copies: {detail} It is no Archive of this make, or its address is wrong.
+    {label} may be there all the same: its persistent link leads to its files."""
+
+    code = "no-copy-service"
+
+
 class CopyUnderWay(IbiError):
     """{label} is being copied by another process at this moment."""
 
@@ -79,7 +86,8 @@ class ItemSource(Protocol):
     """Whether it is on this very machine."""
 
     def read_object(self, label: Label) -> ItemObjectRecord:
-        """`SourceGone` if it has no such item; `SourceCut` if the connection fails."""
+        """`SourceGone` if it has no such item, `NoCopyService` if it knows no such question; `SourceCut` if the
+        connection fails."""
 
     def read_objects(self, labels: Sequence[Label]) -> Iterator[FoundObject]:
         """Several, of which small ones come with the contents of their files. One that is missing in the answer was
@@ -249,8 +257,17 @@ class FollowStore(Protocol):
     def counts(self) -> Mapping[str, FollowCounts]:
         """By follow."""
 
-    def holds(self, follow: str, label: str) -> bool:
-        """Whether the item is known to be one of the follow."""
+    def held_among(self, follow: str, labels: Collection[str]) -> frozenset[str]:
+        """Those of the items that are known to be of the follow."""
+
+    def is_brought(self, item: WantedItem) -> bool:
+        """Whether another follow of the same source has brought that version of the item."""
+
+    def expect(self, follows: Sequence[str], end: int) -> None:
+        """The feed ends there, and nothing of it is taken in: until `begin`, the follows are that far behind."""
+
+    def note_end(self, source: str, epoch: str, end: int) -> None:
+        """The feed of a source, in that epoch, ends there or later."""
 
     def begin(self, identity: str, epoch: str, position: int, until: int, seeds: Sequence[FeedEntry]) -> None:
         """Begin another round, from that position of a feed of that epoch. `seeds` are items that are followed whatever

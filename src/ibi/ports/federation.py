@@ -9,7 +9,7 @@ Where claims between Archives are kept, with what waits to be sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeVar
 
@@ -28,7 +28,14 @@ from ibi.model.registration import (
     Ruling,
     Succession,
 )
-from ibi.model.transfer import IncomingTransfer, OutgoingTransfer, ReceiverStage, SenderStage, ToldChain
+from ibi.model.transfer import (
+    IncomingTransfer,
+    OpenItem,
+    OutgoingTransfer,
+    ReceiverStage,
+    SenderStage,
+    ToldChain,
+)
 
 
 class Registry(Protocol):
@@ -189,6 +196,12 @@ class TokenRefused(PeerRefused):
     code = "peer-refused-token"
 
 
+class NoTransferService(PeerRefused):
+    """{peer} takes no transfers: {detail} It is no Archive of this make, or its address is wrong."""
+
+    code = "no-transfer-service"
+
+
 class TransferLedger(Protocol):
     """The transfers of one Archive, in both directions. Calls block, from any thread and process.
 
@@ -246,6 +259,27 @@ class TransferLedger(Protocol):
 
     def forget_untold(self, rep: RepositoryName) -> None: ...
 
+    def chain(self, rep: RepositoryName) -> tuple[str, ...]:
+        """The newest chain of an item that is known here, also of one whose object is gone; empty if there is none."""
+
+    def note_chain(self, rep: RepositoryName, texts: tuple[str, ...], services: Iterable[Label]) -> None:
+        """Keep the chain of an item in place of another, and under which services of Archives it is found; forget it
+        if it is empty."""
+
+    def chains_of(
+        self, service: Label, after: str = "", most: int = 1000
+    ) -> tuple[tuple[RepositoryName, tuple[str, ...]], ...]:
+        """The chains that the Archive with this service is in, in the order of the items' names."""
+
+    def open_items(self, after: str = "", most: int = 1000) -> tuple[OpenItem, ...]:
+        """The items whose chain and state do not agree, in the order of their names."""
+
+    def due_open(self, now: int, most: int) -> tuple[OpenItem, ...]:
+        """Those that are due, those due first come first."""
+
+    def change_open(self, rep: RepositoryName, make: Callable[[OpenItem | None], OpenItem | None]) -> OpenItem | None:
+        """Keep what `make` makes of the record, or forget it for None."""
+
     def has_lost_track(self) -> bool:
         """Whether the directory may not be the one that was used last on this machine: put back from a backup, copied,
         or used before the machine was started anew."""
@@ -287,6 +321,10 @@ class TransferPeers(Protocol):
     def releases(self, url: str, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The chains in which the Archive with this service gave or took something, by repository name, unchecked."""
 
+    def run_of(self, url: str, service: Label) -> str:
+        """The run of a resolver: another text after each of its starts; empty if it does not say. An Archive asks
+        with the label of its own service."""
+
     def tell(self, url: str, chain: tuple[str, ...]) -> None:
         """Tell a resolver a chain."""
 
@@ -297,8 +335,8 @@ class TransferPeers(Protocol):
     def settled_holders(self, url: str, label: Label) -> frozenset[Label]:
         """The Archives that hold the Original of an item by the settled disputes over it, as a resolver says."""
 
-    def archives(self, url: str) -> tuple[str, ...]:
-        """The addresses of the Archives that a resolver knows; none if it does not say."""
+    def archives(self, url: str) -> Mapping[Label, str]:
+        """The addresses of the Archives that a resolver knows, by the labels of their services."""
 
 
 class ChainStore(Protocol):
@@ -374,7 +412,12 @@ class Notifications(Protocol):
         """Make all changes within the `with` at once, or none of them; no other process changes anything meanwhile."""
 
     def waiting(self, network: str) -> tuple[int, int]:
-        """How many received claims wait for an answer: in all, and of those that came from that network."""
+        """How many received claims wait for an answer: in all, and of those that came from that network. Those that
+        registered Archives signed (`SIGNED`) count for their network alone."""
+
+    def pending(self, network: str | None = None) -> tuple[ReceivedClaim, ...]:
+        """The received claims that wait for an answer, the oldest first: those of that network, or without one all that
+        no registered Archive signed."""
 
     def forget(self, before: int) -> int:
         """Drop what was settled before that second, claims and notifications; how many."""

@@ -21,13 +21,13 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.languages import Preference
 from ibi.lru_cache import TaggedLruCache, Tags
-from ibi.messages.answers import Notice
+from ibi.messages.answers import Notice, ServiceSubject
 from ibi.messages.holders import FINAL_FIELD, Field
 from ibi.messages.identification import RANDOM_LIMIT, LabelForms, UrlKeys
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request
 from ibi.messages.url_list import UrlList
-from ibi.messages.values import IpAddress, ip_address
+from ibi.messages.values import IpAddress
 from ibi.model.usage import ReferrerClass
 from ibi.model.visibility import IpNetwork
 from ibi.persistent_url import PersistentUrl
@@ -36,7 +36,7 @@ from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks, GivenOut
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Outcome
-from ibi.resolver.policy import Policy, is_on_a_declared_host
+from ibi.resolver.policy import NO_READER, Policy, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Answered
 from ibi.services.change_watch import ChangeWatch, RecordingCatalog, Touched
@@ -79,7 +79,8 @@ class WireAnswer(NamedTuple):
 
 
 _RECEIVED: Final = WireAnswer(_NOTICE)
-_EMPTY: Final = WireAnswer(b"")
+_UNREAD: Final = {ServiceSubject.URL_REQUEST: WireAnswer(b""), ServiceSubject.ACKNOWLEDGMENT: _RECEIVED}
+"""The answers to requests of which only the subject can be read (E18)."""
 
 
 class KeptAnswers(TaggedLruCache[Hashable, StaticAnswer]):
@@ -148,8 +149,8 @@ class ArchiveAnswers:
                 if is_counted:
                     self.acknowledge(request)
                 return _RECEIVED
-            if request is None:
-                return _EMPTY
+            if isinstance(request, ServiceSubject):  # no more of it can be read
+                return _UNREAD[request]
             if isinstance(request, InclusionConfirmationRequest):
                 return self._confirm(query, request)
             if not isinstance(request, UrlRequest):
@@ -166,8 +167,8 @@ class ArchiveAnswers:
                 if is_counted:
                     await self.acknowledge_slowly(request)
                 return _RECEIVED
-            if request is None:
-                return _EMPTY
+            if isinstance(request, ServiceSubject):  # no more of it can be read
+                return _UNREAD[request]
             if isinstance(request, InclusionConfirmationRequest):
                 return self._confirm(query, request)
             if not isinstance(request, UrlRequest):
@@ -327,9 +328,10 @@ class ArchiveAnswers:
 
     def _message_with_key(self, found: StaticAnswer, is_final: bool) -> Answered:
         if found.missing is not None:
-            return Answered(None, 0, is_final, found.transferred_to)
+            return Answered(None, 0, None if found.transferred_to else is_final, found.transferred_to)
         message = found.message_with_key(self._keys, self._seconds(), next(self._chance))
-        return Answered(message, self._age(found), False, found.transferred_to, found.copies_at)
+        final = False if message is None and found.transferred_to is None else None
+        return Answered(message, self._age(found), final, found.transferred_to, found.copies_at)
 
     def _age(self, found: StaticAnswer) -> int:
         """Seconds for which the answer may be cached. An item that is missing now may be deposited in a minute."""
@@ -343,7 +345,7 @@ class ArchiveAnswers:
         given_out, label = self._given_out, found.missing
         if given_out is None or label is None or not label.is_dated or found.transferred_to is not None:
             return False
-        return given_out.is_final(label, self._now())
+        return given_out.is_final(label)
 
 
 def _nothing() -> None:
@@ -378,8 +380,6 @@ def _key(request: UrlRequest) -> UrlRequest | None:
 
 # An Archive need not declare to itself on which hosts its items are.
 _POLICY: Final = replace(Policy(), rules=tuple(rule for rule in Policy().rules if rule is not is_on_a_declared_host))
-# A request has at least one address. This one is inside no network to which items are restricted.
-_UNKNOWN_READER: Final = ip_address("0.0.0.0")  # noqa: S104
 
 
 class LocalOutcome(NamedTuple):
@@ -402,7 +402,7 @@ class LocalResolver:
     def resolve(self, url: PersistentUrl, reader: IpAddress | None, preferences: Sequence[Preference]) -> LocalOutcome:
         """`preferences` are the languages that the reader wants, best first. Errors of the Archive, such as a damaged
         record, are raised."""
-        clients = (_UNKNOWN_READER if reader is None else reader,)
+        clients = (NO_READER if reader is None else reader,)
         run = Resolution(url, (self._own,), clients, preferences, now=0.0, policy=_POLICY)
         next_edition: LabelForms | None = None
         while askings := run.requests():

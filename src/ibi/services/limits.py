@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
 from functools import lru_cache, partial
+from math import ceil
 from typing import Final, NamedTuple, Protocol
 
 from ibi.errors import IbiError
@@ -161,11 +162,20 @@ class MemoryRows:
 
 
 _MOST_NETWORKS: Final = 4096
+_LONGEST_QUEUE: Final = 3600.0
+"""Seconds until the last turn that is promised."""
+_NO_TURN: Final = float("-inf")
+_KEPT_TURN: Final = 60.0
+"""Seconds for which a network may be late for its turn."""
 
 
 class RateLimiter:
     """How many requests of one kind come in a minute from each network, and in all; as many may come at once. For one
-    thread at a time."""
+    thread at a time.
+
+    A network that finds no room in all gets a turn: it is taken if it comes again when it was told to, however many
+    others ask meanwhile. So a flood delays the others, and keeps none of them out.
+    """
 
     def __init__(
         self,
@@ -182,21 +192,41 @@ class RateLimiter:
         """One more; the refusal if it is too many."""
         with self._left.alone():
             now = self._monotonic()
-            left, all_left = self._now_left(network, self._most_of_one, now), self._now_left("", self._most, now)
+            left, turn = self._read_left(network, self._most_of_one, now)
             if left < 1:
-                raise self._refusal(bound=LimitScope.NETWORK, retry_after=_wait(left, self._most_of_one))
-            if all_left < 1:
-                raise self._refusal(bound=LimitScope.SERVER, retry_after=_wait(all_left, self._most))
-            self._left.put(network, (left - 1, now))
-            self._left.put("", (all_left - 1, now))
+                raise self._refusal(
+                    bound=LimitScope.NETWORK, retry_after=_whole_seconds(_wait(left, self._most_of_one))
+                )
+            if not turn <= now <= turn + _KEPT_TURN:
+                self._take_turn(network, left, turn, now)
+            self._left.put(network, (left - 1, now, _NO_TURN))
 
-    def _now_left(self, key: str, most: int, now: float) -> float:
-        left, then = (self._left.get(key) or (float(most), now))[:2]
-        return min(float(most), left + (now - then) * most / 60)
+    def _take_turn(self, network: str, left: float, turn: float, now: float) -> None:
+        """Take one of all; the refusal if there is none, with the turn that the network has from now on."""
+        if turn <= now:
+            all_left, _ = self._read_left("", self._most, now)
+            if all_left < 1 and _wait(all_left, self._most) > _LONGEST_QUEUE:
+                raise self._refusal(bound=LimitScope.SERVER, retry_after=int(_LONGEST_QUEUE))
+            self._left.put("", (all_left - 1, now, _NO_TURN))
+            if all_left >= 1:
+                return
+            turn = now + _wait(all_left, self._most)
+            self._left.put(network, (left, now, turn))
+        raise self._refusal(bound=LimitScope.SERVER, retry_after=_whole_seconds(turn - now))
+
+    def _read_left(self, key: str, most: int, now: float) -> tuple[float, float]:
+        """How many may come now, and when the turn of a network is or was."""
+        left, then, turn = (self._left.get(key) or (float(most), now, _NO_TURN))[:3]
+        return min(float(most), left + (now - then) * most / 60), turn
 
 
-def _wait(left: float, most: int) -> int:
-    return max(1, round((1 - left) * 60 / most))
+def _wait(left: float, most: int) -> float:
+    return (1 - left) * 60 / most
+
+
+def _whole_seconds(wait: float) -> int:
+    """As `Retry-After` tells it, never too early; rounded up from the hundredth, since sums of floats are not exact."""
+    return max(1, ceil(round(wait, 2)))
 
 
 FREE: Final = 5
@@ -263,19 +293,6 @@ class Attempts:
                 self._rows.drop(subject)
             else:
                 self._rows.put(subject, tried._replace(failures=tried.failures - 1, free_at=tried.free_before))
-
-    def take_back(self, subject: Hashable, times: int) -> None:
-        """So many of the attempts were none: they no longer count, and cause no wait."""
-        with self._rows.alone():
-            tried = self._read_tried(subject)
-            if tried is None:
-                return
-            failures = int(tried.failures) - times
-            if failures <= 0:
-                self._rows.drop(subject)
-                return
-            free_at = min(tried.free_at, tried.last + self._pause(failures))
-            self._rows.put(subject, tried._replace(failures=failures, free_at=free_at))
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -32,6 +34,24 @@ class StoreUnwritable(IbiError):
     code = "store-unwritable"
 
 
+@dataclass(frozen=True, slots=True)
+class ReadinessCheck:
+    """A check with the name of what it looks at."""
+
+    name: str
+    check: Callable[[], None]
+
+    def __call__(self) -> None:
+        self.check()
+
+
+class CheckedPart(NamedTuple):
+    """A part of the server that was looked at, and why it does not serve; empty if it does."""
+
+    name: str
+    errors: tuple[IbiError, ...]
+
+
 class Readiness:
     """Watches a minter, and tries its rules on the present clock and store."""
 
@@ -55,12 +75,18 @@ class Readiness:
         self._is_prompt, self._known = is_prompt, tuple[IbiError, ...]()
         self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
         self._asked = -_FRESH
+        self._parts: tuple[CheckedPart, ...] = ()
         self.epoch = ""
         """Which instance mints here, as of the last answer."""
 
     async def reasons(self) -> tuple[IbiError, ...]:
         """Why the server is not ready; empty if it is. Concurrent callers share one answer."""
         return await asyncio.shield(self._ask())
+
+    async def parts(self) -> tuple[CheckedPart, ...]:
+        """All that was looked at for the answer of `reasons`."""
+        await self.reasons()
+        return self._parts
 
     async def reported_reasons(self) -> tuple[IbiError, ...]:
         """`reasons` for a report among others: where storage is slow, the last ones that are known."""
@@ -80,20 +106,18 @@ class Readiness:
         return self._known
 
     def _try(self) -> tuple[IbiError, ...]:
-        return (*self._try_minting(), *self._check_all())
+        minting = () if self._queue is None else (CheckedPart("minting", self._try_minting()),)
+        self._parts = (*minting, *self._check_all())
+        return tuple(error for part in self._parts for error in part.errors)
 
-    def _check_all(self) -> tuple[IbiError, ...]:
-        failed = []
-        for check in self._checks:
-            try:
-                check()
-            except IbiError as error:
-                failed.append(error)
+    def _check_all(self) -> tuple[CheckedPart, ...]:
+        parts = tuple(_try_check(check) for check in self._checks)
+        failed = [error for part in parts for error in part.errors]
         for reason in failed:
             if str(reason) not in self._logged:
                 self._log.error("not ready", code=reason.code, detail=str(reason))
         self._logged = frozenset(map(str, failed))
-        return tuple(failed)
+        return parts
 
     def _try_minting(self) -> tuple[IbiError, ...]:
         queue, ticks = self._queue, self._ticks
@@ -118,6 +142,15 @@ class Readiness:
         request = MintRequest(1, "readiness")
         decision = decide(identity, rules, state, [request], self._clocks.read(), lambda who, key: None)
         return Decision(state, None, decision.outcomes, ())
+
+
+def _try_check(check: Callable[[], None]) -> CheckedPart:
+    name = check.name if isinstance(check, ReadinessCheck) else "storage"
+    try:
+        check()
+    except IbiError as error:
+        return CheckedPart(name, (error,))
+    return CheckedPart(name, ())
 
 
 def clock_refusal(reasons: tuple[IbiError, ...]) -> ClockRefused | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from ibi.archive.counting import Recent, classify_referrer
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
@@ -15,6 +15,8 @@ from ibi.label import Label
 from ibi.messages.identification import LabelForms, UrlKeys
 from ibi.model.account import Actor
 from ibi.model.item import Item
+from ibi.model.membership import ResolverStanding
+from ibi.model.transfer import OpenItem
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, authority_of, is_same_place, served_origin
@@ -35,10 +37,13 @@ from ibi.services.items.collections import Collections
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.full_text import FullTextSearch
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.previews import MarkdownPreviews
 from ibi.services.items.relating import ItemClaims, Relating
 from ibi.services.items.searching import Searching
 from ibi.services.items.stored_item import ItemReader
 from ibi.services.items.versions import Restoring, Versions
+from ibi.services.jobs import Job
+from ibi.services.membership.copy_holder_admin import CopyHolderAdmin, CopyOffers
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, confirm
@@ -50,7 +55,7 @@ from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.disputes import ClaimProofs, DisputeMail, Disputes
 from ibi.services.resolving.resolver_service import ResolverService
-from ibi.services.resolving.standby import KeptRegister, RegisterPublication, ResolverPresence
+from ibi.services.resolving.standby import KeptRegister, RegisterPublication
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.signing import PublicKey
@@ -174,6 +179,8 @@ class ArchiveSite:
     item_services: ItemServices | None = None
     search: Searching | None = None
     texts: FullTextSearch | None = None
+    previews: MarkdownPreviews | None = None
+    """Has Markdown rendered; without it, Markdown is shown as plain text."""
     is_switched_on: Callable[[], bool] = _always_on
     """Whether its items are shown to readers; asked once a second at most."""
     warn_of_url: Callable[[str], str | None] = _no_warning
@@ -194,6 +201,9 @@ class ArchiveSite:
     """The key with which the Archive signs."""
     copy_holders: NamedCopyHolders | None = None
     """Who holds Copies of its items, as it tells resolvers."""
+    copy_holder_admin: CopyHolderAdmin | None = None
+    copy_offers: CopyOffers | None = None
+    """Notes who follows this Archive."""
     inbox: NotificationInbox | None = None
     """Takes notifications of other Archives and services, if it wants any."""
     collections: Collections | None = None
@@ -252,6 +262,10 @@ class ArchiveSite:
         """Whether the item is an Original by what is here, and may have been given away since the backup from which
         this Archive was put back."""
         return item.state is State.ORIGINAL and item.rep not in self.profile.service.labels and self._is_silent()
+
+    def open_item(self, item: Item) -> OpenItem | None:
+        """What is open about an item that moved, whose chain and state do not agree."""
+        return None if self.transfers is None else self.transfers.tracking.open_item(item.rep)
 
     def doubt_document(self) -> dict[str, object] | None:
         """What waits until others were heard, and who was not heard yet; None unless this Archive may have been put
@@ -347,6 +361,10 @@ async def _nothing_to_close() -> None:
     """Default for a resolver that has no connections outside this process."""
 
 
+class _Busy(Protocol):
+    def jobs(self) -> tuple[Job, ...]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverSite:
     """All that the resolver's endpoints need. URLs come from the settings, never from a request's Host header.
@@ -370,6 +388,8 @@ class ResolverSite:
     """None without a mail server."""
     claim_watch: ClaimWatch | None = None
     claim_proofs: ClaimProofs | None = None
+    own_copies: _Busy | None = None
+    """Keeps what the Archive of this server says of its Copies."""
     register: KeptRegister | None = None
     """That of another resolver, which this one reads."""
     publication: RegisterPublication | None = None
@@ -388,20 +408,16 @@ class ResolverSite:
         path = self.public_url.partition("://")[2].partition("/")[1:]
         object.__setattr__(self, "base", f"{replace(origin, port=origin.effective_port)}{''.join(path)}/")
 
-    def start(self) -> None:
-        """Start the background work; on the event loop."""
-        if self.registrations is not None:
-            self.registrations.start()
-        for each in (self.register, self.dispute_mail, self.claim_watch, self.claim_proofs):
-            if each is not None:
-                each.start()
+    def jobs(self) -> tuple[Job, ...]:
+        parts: tuple[_Busy | None, ...] = (
+            *(self.registrations, self.register, self.dispute_mail, self.claim_watch, self.claim_proofs),
+            self.own_copies,
+        )
+        return tuple(job for part in parts if part is not None for job in part.jobs())
 
     async def stop(self) -> None:
-        """Send the acknowledgments that are due, and close the connections."""
+        """Send the acknowledgments that are due, and close the connections. Called when the jobs have ended."""
         await self.acknowledgments.drain()
-        for each in (self.register, self.dispute_mail, self.claim_watch, self.claim_proofs):
-            if each is not None:
-                await each.stop()
         if self.registrations is not None:
             await self.registrations.close()
         await self.close()
@@ -414,17 +430,18 @@ class StandbySite:
     resolver: ResolverSite
     """As a resolver that has no register of its own."""
     register: KeptRegister
-    presence: ResolverPresence
 
     async def is_needed(self) -> bool:
         """Whether a link to an item elsewhere has to be resolved here."""
-        return self.register.register is not None and await self.presence.is_away()
+        return await self.register.is_alone()
 
-    def start(self) -> None:
-        """Start the background work; on the event loop."""
-        self.register.start()
+    async def find_standing(self) -> ResolverStanding | None:
+        """Why links are resolved here, after a look at the resolver; None if they are not."""
+        return self.register.standing if await self.register.is_alone() else None
+
+    def jobs(self) -> tuple[Job, ...]:
+        return self.register.jobs()
 
     async def stop(self) -> None:
-        await self.register.stop()
-        await self.presence.close()
+        await self.register.close()
         await self.resolver.stop()

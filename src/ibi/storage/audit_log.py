@@ -1,9 +1,9 @@
 """The file of the audit log: lines are only ever added, in one write for all changes of a group.
 
-A line is written before a change is confirmed, and outlives the process from then on. A thread of its own has the disk
-keep it, moments later: a deposit that waited for one more sync would take a quarter longer. What a machine that loses
-its power takes with it are the lines of these moments; the versions of the items tell who made them. A torn line at the
-end, which such a crash may leave, is cut off before the next one is written.
+A line is written before a change is confirmed, and outlives the process from then on. A job of the server has the
+disk keep it, moments later: a deposit that waited for one more sync would take a quarter longer. What a machine that
+loses its power takes with it are the lines of these moments; the versions of the items tell who made them. A torn line
+at the end, which such a crash may leave, is cut off before the next one is written.
 
 Beside the log lies `head`, which says how many lines there are and the hash of the last: so it is noticed when lines at
 the end are missing. Before a line is added, the end of the log is compared with `head` and with what this process wrote
@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Final
 
 from ibi.model.account import (
@@ -48,8 +48,6 @@ DIRECTORY: Final = "audit"
 FILE: Final = "audit.log"
 _HEAD: Final = "head"
 _CHUNK: Final = 1 << 12
-_PAUSE: Final = 0.2
-"""Seconds at most from a line to the sync that has the disk keep it."""
 _MOST_KEPT: Final = 10_000
 """Lines that are kept in memory while the disk refuses them."""
 _MOST_TOLD: Final = 20
@@ -57,6 +55,10 @@ _MOST_TOLD: Final = 20
 _MOST_HEAD: Final = 256
 """Bytes that are read of `head`: more than it ever has."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def _ignore() -> None:
+    """Default: lines are for the disk when the log is closed."""
 
 
 class FileAuditLog:
@@ -74,8 +76,9 @@ class FileAuditLog:
         self._is_noted = False
         self._end, self._position, self._said = 0, AuditPosition(), b""
         self._kept: list[AuditEntry] = []
-        self._written, self._closing = Event(), Event()
-        self._syncing: Thread | None = None
+        self._on_written: Callable[[], object] = _ignore
+        self._is_told = False
+        """Whether it was told that there are lines for the disk to keep."""
 
     def append(self, entries: Sequence[AuditEntry]) -> None:
         if not entries:
@@ -90,6 +93,7 @@ class FileAuditLog:
                 if not self._kept:
                     self._tell(f"cannot be written; lines are kept in memory until it can: {_reason(error)}")
                 self._kept = pending
+                self._tell_of_lines()
 
     def _append(self, entries: Sequence[AuditEntry]) -> None:
         with refusals(DiskRefused, self._path):
@@ -99,7 +103,29 @@ class FileAuditLog:
             finally:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self._kept = []
-        self._written.set()
+        self._tell_of_lines()
+
+    def _tell_of_lines(self) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._on_written()
+
+    def watch(self, on_written: Callable[[], object]) -> None:
+        self._on_written = on_written
+
+    def sync(self) -> None:
+        self._is_told = False  # first: a line after this is told again
+        with self._lock:
+            if self._kept:
+                self._append(self._kept)
+            if self._descriptor < 0:
+                return
+            descriptor = os.dup(self._descriptor)
+        try:
+            with refusals(DiskRefused, self._path):
+                sync_file(descriptor)
+        finally:
+            os.close(descriptor)
 
     def entries(self) -> Iterator[AuditEntry]:
         """Lines that are being written are not among them."""
@@ -120,6 +146,13 @@ class FileAuditLog:
                 yield entry
         self._require_head(lines, known or self._read_position())  # again: it may have been begun meanwhile
 
+    def size(self) -> int:
+        """Return its length in bytes, 0 if there is none."""
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def was_begun(self) -> bool:
         """Whether this data directory is known to have had a log, which may be lost since."""
         return was_begun(self._directory)
@@ -128,12 +161,6 @@ class FileAuditLog:
         with self._lock:
             if self._kept:
                 self._append_last()
-            self._closing.set()
-            self._written.set()
-            syncing, self._syncing = self._syncing, None
-        if syncing is not None:
-            syncing.join()
-        with self._lock:
             if self._descriptor >= 0:
                 with suppress(OSError):
                     sync_file(self._descriptor)
@@ -186,10 +213,6 @@ class FileAuditLog:
             self._close_files()
             raise
         self._said, self._is_noted = b"", False  # so that the files are compared before the next line
-        if self._syncing is None:
-            self._closing.clear()
-            self._syncing = Thread(target=self._sync, name="ibi-audit", daemon=True)
-            self._syncing.start()
 
     def _add(self, entries: Sequence[AuditEntry], size: int) -> None:
         said = os.pread(self._head, _MOST_HEAD, 0)
@@ -305,16 +328,6 @@ class FileAuditLog:
             raise AuditIncomplete(reason=f"{reason}. Lines after line {lines} may be missing")
         if self.was_begun():
             raise AuditIncomplete(reason=f"{self._directory} is missing or empty, and this data directory had a log")
-
-    def _sync(self) -> None:
-        while True:
-            self._written.wait()
-            self._closing.wait(_PAUSE)  # deposits need the disk too: a few syncs a second will do
-            self._written.clear()
-            with suppress(OSError):  # the lines are written again by none, and are told missing if they are
-                sync_file(self._descriptor)  # another one, if the file was replaced
-            if self._closing.is_set():
-                return
 
 
 def _reason(error: StorageError) -> object:

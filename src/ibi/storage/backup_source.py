@@ -46,8 +46,9 @@ _LOCK: Final = "backup.lock"
 _CATALOGUE: Final = "catalogue.sqlite"
 _LEFT_OUT: Final = frozenset(
     {
-        *(_CATALOGUE, "integrity.sqlite", "texts.sqlite", "changes", "dumps", "copies", "served-address"),
-        *("last-backup.json", "start-reserve"),
+        *(_CATALOGUE, "integrity.sqlite", "texts.sqlite", "previews.sqlite"),
+        *("changes", "dumps", "copies", "served-address"),
+        *("last-backup.json", "start-reserve", "failing-jobs.json"),
         *(STORE, "store-staging", "store-locks", "item-locks", STAGING, "restore-staging", "ibi-restore.json"),
     }
 )

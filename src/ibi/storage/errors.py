@@ -56,7 +56,8 @@ class PeopleDamaged(StoreDamaged):
 class RegistryDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. It holds the Archives registered here, and nothing else has them: put it back
     from a backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild
-    --empty registry` sets it aside and begins an empty one; all Archives have to be registered anew then."""
+    --empty registry` sets it aside and begins an empty one, and `ibi resolver recover` brings the Archives back from
+    the registers that they keep."""
 
 
 class UsageDamaged(StoreDamaged):
@@ -67,6 +68,11 @@ class UsageDamaged(StoreDamaged):
 class TextsDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. It holds the words of files alone, which are read again: the next start of the
     server sets it aside."""
+
+
+class PreviewsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds rendered previews alone, which are rendered again: the next start of
+    the server sets it aside."""
 
 
 class BeliefsDamaged(StoreDamaged):

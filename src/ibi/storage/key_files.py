@@ -21,6 +21,7 @@ from time import time
 from typing import Any, Final, TypeVar
 
 from ibi.messages.signatures import sign_key_change
+from ibi.model.membership import ResolverStanding
 from ibi.model.registration import MOST_FORMER_KEYS
 from ibi.ports.errors import StorageError
 from ibi.signing import KEY_BYTES, LONGEST_STATEMENT, InvalidKey, PublicKey, SigningKey
@@ -29,7 +30,7 @@ from ibi.storage.locks import alone
 from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, write_durably
 
 FOLDER: Final = "keys"
-_NOTES: Final = "databases"
+NOTES: Final = "databases"
 """The folder of notes of what was begun once."""
 ARCHIVE: Final = "archive"
 RESOLVER: Final = "resolver"
@@ -57,7 +58,7 @@ class KeyFiles:
         folder = data / FOLDER
         self._folder = folder
         self._private, self._former = folder / f"{name}.pem", folder / f"{name}.former"
-        self._noted = data / _NOTES / f"{name}.key"
+        self._noted = data / NOTES / f"{name}.key"
         self._command = "ibi key replace --lost" if name == ARCHIVE else f"ibi key replace --{name} --lost"
 
     def signing_key(self) -> SigningKey:
@@ -75,6 +76,11 @@ class KeyFiles:
             self.signing_key()
         elif not self._noted.exists():
             self._note(self.signing_key())
+
+    @property
+    def noted(self) -> PublicKey | None:
+        """The key that was in use last, as it was noted outside the folder; None if none was."""
+        return self._read_note()
 
     @property
     def lost(self) -> PublicKey | None:
@@ -261,6 +267,7 @@ def _decode(path: Path, content: bytes) -> SigningKey:
 # The register that an Archive keeps of its resolver, in files of its data directory.
 #
 # `register.jws` is the statement as it came. `published.jws` is that of a resolver in this directory, as it gives it.
+# `standing-in` says why a server of the Archive resolves in the place of its resolver, while it does.
 
 REGISTER_FOLDER: Final = "membership"
 
@@ -271,6 +278,7 @@ class RegisterFiles:
     def __init__(self, data: Path) -> None:
         self._folder = data / REGISTER_FOLDER
         self._statement, self._keys = self._folder / "register.jws", ResolverKeyFile(data)
+        self._standing = self._folder / "standing-in"
 
     def read(self) -> str | None:
         return _read_statement(self._statement)
@@ -284,12 +292,30 @@ class RegisterFiles:
     def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
         self._keys.keep(resolver.rstrip("/"), key, former)
 
+    def former_keys(self, resolver: str) -> tuple[PublicKey, ...]:
+        return self._keys.former(resolver.rstrip("/"))
+
+    def note_standing(self, standing: ResolverStanding | None) -> None:
+        if standing is None:
+            with refusals(DiskRefused, self._standing):
+                self._standing.unlink(missing_ok=True)
+        elif standing != self.read_standing():
+            _write_statement(self._standing, standing.value)
+
+    def read_standing(self) -> ResolverStanding | None:
+        """Why a server of this Archive stands in for its resolver, as it noted last; None if it does not."""
+        text = _read_statement(self._standing)
+        return ResolverStanding(text) if text in set(ResolverStanding) else None
+
 
 class PublishedRegisterFile:
     """The port `PublishedStatement` of one data directory: the register of its resolver."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / REGISTER_FOLDER / "published.jws"
+
+    def read(self) -> str | None:
+        return _read_statement(self._path)
 
     def change(self, make: Callable[[str | None], str]) -> str:
         with refusals(DiskRefused, self._path):

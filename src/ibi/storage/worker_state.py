@@ -276,12 +276,14 @@ class WorkerState:
         """Marks of browsers are made with it."""
         self.figures = PublishedFigures(self.slots)
         self._locks = os.memfd_create("ibi-locks")
-        self.sign_ins, self.keys_by_label, self.keys_by_network, self.early_keys, self.offers, self.refusals = (
-            SharedRows(ProcessLock(self._locks, place)) for place in range(6)
+        self.sign_ins, self.compared_keys, self.offers, self.refusals = (
+            SharedRows(ProcessLock(self._locks, place)) for place in range(4)
         )
         # Texts that strangers send make rows of letters; those of accounts are of accounts that exist, and no stranger
         # can have them dropped by sending other texts.
-        self.letters, self.accounts = (SharedRows(ProcessLock(self._locks, place)) for place in (6, 7))
+        self.letters, self.accounts, self.notifications, self.signed_notifications = (
+            SharedRows(ProcessLock(self._locks, place)) for place in range(4, 8)
+        )
         self._wishes = [_words(_WISHES) for _ in range(self.slots)]
         self._keys = [_words(_KEYS) for _ in range(self.slots)]
         self._used, self._live, self._beats = _words(1), _words(self.slots), _words(self.slots)
@@ -358,6 +360,14 @@ class WorkerShare:
     @property
     def refusals(self) -> SharedRows | None:
         return None if self.state is None else self.state.refusals
+
+    @property
+    def notifications(self) -> SharedRows | None:
+        return None if self.state is None else self.state.notifications
+
+    @property
+    def signed_notifications(self) -> SharedRows | None:
+        return None if self.state is None else self.state.signed_notifications
 
     @property
     def offers(self) -> SharedRows | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 from starlette.applications import Starlette
@@ -17,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.model.account import ROLE_SCOPE, Actor, person_account
 from ibi.ports.accounts import AuditLog, People, Tokens
+from ibi.ports.archive_state import UsageLog
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.provider_sign_in import ProviderSignIn
@@ -25,14 +26,15 @@ from ibi.services.accounts.refusals import RefusalLog
 from ibi.services.accounts.sign_in import SignIn
 from ibi.services.change_watch import FeedReaders
 from ibi.services.copies.jobs import CopyWork
-from ibi.services.correspondence.reader_requests import RequestCleaning
 from ibi.services.items.full_text import FullTextWorker
 from ibi.services.items.harvesting import DumpSchedule
 from ibi.services.items.verification import VerificationSchedule
+from ibi.services.jobs import Job, JobRunner, write_later
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.notifications.delivery import Courier
-from ibi.services.readiness import Readiness
+from ibi.services.readiness import Readiness, ReadinessCheck
+from ibi.services.resolving.standby import KeptRegister
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.storage.worker_state import ALONE, WorkerShare
@@ -62,7 +64,14 @@ from ibi.web.fast.fast_path import (
     first_segments,
 )
 from ibi.web.fast.server import LoadLog
-from ibi.web.http.metrics import FollowMetrics, HoldingsMetrics, IntegrityMetrics, PolledFigures, WorkerMetrics
+from ibi.web.http.metrics import (
+    FollowMetrics,
+    HoldingsMetrics,
+    IntegrityMetrics,
+    JobCollector,
+    PolledFigures,
+    WorkerMetrics,
+)
 from ibi.web.http.request import ServedHosts
 from ibi.web.http.request_middleware import (
     Identify,
@@ -90,8 +99,14 @@ from ibi.web.pages.review_pages import review_routes
 from ibi.web.pages.search_page import page_routes
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
-from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
+from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics, StandbyMetrics
+from ibi.web.resolver.resolver_pages import KeptRegisterPage
 from ibi.web.unrouted import FallbackApp, SlashRedirect, answer_unrouted, error_handler
+
+_AUDIT_PAUSE: Final = 0.2
+"""Seconds at most from a line of the audit log to the sync that has the disk keep it: deposits need the disk, too."""
+_USAGE_PAUSE: Final = 1.0
+"""Seconds for which uses are gathered before they are written."""
 
 
 def create_app(
@@ -122,8 +137,9 @@ def create_app(
     share: WorkerShare = ALONE,
     appearance: Appearance | None = None,
     admin: AdminParts | None = None,
+    jobs: JobRunner | None = None,
 ) -> Starlette:
-    """An ASGI application that starts and stops the `queue`, without which it mints nothing; closing the stores is left
+    """An ASGI application that runs the jobs of the `queue`, without which it mints nothing; closing the stores is left
     to the caller.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
@@ -134,16 +150,21 @@ def create_app(
     `provider` vouches for people. `admin` has what only the pages of administrators need.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
     a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
-    for which there are pages and files; without them every host has them. `verification`, `dumping`, `texts`, `courier`
-    and the workers of `subscriptions` run while the application does. `share` is what other processes of the server
-    have too. `appearance` is how its pages look.
+    for which there are pages and files; without them every host has them. `jobs` runs the jobs of all parts while the
+    application runs. `share` is what other processes of the server have too. `appearance` is how its pages look.
     """
+    jobs = jobs or JobRunner()
+    parts = (queue, resolver, standby, membership, verification, dumping, texts, subscriptions, courier)
+    for part in (*parts, *_busy_parts(archive)):
+        jobs.add(*(() if part is None else part.jobs()))
+    jobs.add(*_writing_jobs(audit, None if archive is None else archive.usage))
     log = log or structlog.get_logger("ibi.web")
     is_prompt = (ticks is None or ticks.prompt) and tokens.prompt and (archive is None or archive.catalog.prompt)
     if archive is not None and archive.item_services is not None:
-        checks = (*checks, archive.item_services.drafts.check_space)
+        checks = (*checks, ReadinessCheck("room", archive.item_services.drafts.check_space))
     readiness = Readiness(queue, ticks, clocks, checks=checks, is_prompt=is_prompt, log=log)
     metrics = Metrics()
+    metrics.registry.register(JobCollector(jobs))
     counts = None if share.state is None else WorkerMetrics(share.state, share.slot, metrics.registry, metrics.answered)
     if queue is not None:
         queue.watch(metrics.count_group)
@@ -160,12 +181,16 @@ def create_app(
             authentication,
             metrics,
             OpenApiPage(archive=archive is not None, register=registers, minting=queue is not None),
-            _figures(metrics, archive, membership, resolver, subscriptions),
+            [
+                *_figures(metrics, archive, membership, resolver, subscriptions),
+                *([] if standby is None else [StandbyMetrics(metrics.registry, standby.register)]),
+            ],
             counts,
-            archive,
+            HealthPage(readiness, archive, membership, standby),
         ),
         *token_pages.routes(),
         *KeyPages(archive, resolver).routes(),
+        *KeptRegisterPage(_kept_register(resolver, standby)).routes(),
         *([] if subscriptions is None else SubscriptionPages(subscriptions, authentication, proxies).routes()),
         *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),
@@ -173,7 +198,7 @@ def create_app(
         *([] if archive is None else inbox_routes(archive, authentication, courier)),
         *_item_routes(archive, queue, authentication, metrics),
         *([] if resolver is None else resolver_routes(resolver, authentication)),
-        *ReleasePages(archive, None if resolver is None else resolver.releases).routes(),
+        *ReleasePages(archive, None if resolver is None else resolver.releases, share.secret).routes(),
         *([] if appearance is None else appearance.routes()),
         *collection_routes(archive),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
@@ -183,7 +208,7 @@ def create_app(
         copy_work, transfers = _copy_work(archive), None if archive is None else archive.transfers
         others = OtherPages(archive is not None, copy_work is not None, transfers is not None)
         recovery = recovery or AccountRecovery(sign_in, audit=audit)
-        administered = (archive, resolver, membership, subscriptions, verification, share)
+        administered = (archive, resolver, membership, subscriptions, verification, share, jobs)
         administration = None if admin is None else Administration(admin, *administered)
         places = () if administration is None else administration.places
         routes += people_routes(sessions, recovery, token_admin, archive, others, provider, places)
@@ -244,11 +269,7 @@ def create_app(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: error_handler(log), HTTPException: answer_unrouted},
-        lifespan=_lifespan(
-            *(counts, queue, resolver, standby, membership, verification, dumping, texts),
-            *(_copy_work(archive), None if archive is None else archive.transfers, subscriptions, courier),
-            _request_cleaning(archive),
-        ),
+        lifespan=_lifespan(jobs, counts, subscriptions, membership, standby, resolver),
     )
     app.router.redirect_slashes = False  # only pages are; see SlashRedirect
     if archive is not None or resolver is not None:
@@ -269,6 +290,13 @@ def create_app(
             bound.pace(misses.connection_delay, misses.lines)
         app.state.bound = bound
     return app
+
+
+def _kept_register(resolver: ResolverSite | None, standby: StandbySite | None) -> KeptRegister | None:
+    """The register of another resolver, which this server keeps."""
+    if standby is not None:
+        return standby.register
+    return None if resolver is None else resolver.register
 
 
 def _identification(authentication: Authentication, sessions: Sessions | None) -> Identify:
@@ -331,13 +359,13 @@ def _routes(
     description: OpenApiPage,
     figures: Sequence[PolledFigures],
     counts: WorkerMetrics | None,
-    archive: ArchiveSite | None,
+    health: HealthPage,
 ) -> list[Route]:
     """The routes of the API, the busiest first."""
     routes = [
         Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
-        Route("/readyz", HealthPage(readiness, archive).readyz),
+        Route("/readyz", health.readyz),
         Route("/metrics", MetricsPage(metrics, readiness, figures, counts).get),
     ]
     if queue is None:
@@ -356,7 +384,9 @@ def _item_routes(
 
 def _changes_routes(archive: ArchiveSite, readers: FeedReaders) -> list[Route]:
     own = str(archive.profile.service.labels[0])
-    return ChangePages(readers, archive.public_url, own, archive.catalog, archive.copy_holders).routes()
+    return ChangePages(
+        readers, archive.public_url, own, archive.catalog, archive.copy_holders, archive.copy_offers
+    ).routes()
 
 
 def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
@@ -371,38 +401,58 @@ def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
     ]
 
 
-class _Worker(Protocol):
-    """What runs while the application does."""
+class _Busy(Protocol):
+    """A part of the server that has background work."""
 
-    def start(self) -> None: ...
+    def jobs(self) -> tuple[Job, ...]: ...
+
+
+class _Stopped(Protocol):
+    """A part of the server that has something left to do when its jobs have ended."""
 
     async def stop(self) -> None: ...
 
 
-def _lifespan(*workers: _Worker | None) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-    """Starts the workers in this order, and stops them in the opposite one."""
-    there = [each for each in workers if each is not None]
+def _busy_parts(archive: ArchiveSite | None) -> Iterator[_Busy | None]:
+    """The parts of an Archive that have background work."""
+    if archive is None:
+        return
+    yield archive.transfers
+    if archive.item_services is not None:
+        yield archive.item_services.copy_work
+        yield archive.item_services.requests
+
+
+def _writing_jobs(audit: AuditLog | None, usage: UsageLog | None) -> Iterator[Job]:
+    if audit is not None:
+        yield write_later("audit log", _AUDIT_PAUSE, audit.watch, audit.sync)
+    if usage is not None:
+        yield write_later("usage", _USAGE_PAUSE, usage.watch, usage.flush)
+
+
+def _lifespan(
+    jobs: JobRunner, counts: WorkerMetrics | None, *stopped: _Stopped | None
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """Runs the jobs; when they have ended, what is `stopped` is, in this order."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        for worker in there:
-            worker.start()
+        if counts is not None:
+            counts.start()
+        jobs.start()
         try:
             yield
         finally:
-            for worker in reversed(there):
-                await worker.stop()
+            await jobs.stop()
+            for part in (*stopped, counts):
+                if part is not None:
+                    await part.stop()
 
     return lifespan
 
 
 def _copy_work(archive: ArchiveSite | None) -> CopyWork | None:
     return None if archive is None or archive.item_services is None else archive.item_services.copy_work
-
-
-def _request_cleaning(archive: ArchiveSite | None) -> RequestCleaning | None:
-    requests = None if archive is None or archive.item_services is None else archive.item_services.requests
-    return None if requests is None else RequestCleaning(requests)
 
 
 def _feed_readers(archive: ArchiveSite | None) -> FeedReaders | None:

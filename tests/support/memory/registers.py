@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ibi.model.membership import ResolverStanding
 from ibi.signing import PublicKey
 
 __all__ = ["MemoryRegisterStore"]
@@ -15,6 +16,8 @@ class MemoryRegisterStore:
     def __init__(self) -> None:
         self._statement: str | None = None
         self._keys: dict[str, PublicKey] = {}
+        self._former: dict[str, tuple[PublicKey, ...]] = {}
+        self.standing: ResolverStanding | None = None
 
     def read(self) -> str | None:
         return self._statement
@@ -25,5 +28,14 @@ class MemoryRegisterStore:
     def resolver_key(self, resolver: str) -> PublicKey | None:
         return self._keys.get(resolver)
 
+    def note_standing(self, standing: ResolverStanding | None) -> None:
+        self.standing = standing
+
+    def former_keys(self, resolver: str) -> tuple[PublicKey, ...]:
+        return self._former.get(resolver, ())
+
     def pin(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
+        known = self._keys.get(resolver)
+        before = (known, *former, *self._former.get(resolver, ()))
+        self._former[resolver] = tuple(each for each in dict.fromkeys(before) if each is not None and each != key)
         self._keys[resolver] = key

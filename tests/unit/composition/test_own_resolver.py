@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibi.composition.membership import membership_request
-from ibi.composition.resolver_site import resolves_here
+from ibi.composition.own_register import resolves_here
 from ibi.config import load_settings
 from tests.support.archive_app import BASE, SERVICE, archive_app
 

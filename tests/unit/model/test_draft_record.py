@@ -9,7 +9,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms
-from ibi.model.draft import Description, DraftRecord, Publication, decode_draft, encode_draft
+from ibi.model.draft import Description, DraftRecord, Publication, RefusedValue, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 from ibi.model.file import File
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
@@ -35,6 +35,7 @@ FULL = DraftRecord(
     kept=(File("a.txt", 3, "0" * 128, "text/plain"),),
     reserved=labels(5),
     publication=Publication(labels(5), 1, ("gone.txt",)),
+    refused={"date": RefusedValue("31/02/2026", "invalid-metadata")},
 )
 PLAIN = DraftRecord(
     id="draft-aaaaaaaaaaaaaaaa", owner="token:x", created=NOW, description=Description(url="http://x.br/")

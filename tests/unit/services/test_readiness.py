@@ -9,7 +9,7 @@ from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.ports.errors import StoreDamaged
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
+from ibi.services.readiness import CheckedPart, Readiness, ReadinessCheck, StoreUnwritable, clock_refusal
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.set_clocks import SetClocks
 from tests.support.slow_storage import SlowStorage
@@ -106,6 +106,23 @@ async def test_files_that_cannot_be_relied_on_are_reasons_and_are_logged_once() 
     damage.clear()
     watch.now += 2
     assert await readiness.reasons() == ()
+
+
+async def test_each_part_is_told_by_its_name_with_what_is_wrong_of_it() -> None:
+    damage = StoreDamaged(path="accounts.sqlite", reason="it is empty")
+
+    def check() -> None:
+        raise damage
+
+    checks = (ReadinessCheck("tokens", lambda: None), ReadinessCheck("people", check), lambda: None)
+    readiness = Readiness(None, None, SetClocks(), checks=checks)
+    assert await readiness.parts() == (
+        CheckedPart("tokens", ()),
+        CheckedPart("people", (damage,)),
+        CheckedPart("storage", ()),
+    )
+    minting, _, _, _ = readiness_in_memory()
+    assert await minting.parts() == (CheckedPart("minting", ()),)
 
 
 async def test_a_report_does_not_wait_for_slow_storage() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.errors import InvalidMessage
-from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.identification import UrlKeys
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
@@ -33,7 +32,7 @@ class Record:
 
     prompt = True
 
-    def is_final(self, _label: Label, _now: Instant) -> bool:
+    def is_final(self, _label: Label) -> bool:
         return True
 
 

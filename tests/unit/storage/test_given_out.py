@@ -42,11 +42,9 @@ def minted(ticks: SqliteTicks, clocks: SetClocks, *askers: str, count: int = 1, 
     return [parse(label.rep) for outcome in decision.outcomes for label in share(outcome).labels()]
 
 
-def final(data: Path, clocks: SetClocks, *labels: Label, after: int = 1) -> list[bool]:
-    """So many seconds from now: the first dates of a minter are later than now, and are waited for."""
-    now = clocks.read().wall
+def final(data: Path, *labels: Label) -> list[bool]:
     with closing(SqliteGivenOut(data)) as record:
-        return [record.is_final(label, Instant(now.seconds + after, now.fraction)) for label in labels]
+        return [record.is_final(label) for label in labels]
 
 
 @pytest.fixture
@@ -65,7 +63,7 @@ def test_a_reservation_stays_and_what_is_given_out_does_not(data: Path, clocks: 
         labels = minted(ticks, clocks, "cli:ana", HERE, "token:2", "token:3", HERE, HERE, "token:1", count=3)
     expected = [each for given in (False, True, False, False, True, True, False) for each in [given] * 3]
     clocks.advance(60)
-    assert final(data, clocks, *labels) == expected
+    assert final(data, *labels) == expected
 
 
 def test_the_spellings_of_the_port_are_one_prefix(data: Path, clocks: SetClocks) -> None:
@@ -73,15 +71,25 @@ def test_the_spellings_of_the_port_are_one_prefix(data: Path, clocks: SetClocks)
         clocks.advance(60)
     names = ("sid.inpe.br/mtc-m18", "sid.inpe.br/mtc-m18@80", "SID.inpe.br/MTC-m18.80", "sid.inpe.br/mtc-m18.81")
     labels = [parse(f"{name}/2027/03.01.12.01.30") for name in names]
-    assert final(data, clocks, *labels, FOREIGN) == [True, True, True, False, False]
+    assert final(data, *labels, FOREIGN) == [True, True, True, False, False]
 
 
-def test_neither_what_is_older_than_the_record_nor_the_future_is_certain(data: Path, clocks: SetClocks) -> None:
+def test_what_is_older_than_the_record_is_not_certain_and_the_future_is(data: Path, clocks: SetClocks) -> None:
     with opened(data, clocks):
         clocks.advance(60)
-    texts = ("12.00.29", "12.00.30", "12.00.31", "12.01.30", "12.01.31")
-    labels = [parse(f"sid.inpe.br/mtc-m18/2027/03.01.{text}") for text in texts]
-    assert final(data, clocks, *labels, after=0) == [False, False, True, True, False]
+    texts = ("03.01.12.00.29", "03.01.12.00.30", "03.01.12.00.31", "03.01.12.01.30", "03.01.12.01.31", "12.31.23.59")
+    labels = [parse(f"sid.inpe.br/mtc-m18/2027/{text}") for text in texts]
+    assert final(data, *labels) == [False, False, True, True, True, True]
+
+
+def test_a_label_that_is_dated_ahead_is_not_final_from_the_moment_it_is_given_out(
+    data: Path, clocks: SetClocks
+) -> None:
+    with opened(data, clocks) as ticks, closing(SqliteGivenOut(data)) as record:
+        labels = minted(ticks, clocks, "cli:ana", count=3)
+        assert all(label.instant > clocks.read().wall for label in labels)
+        assert not any(map(record.is_final, labels))
+        assert record.is_final(parse("sid.inpe.br/mtc-m18/2027/03.01.12.30"))
 
 
 def test_every_process_that_mints_is_seen(data: Path, clocks: SetClocks) -> None:
@@ -89,7 +97,7 @@ def test_every_process_that_mints_is_seen(data: Path, clocks: SetClocks) -> None
         clocks.advance(60)
         for ticks_of_one in (ticks, beside, ticks):
             (label,) = minted(ticks_of_one, clocks, "cli:ana")
-            assert not record.is_final(label, clocks.read().wall)
+            assert not record.is_final(label)
 
 
 def test_a_date_of_the_past_can_still_be_given_out(data: Path, clocks: SetClocks) -> None:
@@ -98,9 +106,9 @@ def test_a_date_of_the_past_can_still_be_given_out(data: Path, clocks: SetClocks
         minted(ticks, clocks, HERE)  # the first one is later than now
         clocks.advance(110)
         (expected,) = (parse("sid.inpe.br/mtc-m18/2027/03.01.12.02"),)
-        assert record.is_final(expected, clocks.read().wall)
+        assert record.is_final(expected)
         assert minted(ticks, clocks, "cli:ana") == [expected]
-        assert not record.is_final(expected, clocks.read().wall)
+        assert not record.is_final(expected)
 
 
 def test_the_record_is_made_anew_from_the_log(data: Path, clocks: SetClocks) -> None:
@@ -117,7 +125,7 @@ def test_the_record_is_made_anew_from_the_log(data: Path, clocks: SetClocks) -> 
     shutil.copy(data / "old.sqlite", data / "mint" / "ticks.sqlite")
     with opened(data, clocks):
         pass
-    assert final(data, clocks, given, kept) == [False, True]
+    assert final(data, given, kept) == [False, True]
 
 
 def test_a_lost_database_begins_anew(data: Path, clocks: SetClocks) -> None:
@@ -128,9 +136,9 @@ def test_a_lost_database_begins_anew(data: Path, clocks: SetClocks) -> None:
         path.unlink()
     clocks.advance(60)
     with opened(data, clocks) as ticks:
-        assert final(data, clocks, given, kept) == [False, False]
+        assert final(data, given, kept) == [False, False]
         clocks.advance(60)
-        assert final(data, clocks, *minted(ticks, clocks, HERE, "cli:ana")) == [True, False]
+        assert final(data, *minted(ticks, clocks, HERE, "cli:ana")) == [True, False]
 
 
 def test_a_whole_directory_put_back_begins_anew(data: Path, clocks: SetClocks) -> None:
@@ -143,19 +151,19 @@ def test_a_whole_directory_put_back_begins_anew(data: Path, clocks: SetClocks) -
     (data.parent / "backup").rename(data)
     clocks.advance(60)
     with opened(data, clocks) as ticks:
-        assert final(data, clocks, lost, kept) == [False, False]
+        assert final(data, lost, kept) == [False, False]
         clocks.advance(60)
-        assert final(data, clocks, *minted(ticks, clocks, HERE)) == [True]
+        assert final(data, *minted(ticks, clocks, HERE)) == [True]
 
 
 def test_an_accepted_copy_begins_anew(data: Path, clocks: SetClocks) -> None:
     with opened(data, clocks) as ticks:
         clocks.advance(60)
         (kept,) = minted(ticks, clocks, HERE)
-    assert final(data, clocks, kept) == [True]
+    assert final(data, kept) == [True]
     clocks.advance(60)
     with opened(data, clocks, confirmed=True, machine="another"):
-        assert final(data, clocks, kept) == [False]
+        assert final(data, kept) == [False]
 
 
 def test_an_older_version_that_minted_in_between_is_noticed(data: Path, clocks: SetClocks) -> None:
@@ -164,10 +172,10 @@ def test_an_older_version_that_minted_in_between_is_noticed(data: Path, clocks: 
         (kept,) = minted(ticks, clocks, HERE)
     with closing(sqlite3.connect(data / "mint" / "ticks.sqlite")) as connection, connection:
         connection.execute("UPDATE store SET given_number = given_number - 1")
-    assert final(data, clocks, kept) == [True]
+    assert final(data, kept) == [True]
     clocks.advance(60)
     with opened(data, clocks):
-        assert final(data, clocks, kept) == [False]
+        assert final(data, kept) == [False]
     with closing(sqlite3.connect(data / "mint" / "ticks.sqlite")) as connection:
         assert connection.execute("SELECT given_number = log_number FROM store").fetchone() == (1,)
 
@@ -179,7 +187,7 @@ def test_opening_again_changes_nothing(data: Path, clocks: SetClocks) -> None:
     for _ in range(3):
         clocks.advance(60)
         with opened(data, clocks):
-            assert final(data, clocks, given, kept) == [False, True]
+            assert final(data, given, kept) == [False, True]
 
 
 def test_a_prefix_that_is_not_minted_with_any_more_ends(data: Path, clocks: SetClocks) -> None:
@@ -192,22 +200,20 @@ def test_a_prefix_that_is_not_minted_with_any_more_ends(data: Path, clocks: SetC
         clocks.advance(60)
         (new,) = minted(ticks, clocks, HERE, identity=MOVED)
         after = parse("sid.inpe.br/mtc-m18/2027/03.01.12.03")
-        assert final(data, clocks, before, new, after) == [True, True, False]
+        assert final(data, before, new, after) == [True, True, False]
         clocks.advance(1)
         ticks.freeze(IDENTITY)
-        assert final(data, clocks, before, new, after) == [False, True, False]
+        assert final(data, before, new, after) == [False, True, False]
 
 
-def test_dates_of_a_clock_that_ran_ahead_are_not_certain_before_they_come(data: Path, clocks: SetClocks) -> None:
+def test_dates_of_a_clock_that_ran_ahead_are_known_before_they_come(data: Path, clocks: SetClocks) -> None:
     with opened(data, clocks) as ticks:
         clocks.advance(3600)
         accept(ticks, clocks)
         given, kept = minted(ticks, clocks, "cli:ana", HERE)
         clocks.set(START)
         accept(ticks, clocks)
-        assert final(data, clocks, given, kept) == [False, False]
-        clocks.advance(7200)
-        assert final(data, clocks, given, kept) == [False, True]
+        assert final(data, given, kept) == [False, True]
 
 
 def test_the_moment_only_moves_forward(data: Path, clocks: SetClocks) -> None:
@@ -217,12 +223,12 @@ def test_the_moment_only_moves_forward(data: Path, clocks: SetClocks) -> None:
         clocks.advance(60)
         given, kept = minted(ticks, clocks, "cli:ana", HERE)
         restart_given_out(data, START)
-        assert final(data, clocks, given, kept) == [False, True]
+        assert final(data, given, kept) == [False, True]
         clocks.advance(1)
         restart_given_out(data, clocks.read().wall)
-        assert final(data, clocks, given, kept) == [False, False]
+        assert final(data, given, kept) == [False, False]
         clocks.advance(1)
-        assert final(data, clocks, *minted(ticks, clocks, HERE)) == [True]
+        assert final(data, *minted(ticks, clocks, HERE)) == [True]
     with closing(sqlite3.connect(data / "mint" / "ticks.sqlite")) as connection:
         assert connection.execute("SELECT count(*) FROM given_out").fetchone() == (0,)
 
@@ -233,9 +239,9 @@ def test_where_the_record_cannot_be_read_nothing_is_certain(data: Path, clocks: 
         (kept,) = minted(ticks, clocks, HERE)
     clocks.advance(1)
     record = SqliteGivenOut(data)
-    assert record.is_final(kept, clocks.read().wall)
+    assert record.is_final(kept)
     record.close()
-    assert not record.is_final(kept, clocks.read().wall)
+    assert not record.is_final(kept)
 
 
 def test_a_miss_is_one_look_up(data: Path, clocks: SetClocks) -> None:
@@ -269,4 +275,4 @@ def test_both_forms_of_a_label_are_judged_alike(data: Path, clocks: SetClocks) -
         decision = mint(ticks, clocks, MintRequest(1, "cli:ana"), MintRequest(1, HERE), rules=Rules())
     clocks.advance(60)
     forms = [label.ibip for outcome in decision.outcomes for label in share(outcome).labels()]
-    assert final(data, clocks, *(parse(form) for form in forms if form)) == [False, True]
+    assert final(data, *(parse(form) for form in forms if form)) == [False, True]

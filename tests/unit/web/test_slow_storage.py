@@ -15,7 +15,6 @@ from argon2 import PasswordHasher
 
 from ibi.accounts.sign_in import RANDOM_BYTES, new_session
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.identification import UrlKeys
 from ibi.model.account import Person, Role, Scope
@@ -59,7 +58,7 @@ class NothingGivenOut:
 
     prompt = True
 
-    def is_final(self, _label: Label, _now: Instant) -> bool:
+    def is_final(self, _label: Label) -> bool:
         return True
 
 

@@ -29,7 +29,7 @@ from ibi.model.description_values import (
 )
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, ResourceType, Text, checked_date
 
-MOST_IMPORTED: Final = 1_000_000
+MOST_IMPORTED: Final = 250_000
 """Characters of what is read at once."""
 MOST_RECORDS: Final = 100
 MOST_PIECES: Final = 20_000

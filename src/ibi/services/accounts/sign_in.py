@@ -117,7 +117,7 @@ class KeyHasher:
         self._waiting, self._most_waiting = 0, most_waiting
 
     async def hash(self, key: RegistrationKey) -> str:
-        return await self._in_turn(lambda: self._hasher.hash(key.reveal()))
+        return await self._in_turn(lambda: self._hasher.hash(key.reveal()), self._most_waiting)
 
     def remembers(self, key_hash: str, key: RegistrationKey) -> bool:
         """Whether this key was right for this hash before. Does not wait."""
@@ -125,8 +125,9 @@ class KeyHasher:
 
     async def verify(self, key_hash: str | None, key: RegistrationKey) -> bool:
         """Whether `key` belongs to `key_hash`. Without a hash the answer is no and takes as long. `HashingBusy` if too
-        many wait already."""
-        right = await self._in_turn(lambda: self._hasher.agrees(key_hash, key.reveal()))
+        many wait already: without a hash half as many, so that names of strangers leave room for known ones."""
+        most = self._most_waiting if key_hash is not None else (self._most_waiting + 1) // 2
+        right = await self._in_turn(lambda: self._hasher.agrees(key_hash, key.reveal()), most)
         if not right or key_hash is None:
             return False
         if len(self._right) >= _MOST_REMEMBERED:
@@ -140,8 +141,8 @@ class KeyHasher:
     def _digest(self, key_hash: str, key: RegistrationKey) -> bytes:
         return hmac.digest(self._secret, f"{key_hash}\0{key.reveal()}".encode(), "sha256")
 
-    async def _in_turn(self, begin: Callable[[], Awaitable[Made]]) -> Made:
-        if self._waiting >= self._most_waiting:
+    async def _in_turn(self, begin: Callable[[], Awaitable[Made]], most: int) -> Made:
+        if self._waiting >= most:
             raise HashingBusy()
         self._waiting += 1
         try:

@@ -162,6 +162,28 @@ REVIEW_WORDS: Final = {
 }
 
 
+DELETION_SUBJECTS: Final = {
+    ReviewAct.SUBMITTED: message("Deletion waits for a librarian"),
+    ReviewAct.COMMENTED: message("Comment on a deletion"),
+    ReviewAct.RETURNED: message("Your request for deletion was declined"),
+    ReviewAct.WITHDRAWN: message("Request for deletion withdrawn"),
+    ReviewAct.PUBLISHED: message("Your item was deleted"),
+}
+DELETION_WORDS: Final = {
+    ReviewAct.SUBMITTED: message(
+        '{depositor} asks for the deletion of "{title}". The item is unchanged until a librarian deletes it.'
+    ),
+    ReviewAct.COMMENTED: message('{who} comments on the deletion of "{title}", which {depositor} asked for:'),
+    ReviewAct.RETURNED: message('{who} declined to delete "{title}". The item is unchanged.'),
+    ReviewAct.WITHDRAWN: message('{depositor} no longer asks for the deletion of "{title}".'),
+    ReviewAct.PUBLISHED: message('"{title}" was deleted by {who}.'),
+}
+WITHHELD_SUBJECT: Final = message("Access was restricted")
+WITHHELD_WORDS: Final = message(
+    '{depositor} restricted access to "{title}". The restriction is in effect already: it waits for no review.'
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewLetters:
     """Tells librarians what waits for them, and depositors what became of it (`ReviewNews`)."""
@@ -175,6 +197,20 @@ class ReviewLetters:
 
     def tell(self, review: Review, entry: ReviewEntry) -> None:
         self.box.put(lambda: self.letters(review, entry))
+
+    def tell_withheld(self, owner: str, depositor: str, title: str, label: str) -> None:
+        self.box.put(lambda: self.withheld_letters(owner, depositor, title, label))
+
+    def withheld_letters(self, owner: str, depositor: str, title: str, label: str) -> list[Letter]:
+        """One to each librarian, when a depositor restricts access to an item."""
+        own, shown = self.book.of_account(owner), printable(title or label)
+        place, letters = f"{self.resolver or self.public_url}/{label}", list[Letter]()
+        for each in self.book.librarians():
+            if own is None or each.mail != own.mail:
+                gettext = self.translations_of(each.language).gettext
+                words = gettext(WITHHELD_WORDS).format(depositor=printable(depositor), title=shown)
+                letters.append(Letter(each.mail, subject_of(gettext(WITHHELD_SUBJECT), shown), f"{words}\n\n{place}\n"))
+        return letters
 
     def letters(self, review: Review, entry: ReviewEntry) -> list[Letter]:
         """One to each who has to know, and none to who did it."""
@@ -192,10 +228,12 @@ class ReviewLetters:
         gettext = self.translations_of(to.language).gettext
         title = printable(review.title or review.draft)
         names = {"title": title, "who": printable(entry.name), "depositor": printable(review.depositor)}
+        subjects = DELETION_SUBJECTS if review.deletes else REVIEW_SUBJECTS
+        words = DELETION_WORDS if review.deletes else REVIEW_WORDS
         is_published = entry.act is ReviewAct.PUBLISHED and review.label is not None
         parts = [
-            gettext(REVIEW_WORDS[entry.act]).format(**names),
+            gettext(words[entry.act]).format(**names),
             *([quoted(entry.text)] if entry.text else []),
             f"{self.resolver or self.public_url}/{review.label}" if is_published else f"{self.public_url}{place}",
         ]
-        return Letter(to.mail, subject_of(gettext(REVIEW_SUBJECTS[entry.act]), title), "\n\n".join(parts) + "\n")
+        return Letter(to.mail, subject_of(gettext(subjects[entry.act]), title), "\n\n".join(parts) + "\n")

@@ -8,11 +8,9 @@ digest is kept; it ends after the days that it was given for, can be revoked, an
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
@@ -37,7 +35,6 @@ from ibi.model.item import Item
 from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
 from ibi.ports.clocks import Clocks
 from ibi.ports.correspondence import Letter, RequestStore
-from ibi.ports.errors import StorageError
 from ibi.safe_text import printable, shorten
 from ibi.services.correspondence.letters import (
     AddressBook,
@@ -49,10 +46,13 @@ from ibi.services.correspondence.letters import (
     subject_of,
 )
 from ibi.services.items.item_repository import ItemRepository
+from ibi.services.jobs import Job
 from ibi.vocabulary import State
 
 _SECRET_BYTES: Final = 32
 _DAY: Final = 86_400
+_CLEANING: Final = 3600.0
+"""Seconds between two looks for requests that are old enough to be deleted."""
 _LONGEST_TITLE: Final = 300
 _Into = Callable[[ReaderInquiry], ReaderInquiry]
 
@@ -255,6 +255,12 @@ class ReaderRequests:
         """Delete what was kept for long enough."""
         return self._store.forget(self.rules.forgets_before(self._now()))
 
+    def jobs(self) -> tuple[Job, ...]:
+        def step() -> None:
+            self.forget_old()
+
+        return (Job("reader requests", step, _CLEANING),)
+
     # --- changes ---
 
     def _change(self, who: Actor, number: int, into: _Into, act: str, detail: str = "") -> ReaderInquiry:
@@ -299,26 +305,3 @@ def _answer_request(request: ReaderInquiry, state: RequestState, name: str, answ
 
 def _digest(words: str) -> bytes:
     return sha256(words.encode("utf-8", "surrogatepass")).digest()
-
-
-class RequestCleaning:
-    """Deletes what was kept for long enough, while a server runs: when it starts, and every hour."""
-
-    def __init__(self, requests: ReaderRequests, seconds: float = 3600.0) -> None:
-        self._requests, self._seconds = requests, seconds
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-
-    async def _run(self) -> None:
-        while True:
-            with suppress(StorageError):  # the next time may have more luck
-                await asyncio.to_thread(self._requests.forget_old)
-            await asyncio.sleep(self._seconds)

@@ -288,9 +288,17 @@ class Deposits:
         return replace(expected, item=stored.item)
 
     def delete(
-        self, label: Label, reason: str, who: str, *, replaced_by: Label | None = None, purge: bool = False
+        self,
+        label: Label,
+        reason: str,
+        who: str,
+        *,
+        replaced_by: Label | None = None,
+        purge: bool = False,
+        check: Callable[[Item], None] = lambda _: None,
     ) -> Item:
-        """The tombstone that is left. With `purge`, of an item deleted before too, earlier versions go for good."""
+        """The tombstone that is left. With `purge`, of an item deleted before too, earlier versions go for good.
+        `check` looks at the item as it is when nobody else changes it any more."""
         found = self._kept.find(label)
         self.require(ItemAct.PURGE if purge else ItemAct.DELETE, found)
         name = name_of(found)
@@ -299,6 +307,7 @@ class Deposits:
         with self._kept.changing(name), self._kept.locks.hold(name):
             before = self._kept.read(name)
             item = before.item
+            check(item)
             if item.state is not State.DELETED or not purge:
                 item = life_cycle.delete(item, self._now(), reason, replaced_by=successor, service=self._service)
             if purge:

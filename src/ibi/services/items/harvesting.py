@@ -20,14 +20,13 @@ All calls block: position waits for the writers.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import islice, takewhile
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -42,6 +41,7 @@ from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
 from ibi.ports.archive_state import DumpFiles
 from ibi.ports.catalog import Catalog, ChangeFeed
+from ibi.services.jobs import Job, JobStopped
 from ibi.services.limits import hold_alone
 from ibi.vocabulary import State
 
@@ -236,8 +236,7 @@ _REST: Final = 0.01
 """Seconds of rest between two pages, so that readers of the server hardly notice."""
 _LOOK: Final = 30.0
 """Seconds between two looks at the time."""
-_STOP: Final = 10.0
-_RETRY: Final = 3_600
+_RETRY: Final = 3_600.0
 """Seconds after a failure until it is tried again."""
 
 
@@ -290,7 +289,7 @@ class Dump:
 
 
 class DumpSchedule:
-    """Writes a dump each day at one time of day (UTC), in a thread of its own; at the start, if one was missed."""
+    """Writes a dump each day at one time of day (UTC); at the start, if one was missed."""
 
     def __init__(
         self,
@@ -306,29 +305,24 @@ class DumpSchedule:
         self._feed, self._catalog, self._files, self._at, self._now = feed, catalog, files, second_of_day, now
         self._hold, self._log = hold, structlog.get_logger("ibi.dump")
         self._stopping = Event()
-        self._not_before = 0.0
-        self._thread: Thread | None = None
 
-    def start(self) -> None:
-        self._thread = Thread(target=self._run, name="dump", daemon=True)
-        self._thread.start()
+    def jobs(self) -> tuple[Job, ...]:
+        def step() -> None:
+            self.step()
 
-    async def stop(self) -> None:
-        self._stopping.set()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, _STOP)
+        return (
+            Job("dump", step, _LOOK, hold=self._hold, stopping=self._stopping, first_rest=_RETRY, longest_rest=_RETRY),
+        )
 
     def step(self) -> bool:
         """Write a dump if one is due; whether one was written. Blocks."""
         now = self._now()
         due = (now - self._at) // _DAY * _DAY + self._at
         written = self._files.written()
-        if now < self._not_before or (written is not None and written >= due):
+        if written is not None and written >= due:
             return False
-        self._not_before = now + _RETRY
         dump = Dump(self._feed, self._catalog, Instant(int(now)))
         size = self._files.write(f"{dump.position.epoch}-{dump.position.end}", dump.lines(self._rest))
-        self._not_before = 0.0
         self._log.info("a dump was written", records=dump.records, bytes=size, after=dump.position.end)
         for label, error in dump.unreadable:
             self._log.error("a record cannot be read, and is not in the dump", item=label, reason=str(error))
@@ -336,21 +330,4 @@ class DumpSchedule:
 
     def _rest(self) -> None:
         if self._stopping.wait(_REST):
-            raise _DumpStopped
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                if self._hold():
-                    self.step()
-            except _DumpStopped:
-                return
-            except IbiError as error:
-                self._log.warning("no dump could be written", reason=str(error))
-            except Exception:  # noqa: BLE001 - the server goes on, and tries again in an hour
-                self._log.error("a dump failed", exc_info=True)
-            self._stopping.wait(_LOOK)
-
-
-class _DumpStopped(Exception):
-    """The server is stopping."""
+            raise JobStopped

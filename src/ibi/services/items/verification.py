@@ -4,10 +4,10 @@ first, at a bounded speed, and more slowly while the server is busy."""
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from threading import Event, Thread
+from threading import Event
 from typing import Final
 
 import structlog
@@ -16,10 +16,10 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.model.content import Problem, Verification
 from ibi.ports.correspondence import Letter, Mailer
-from ibi.ports.errors import StorageError
 from ibi.safe_text import printable
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.jobs import Job, JobStopped
 from ibi.services.limits import hold_alone
 
 # --- the letter about damage ------------------------------------------------------------------------------------------
@@ -69,18 +69,11 @@ _IDLE: Final = 30.0
 """Seconds between two checks for due items."""
 _LOOK: Final = 0.1
 """Seconds between two measurements of how late the event loop is, during a verification."""
-_IDLE_LOOK: Final = 1.0
-"""The same while nothing is verified: an idle server sleeps."""
 _BUSY: Final = 0.03
 """Seconds of lateness from which on the server counts as busy: readers wait as long."""
 _PAUSE: Final = 1.0
 """Seconds for which each piece waits while the server is busy. Then it goes on: under constant load nothing would ever
 be verified otherwise."""
-_STOP: Final = 5.0
-
-
-class _Stopped(Exception):
-    """The server is stopping."""
 
 
 class DamageMail:
@@ -107,7 +100,7 @@ class DamageMail:
 
 
 class VerificationSchedule:
-    """Verifies in a thread of its own; the event loop signals when the server is busy."""
+    """Verifies beside all else, and more slowly while the event loop of the server is late."""
 
     def __init__(
         self,
@@ -126,10 +119,9 @@ class VerificationSchedule:
         self._store, self._integrity = store, store.integrity
         self._days, self._rate, self._mail, self._now = days, rate, mail, now
         self._log = log or structlog.get_logger("ibi.integrity")
-        self._hold = hold
-        self._stopping, self._found = Event(), Event()
-        self._thread: Thread | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._stopping = Event()
+        self._job = Job("verification", self._verify_next, _IDLE, hold=hold, stopping=self._stopping)
+        self._watch = Job("load during verification", self._look_at_load, math.inf)
         self._is_busy = self._is_verifying = False
         self._verified: tuple[str | None, int] = None, 0
         """The item verified last, and when."""
@@ -155,23 +147,13 @@ class VerificationSchedule:
     def verify_soon(self, name: str) -> None:
         """Have an item verified before its turn, by the process that verifies. Blocks."""
         self._integrity.ledger.want(name, int(self._now()))
-        self._found.set()
+        self._job.wake()
 
-    def start(self) -> None:
-        """Called on the event loop."""
-        self._watching = asyncio.get_running_loop().create_task(self._watch_loop(), name="verification")
-        self._thread = Thread(target=self._run, name="verification", daemon=True)
-        self._thread.start()
+    def jobs(self) -> tuple[Job, ...]:
+        return self._job, self._watch
 
-    async def stop(self) -> None:
-        self._stopping.set()
-        self._found.set()
-        if self._watching is not None:
-            self._watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watching
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join, _STOP)
+    def _verify_next(self) -> float | None:
+        return 0.0 if self.step() else None
 
     def step(self) -> bool:
         """Verify the next due item; return whether there was one. Blocks."""
@@ -179,6 +161,7 @@ class VerificationSchedule:
         name = self._next_wanted() or self._next_due(now)
         if name is not None:
             self._is_verifying = True
+            self._watch.wake()
             try:
                 self._verify(name)
             finally:
@@ -216,7 +199,7 @@ class VerificationSchedule:
     def _unless_stopped(self, names: Iterator[str]) -> Iterator[str]:
         for name in names:
             if self._stopping.is_set():
-                raise _Stopped
+                raise JobStopped
             yield name
 
     def _verify(self, name: str) -> None:
@@ -230,32 +213,19 @@ class VerificationSchedule:
         """Limit the speed; called for each piece read."""
         wait = size / self._rate if self._rate else 0.0
         if self._stopping.wait(max(wait, _PAUSE if self._is_busy else 0.0)):
-            raise _Stopped
+            raise JobStopped
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                if self._hold() and self.step():
-                    continue
-            except _Stopped:
-                return
-            except StorageError as error:
-                self._log.warning("kept content cannot be verified at the moment", reason=str(error))
-            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
-                self._log.error("the verification of kept content failed", exc_info=True)
-            self._found.wait(_IDLE)
-            self._found.clear()
-
-    async def _watch_loop(self) -> None:
+    async def _look_at_load(self) -> float:
+        """Measure how late the event loop is, again and again during a verification."""
         loop = asyncio.get_running_loop()
-        while True:
-            began, look = loop.time(), _LOOK if self._is_verifying else _IDLE_LOOK
-            await asyncio.sleep(look)
-            self._is_busy = loop.time() - began - look > _BUSY
+        began = loop.time()
+        await asyncio.sleep(_LOOK)
+        self._is_busy = loop.time() - began - _LOOK > _BUSY
+        return 0.0 if self._is_verifying else math.inf
 
     def _tell(self, name: str, problem: Problem) -> None:
         self._log.error("kept content is damaged", item=name, file=problem.path, reason=problem.reason)
-        self._found.set()
+        self._job.wake()
 
 
 def _sort_by_time(damaged: Iterable[Verification]) -> list[Verification]:

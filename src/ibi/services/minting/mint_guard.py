@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from enum import Enum
+from threading import Event
 from typing import Final, NamedTuple
 
 import structlog
@@ -21,6 +21,7 @@ from ibi.minting.mint_log import LogBroken
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.ports.clocks import Ticks
+from ibi.services.jobs import Job, JobStopped
 
 
 def identity_card(identity: Identity, rules: Rules, instance: str) -> dict[str, object]:
@@ -45,6 +46,14 @@ _LOG_CHECK: Final = 24 * 3600.0
 """Seconds between two readings of the whole log."""
 _BREATH: Final = 0.005
 """Seconds of pause after every few thousand lines of the log, which leave two thirds of the time to others."""
+
+
+_LOG_RETRY: Final = 3600.0
+"""Seconds of rest, at most, after the log could not be read."""
+_LONGEST_LOOK: Final = 10.0
+"""Seconds in which the own address has to be asked."""
+_LONGEST_REASON: Final = 300
+_NO_MINTER: Final = "it answers with something else than what a minter says of itself"
 
 
 class Finding(Enum):
@@ -79,20 +88,31 @@ class OwnAddress:
     async def look(self, epoch: Callable[[], str]) -> Look:
         """Check once. `epoch` returns the own one; it is called after the answer, since it may just have changed."""
         try:
-            answer = await self._ask(self.url)
+            async with asyncio.timeout(_LONGEST_LOOK):
+                answer = await self._ask(self.url)
+        except TimeoutError:
+            return Look(Finding.UNKNOWN, f"no answer within {_LONGEST_LOOK:g} seconds")
         except IbiError as error:
             return Look(Finding.UNKNOWN, str(error))
-        return Look(self._judge(answer, await asyncio.to_thread(epoch)))
+        except Exception as error:  # noqa: BLE001 - what cannot be read names no minter
+            return Look(
+                Finding.UNKNOWN, f"its answer cannot be read: {type(error).__name__}: {error}"[:_LONGEST_REASON]
+            )
+        return self._judge(answer, await asyncio.to_thread(epoch))
 
     def refusal(self) -> AnotherInstance:
         return AnotherInstance(prefix=self._identity.prefixes[0], url=self.url)
 
-    def _judge(self, answer: Mapping[str, object], epoch: str) -> Finding:
+    def _judge(self, answer: object, epoch: str) -> Look:
+        if not isinstance(answer, Mapping):
+            return Look(Finding.UNKNOWN, _NO_MINTER)
         if answer.get("instance") == epoch:
-            return Finding.ITSELF
-        prefixes = answer["prefixes"]
-        theirs = set(prefixes.values()) if isinstance(prefixes, dict) else set()
-        return Finding.UNKNOWN if theirs.isdisjoint(self._identity.prefixes) else Finding.ANOTHER
+            return Look(Finding.ITSELF)
+        prefixes = answer.get("prefixes")
+        if not isinstance(prefixes, Mapping):
+            return Look(Finding.UNKNOWN, _NO_MINTER)
+        theirs = {each for each in prefixes.values() if isinstance(each, str)}
+        return Look(Finding.UNKNOWN if theirs.isdisjoint(self._identity.prefixes) else Finding.ANOTHER)
 
 
 class MintGuard:
@@ -103,17 +123,15 @@ class MintGuard:
         self,
         ticks: Ticks,
         address: OwnAddress | None,
-        *,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Without an `address` only the log is checked. `sleep` waits between two checks."""
-        self._ticks, self._address, self._sleep = ticks, address, sleep
+        """Without an `address` only the log is checked."""
+        self._ticks, self._address = ticks, address
         self._log = structlog.get_logger("ibi.minting")
         self._last: Finding | None = None
         self._looked = asyncio.Event()
         self._refusals: dict[str, IbiError] = {}
-        self._tasks: list[asyncio.Task[None]] = []
-        self._is_stopping = False
+        self._delay = _FIRST_DELAY
+        self._stopping = Event()
         self.is_open = False
         """Whether minting may go on without awaiting `wait_for_check`."""
 
@@ -122,46 +140,42 @@ class MintGuard:
         """Why nothing is minted, if so."""
         return next(iter(self._refusals.values()), None)
 
-    def start(self) -> None:
-        """Called on the event loop that mints."""
-        self._tasks = [asyncio.create_task(self._watch_address()), asyncio.create_task(self._watch_log())]
-
-    async def stop(self) -> None:
-        self._is_stopping = True
-        self._looked.set()
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+    def jobs(self) -> tuple[Job, ...]:
+        """On the event loop that mints."""
+        log = Job(
+            "mint log",
+            self._check_log,
+            _LOG_CHECK,
+            first_rest=_DELAY,
+            longest_rest=_LOG_RETRY,
+            begin=self._open_without_address,
+            halt=self._looked.set,
+            stopping=self._stopping,
+        )
+        return (log,) if self._address is None else (log, Job("own address", self._look_at_address, _DELAY))
 
     async def wait_for_check(self) -> None:
-        """Wait for the first check of the address, two seconds at most; raises the refusal if there is one."""
+        """Wait for the first check of the address, some seconds at most; raises the refusal if there is one."""
         await self._looked.wait()
         if (refusal := self.refusal) is not None:
             raise refusal
 
     # The address.
 
-    async def _watch_address(self) -> None:
-        address = self._address
-        if address is None or not await self._is_in_doubt():
+    def _open_without_address(self) -> None:
+        if self._address is None:
             self._open()
-        if address is None:
-            return
-        delay = _FIRST_DELAY
-        while True:
-            await self._look(address)
-            self._open()
-            await self._sleep(delay)
-            delay = min(_DELAY, 2 * delay)
 
-    async def _is_in_doubt(self) -> bool:
+    async def _look_at_address(self) -> float:
+        assert self._address is not None
         try:
-            return await asyncio.to_thread(self._ticks.is_in_doubt)
-        except IbiError as error:  # the next label will be refused for the same reason
-            self._log.error("the clock of this minter cannot be read", reason=str(error))
-            return False
+            if not self._looked.is_set() and not await asyncio.to_thread(self._ticks.is_in_doubt):
+                self._open()
+            await self._look(self._address)
+        finally:  # whatever has failed, nobody waits for it
+            self._open()
+        delay, self._delay = self._delay, min(_DELAY, 2 * self._delay)
+        return delay
 
     def _open(self) -> None:
         self._looked.set()
@@ -169,19 +183,16 @@ class MintGuard:
 
     async def _look(self, address: OwnAddress) -> None:
         """Check the address. The last clear answer counts; silence changes nothing, and at the start allows minting."""
-        try:
-            look = await address.look(self._ticks.epoch)
-            self._tell(address, look)
-            found = look.finding
-            if found is Finding.ANOTHER:
-                self._refusals["address"] = address.refusal()
-                self.is_open = False
-                await asyncio.to_thread(self._ticks.set_doubt, in_doubt=True)
-            elif found is Finding.ITSELF or "address" not in self._refusals:
-                self._refusals.pop("address", None)
-                await asyncio.to_thread(self._ticks.set_doubt, in_doubt=False)
-        except IbiError as error:
-            self._log.error("the clock of this minter cannot be read", reason=str(error))
+        look = await address.look(self._ticks.epoch)
+        self._tell(address, look)
+        found = look.finding
+        if found is Finding.ANOTHER:
+            self._refusals["address"] = address.refusal()
+            self.is_open = False
+            await asyncio.to_thread(self._ticks.set_doubt, in_doubt=True)
+        elif found is Finding.ITSELF or "address" not in self._refusals:
+            self._refusals.pop("address", None)
+            await asyncio.to_thread(self._ticks.set_doubt, in_doubt=False)
 
     def _tell(self, address: OwnAddress, look: Look) -> None:
         """Log changes since the last check."""
@@ -193,29 +204,19 @@ class MintGuard:
 
     # The log.
 
-    async def _watch_log(self) -> None:
-        while True:
-            try:
-                await asyncio.to_thread(self._ticks.check_log, self._breathe)
-            except LogBroken as error:
-                self._log.error("nothing is minted any more", reason=str(error))
-                self._refusals["log"] = error
-                self.is_open = False
-            except _Stopping:
-                return
-            except IbiError as error:
-                self._log.error("the mint log cannot be read", reason=str(error))
-            else:
-                self._refusals.pop("log", None)
-                self.is_open = self._looked.is_set() and not self._refusals
-            await self._sleep(_LOG_CHECK)
+    async def _check_log(self) -> None:
+        try:
+            await asyncio.to_thread(self._ticks.check_log, self._breathe)
+        except LogBroken as error:
+            self._log.error("nothing is minted any more", reason=str(error))
+            self._refusals["log"] = error
+            self.is_open = False
+        else:
+            self._refusals.pop("log", None)
+            self.is_open = self._looked.is_set() and not self._refusals
 
     def _breathe(self) -> None:
         """Pause, or stop; in the thread that reads the log."""
-        if self._is_stopping:
-            raise _Stopping
+        if self._stopping.is_set():
+            raise JobStopped
         time.sleep(_BREATH)
-
-
-class _Stopping(Exception):
-    """The server is stopping, and with it the reading of the log."""

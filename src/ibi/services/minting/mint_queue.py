@@ -6,14 +6,14 @@ Labels that an Archive reserves are marked in the mint log: they stay in this Ar
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from secrets import randbelow
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -24,6 +24,7 @@ from ibi.minting.minter import Decision, Rules, check_behind, decide
 from ibi.model.minting import BatchShare, Identity, LabelBatch, MintRequest, TickState
 from ibi.ports.clocks import Clocks, Remembered, Ticks
 from ibi.ports.errors import DiskFull, refused_for_room
+from ibi.services.jobs import Job
 from ibi.services.minting.mint_guard import MintGuard
 
 
@@ -49,6 +50,8 @@ class MintGroup:
 _GATHERING = 0.001
 """Seconds to wait for the callers just answered: they often ask again at once, and then share one commit."""
 _GLANCE = 0.0003
+_LONGEST_REST: Final = 2.0
+"""Seconds after which the minter goes on that failed in a way that was not foreseen."""
 
 
 _request: Callable[[tuple[int, str, str | None]], MintRequest] = partial(tuple.__new__, MintRequest)
@@ -69,8 +72,8 @@ class MintQueue:
         guard: MintGuard | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`sleep` waits for the date of a label, in the time of `clocks`. The `guard`, if there is one, is started and
-        stopped with the queue."""
+        """`sleep` waits for the date of a label, in the time of `clocks`. The jobs of the `guard`, if there is one,
+        are among those of the queue."""
         self._guard = guard
         self.identity, self.rules = identity, rules
         self._ticks, self._clocks, self._sleep = ticks, clocks, sleep
@@ -83,23 +86,33 @@ class MintQueue:
         self.failed_at: float | None = None
         """When the store last failed, by the monotonic clock; None if it has minted since."""
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="ibi-minter", daemon=True)
+        self._is_serving = False
+        # A step that goes on until the end: a look of the runner between two groups would cost more than some labels.
+        self._job = Job(
+            "minting", self._run, 0.0, begin=self._begin, halt=self._close, ends_last=True, longest_rest=_LONGEST_REST
+        )
 
-    def start(self) -> None:
-        """Start minting; called on the event loop of the callers."""
+    def jobs(self) -> tuple[Job, ...]:
+        """For the event loop of the callers."""
+        return self._job, *(() if self._guard is None else self._guard.jobs())
+
+    def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
-        if self._guard is not None:
-            self._guard.start()
 
-    async def stop(self) -> None:
-        """Serve all waiting requests, then end."""
+    def _close(self) -> None:
+        """Take no more; those that wait are served, or refused if the minter rests after a failure."""
         self._closed = True
-        if self._guard is not None:
-            await self._guard.stop()
-        self._queue.put(None)
-        if self._thread.ident is not None:
-            await asyncio.to_thread(self._thread.join)
+        if not self._is_serving:
+            self._refuse_waiting()
+        self._queue.put(None)  # also for a writer that is just about to begin
+
+    def _refuse_waiting(self) -> None:
+        """Refuse those that wait. Never blocks: the writer may take from the queue at the same time."""
+        with suppress(Empty):
+            while True:
+                each = self._queue.get_nowait()
+                if each is not None:
+                    self._answer((each[1],), (MintQueueClosed(),), None)
 
     def watch(self, watcher: Callable[[MintGroup], None]) -> None:
         """Have `watcher` called with each group: in the writer's thread, so it must be quick and not raise."""
@@ -138,9 +151,28 @@ class MintQueue:
     # The writer's side: one thread.
 
     def _run(self) -> None:
-        while waiting := self._take_all():
+        self._is_serving = True
+        try:
+            while waiting := self._take_all():
+                self._serve_or_refuse(waiting)
+                self._job.note_progress()
+                self._gather(len(waiting), len(waiting) + self._queue.qsize())
+        finally:
+            self._is_serving = False
+            if self._closed:  # no step follows that would serve the others
+                assert self._loop is not None
+                with suppress(RuntimeError):  # the loop has ended, and those that wait with it
+                    self._loop.call_soon_threadsafe(self._refuse_waiting)
+
+    def _serve_or_refuse(self, waiting: list[_Waiting]) -> None:
+        try:
             self._serve(waiting)
-            self._gather(len(waiting), len(waiting) + self._queue.qsize())
+        except BaseException as error:
+            futures = tuple(future for _, future in waiting)
+            refusal = error if isinstance(error, Exception) else MintQueueClosed()
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(self._answer, futures, (refusal,) * len(futures), None)
+            raise
 
     def _gather(self, served: int, expected: int) -> None:
         """After a group, give its callers a moment to come back; a single caller causes no wait."""

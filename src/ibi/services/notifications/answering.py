@@ -11,6 +11,7 @@ claim is settled by what the record says. So a crash between the two only delays
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
@@ -19,11 +20,12 @@ from ibi.archive.errors import ClaimAccepted, NoSuchClaim
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import ClaimState, claim_state, decline, take_back_decline
 from ibi.errors import IbiError
-from ibi.label import Label, RepositoryName
+from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
 from ibi.model.item import Draft, Item
 from ibi.model.notification import (
+    SIGNED,
     ClaimRelation,
     FoundItem,
     OutgoingKind,
@@ -31,6 +33,7 @@ from ibi.model.notification import (
     ReceivedClaim,
     RelatedLink,
     RemoteClaimState,
+    SenderCheck,
     SentClaim,
     Unreached,
 )
@@ -64,7 +67,7 @@ class InboxFull(LimitExceeded):
 
 
 class TooManyNotifications(LimitExceeded):
-    """Too many notifications come from your network: wait {retry_after} seconds and try again."""
+    """Too many notifications come: wait {retry_after} seconds and try again."""
 
     code = "too-many-notifications"
 
@@ -88,6 +91,8 @@ class ClaimWithdrawn(IbiError):
     code = "claim-withdrawn"
 
 
+UNVERIFIED_FOR: Final = 3 * 86_400
+"""Seconds after which a claim of a stranger expires that could not be verified."""
 ACTOR: Final = "notifications"
 """Who changes items here because of what another Archive says, for their versions."""
 
@@ -135,6 +140,27 @@ class ClaimContext:
             OutgoingNotification(id=identifier or self.new_id(), kind=kind, about=about, made=now, due=now)
         )
 
+    def expire(self, network: str | None = None) -> int:
+        """Drop the claims that waited for `UNVERIFIED_FOR` seconds and could not be verified; how many. Those of that
+        network, or without one of all but registered Archives."""
+        before = self.now() - UNVERIFIED_FOR
+        with self.store.together():
+            gone = [each for each in self._unverified(network) if each.received <= before]
+            for claim in gone:
+                self.store.received.remove(claim.number)
+        return len(gone)
+
+    def time_to_expiry(self, network: str | None = None) -> int | None:
+        """Seconds until the next of these claims expires; None if none does."""
+        first = next(self._unverified(network), None)
+        return None if first is None else first.received + UNVERIFIED_FOR - self.now()
+
+    def _unverified(self, network: str | None) -> Iterator[ReceivedClaim]:
+        waiting = self.store.pending(network)
+        return (
+            each for each in waiting if each.check is not SenderCheck.VERIFIED and not each.network.startswith(SIGNED)
+        )
+
     def settle(self, claim: ReceivedClaim, state: RemoteClaimState) -> None:
         """Note what has become of a received claim, and have its sender told if that is new to it."""
 
@@ -167,6 +193,8 @@ def forms_words(forms: LabelForms) -> tuple[str, ...]:
 Row = TypeVar("Row", ReceivedClaim, SentClaim)
 _PAGE = 500
 PENDING = frozenset({RemoteClaimState.PENDING})
+ANSWERS: Final = ("accept", "decline", "decline-network")
+"""The last one declines all other claims of the same network, too."""
 _ANSWERS = {ClaimState.ACCEPTED: RemoteClaimState.ACCEPTED, ClaimState.DECLINED: RemoteClaimState.DECLINED}
 
 
@@ -203,6 +231,15 @@ class RemoteClaims:
         item = self.context.catalog.find(RepositoryName.parse(name))
         return item if item is not None and self.deposits.may(act, item) else None
 
+    def answer(self, word: str, label: Label, claimant: Label | str, who: str) -> Item:
+        """The item claimed, after one of `ANSWERS`."""
+        match word:
+            case "accept":
+                return self.accept(label, claimant, who)
+            case "decline":
+                return self.decline(label, claimant, who)
+        return self.decline_network(label, claimant, who)
+
     def accept(self, label: Label, claimant: Label | str, who: str) -> Item:
         """The item claimed, which names the claimant from now on, by its label or its URL. What keeps it from doing so
         is raised."""
@@ -229,6 +266,19 @@ class RemoteClaims:
         for each in claims:
             self.context.settle(each, RemoteClaimState.DECLINED)
         return changed[item.rep]
+
+    def decline_network(self, label: Label, claimant: Label | str, who: str) -> Item:
+        """Decline a claim and all others of its network, or of its registered Archive, that wait and that the actor may
+        answer; the item of the first one."""
+        network = self._find(label, claimant)[1][0].network
+        changed = self.decline(label, claimant, who)
+        for claim in self.context.store.pending(network):
+            item = self._find_permitted(claim.item, ItemAct.ANSWER)
+            if item is None:
+                continue
+            with suppress(NoSuchClaim, ClaimWithdrawn, ClaimAccepted):  # answered or withdrawn meanwhile
+                self.decline(item.rep, parse(claim.claimant[0]) if claim.claimant else claim.url, who)
+        return changed
 
     def _find(self, label: Label, claimant: Label | str) -> tuple[Item, list[ReceivedClaim]]:
         """The item, and all notifications of the one claim: those that were verified first."""

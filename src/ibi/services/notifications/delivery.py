@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
 import msgspec
 import structlog
 
-from ibi.errors import IbiError
 from ibi.federation.notification import RELATIONS, Party, Relationship, Sender, offer_document, reply_document
 from ibi.label import Label, RepositoryName
 from ibi.messages.identification import LabelForms
@@ -28,9 +26,9 @@ from ibi.model.notification import (
 )
 from ibi.origin import InvalidOrigin, Origin
 from ibi.ports.federation import Rows
+from ibi.services.jobs import Job
 from ibi.services.notifications.answering import ClaimContext, NotificationGateway
 from ibi.services.notifications.checking import PATIENCE, ClaimChecker, ClaimReconciler, wait_after
-from ibi.services.promptness import end_tasks
 
 _DELETED = "the item was deleted there"
 _NO_INBOX = "its page announces no inbox"
@@ -220,37 +218,16 @@ class Courier:
         self._context, self._store, self._watch, self._version = context, context.store, watch, version
         self._checker, self._delivery = checker, delivery
         self._log = structlog.get_logger("ibi.claims")
-        self._task: asyncio.Task[None] | None = None
-        self._woken: asyncio.Event | None = None
+        self._job = Job("claims", self.step, LOOK, hold=self._store.hold)
         self._seen: Hashable = None
         self._swept = 0
 
-    def start(self) -> None:
-        self._woken = asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="claims")
-
-    async def stop(self) -> None:
-        task, self._task = self._task, None
-        await end_tasks(task)
+    def jobs(self) -> tuple[Job, ...]:
+        return (self._job,)
 
     def wake(self) -> None:
-        """Look at once: something was received or answered. On the event loop."""
-        if self._woken is not None:
-            self._woken.set()
-
-    async def _keep_on(self) -> None:
-        assert self._woken is not None
-        while True:
-            try:
-                if await asyncio.to_thread(self._store.hold):
-                    await self.step()
-            except IbiError as error:
-                self._log.error("claims between Archives wait", reason=str(error))
-            except Exception:  # noqa: BLE001 - the server goes on, and so do the claims after a while
-                self._log.error("claims between Archives wait", exc_info=True)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), LOOK)
-            self._woken.clear()
+        """Look at once: something was received or answered. From any thread."""
+        self._job.wake()
 
     async def step(self) -> None:
         """Do all that is due."""
@@ -266,6 +243,7 @@ class Courier:
         if now - self._swept > _SWEEP:
             self._swept = now
             await asyncio.to_thread(self._store.forget, now - _SETTLED_FOR)
+            await asyncio.to_thread(self._context.expire)
 
     async def _each(self, rows: Rows[Row], work: Callable[[Row], Awaitable[None]], now: int) -> None:
         """Do what is due of one kind. What fails in a way that was not foreseen keeps nothing else from being done."""

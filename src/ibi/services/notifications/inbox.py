@@ -1,8 +1,9 @@
 """The inbox of an Archive: which notifications are taken, and what becomes of them.
 
 Any server may send there. So what is taken is bounded: by its size, by how many come in a minute and by how many wait,
-of one network and in all. A notification is known by its id: sent twice, it is taken once. None is believed because it
-was sent; the `courier` looks whether its item says the same.
+of one network and in all. Registered Archives, which sign what they send, have bounds of their own. A notification is
+known by its id: sent twice, it is taken once. None is believed because it was sent; the `courier` looks whether its
+item says the same.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from ibi.federation.remote_record import is_of_sandbox, label_in
 from ibi.label import Label
 from ibi.model.item import Item
 from ibi.model.notification import (
+    SIGNED,
     ClaimRelation,
     DeliveryState,
     ReceivedClaim,
     RemoteClaimState,
     SentClaim,
 )
-from ibi.services.limits import LimitScope, RateLimiter
+from ibi.services.limits import LimitRows, LimitScope, RateLimiter
 from ibi.services.notifications.answering import (
     ClaimContext,
     InboxFull,
@@ -35,6 +37,7 @@ from ibi.services.notifications.answering import (
     SandboxClaim,
     TooManyNotifications,
 )
+from ibi.services.notifications.registered_senders import RegisteredSenders
 from ibi.vocabulary import State
 
 MOST_BODY: Final = 64 * 1024
@@ -45,23 +48,56 @@ MOST_OF_NETWORK: Final = 100
 A_MINUTE: Final = 60
 A_MINUTE_OF_NETWORK: Final = 20
 """Notifications that are taken in a minute: in all, and of one network; as many may come at once."""
+MOST_OF_ARCHIVE: Final = 1000
+"""Claims that wait for an answer, of one registered Archive."""
+A_MINUTE_OF_ALL_ARCHIVES: Final = 600
+A_MINUTE_OF_ARCHIVE: Final = 60
+"""Notifications that are taken in a minute of registered Archives: in all, and of one."""
 _FULL: Final = 3600
-"""Seconds after which a full inbox is worth another try: people answer."""
+"""Seconds after which an inbox that is full of verified claims is worth another try: people answer."""
 
 
 class ArrivalRate(RateLimiter):
     """How many notifications come from each network, and in all. For one thread at a time."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyNotifications, monotonic)
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, rows: LimitRows | None = None) -> None:
+        super().__init__(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyNotifications, monotonic, rows)
+
+
+class RegisteredRate(RateLimiter):
+    """The same for registered Archives."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, rows: LimitRows | None = None) -> None:
+        super().__init__(A_MINUTE_OF_ALL_ARCHIVES, A_MINUTE_OF_ARCHIVE, TooManyNotifications, monotonic, rows)
 
 
 class NotificationInbox:
-    """Takes notifications. Calls block, from any thread, one at a time."""
+    """Takes notifications. Calls block, from any thread, `receive` one at a time."""
 
-    def __init__(self, context: ClaimContext, rate: ArrivalRate | None = None) -> None:
-        self._context, self._store = context, context.store
-        self.rate = rate or ArrivalRate()
+    def __init__(
+        self,
+        context: ClaimContext,
+        rate: ArrivalRate | None = None,
+        *,
+        senders: RegisteredSenders | None = None,
+        registered_rate: RegisteredRate | None = None,
+    ) -> None:
+        """Without `senders` all notifications are those of strangers."""
+        self._context, self._store, self._senders = context, context.store, senders
+        self.rate, self._registered_rate = rate or ArrivalRate(), registered_rate or RegisteredRate()
+
+    def seems_registered(self, signature: str) -> bool:
+        """Whether the signature names the key of a registered Archive: its body is worth reading before it is counted
+        by its network."""
+        return self._senders is not None and self._senders.knows(signature)
+
+    def find_sender(self, signature: str, body: bytes) -> str | None:
+        """The registered Archive that signed this body, as the network of its claims; None if none did."""
+        return None if self._senders is None else self._senders.find(signature, body)
+
+    def count(self, network: str) -> None:
+        """One more notification of a network or of a registered Archive; `TooManyNotifications`. On one thread."""
+        (self._registered_rate if network.startswith(SIGNED) else self.rate).count(network)
 
     def receive(self, body: bytes, network: str) -> ReceivedClaim | None:
         """Take a notification that came from that network; given is the claim that it makes, None if it is a reply.
@@ -131,12 +167,23 @@ class NotificationInbox:
                 if known.digest != claim.digest:
                     raise NotificationConflict(id=claim.id)
                 return known
-            in_all, of_network = self._store.waiting(claim.network)
-            if of_network >= MOST_OF_NETWORK:
-                raise InboxFull(bound=LimitScope.NETWORK, retry_after=_FULL)
-            if in_all >= MOST_WAITING:
-                raise InboxFull(bound=LimitScope.SERVER, retry_after=_FULL)
+            self._make_room(claim.network)
             return self._store.received.add(claim)
+
+    def _make_room(self, network: str) -> None:
+        """Drop what has expired, if there is no room for another claim of that network; the refusal if there is none
+        even then."""
+        is_signed = network.startswith(SIGNED)
+        most_of_one = MOST_OF_ARCHIVE if is_signed else MOST_OF_NETWORK
+        in_all, of_one = self._store.waiting(network)
+        if of_one >= most_of_one and not self._context.expire(network):
+            raise InboxFull(bound=LimitScope.NETWORK, retry_after=self._time_to_room(network))
+        if in_all >= MOST_WAITING and not is_signed and not self._context.expire():
+            raise InboxFull(bound=LimitScope.SERVER, retry_after=self._time_to_room(None))
+
+    def _time_to_room(self, network: str | None) -> int:
+        left = self._context.time_to_expiry(network)
+        return _FULL if left is None else max(1, left)
 
     # --- replies ---
 

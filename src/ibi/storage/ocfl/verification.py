@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from ibi.model.content import BlockHasher, Damage, Problem, has_kept_digests
@@ -63,6 +64,11 @@ def _sidecar_in(found: ObjectDirectory) -> bytes | None:
         return None
 
 
+def extra_entries(found: ObjectDirectory, inventory: Inventory) -> Iterator[Problem]:
+    """Yield what lies in an object and is named by no inventory. No content is read."""
+    return _Survey(found).extra_entries(inventory)
+
+
 class _Survey:
     """The structure of an object, without the content of its files."""
 
@@ -84,6 +90,17 @@ class _Survey:
         yield from self._root_entries(self.inventory)
         for number in range(1, self.inventory.head + 1):
             yield from self._version(version_name(number), number, self.inventory)
+
+    def extra_entries(self, inventory: Inventory) -> Iterator[Problem]:
+        yield from self._root_entries(inventory)
+        for number in range(1, inventory.head + 1):
+            version = version_name(number)
+            with suppress(FileNotFoundError, NotADirectoryError):  # other problems, which are told with the content
+                folder = os.open(version, _DIRECTORY, dir_fd=self._found.descriptor)
+                try:
+                    yield from self._version_entries(version, folder, inventory)
+                finally:
+                    os.close(folder)
 
     def _declaration(self) -> Iterator[Problem]:
         name, text = OBJECT_DECLARATION

@@ -10,6 +10,7 @@ when it is begun. From then on, a file that is gone or empty was lost: it is ref
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,20 +44,41 @@ from ibi.storage.errors import (
 from ibi.storage.machine import are_exhausted, make_directory, refusals, sync_directory, write_durably
 
 _NOTES: Final = "databases"
+_HEADER: Final = 108
+_MAGIC: Final = b"SQLite format 3\0"
+_ROOT_PAGE: Final = slice(100, 105)
+"""Where the root page of a database begins, which lists its tables."""
+_EMPTY_PAGE: Final = re.compile(rb"\x0d..\0\0", re.DOTALL)
+"""A page that is a leaf and has no cell."""
 _PARTS: Final = ("-wal", "-shm", "-journal", "")
 """The file itself last: until it is renamed, a process that opens it finds it damaged."""
 
 
 def refuse_lost(path: Path, kind: DatabaseKind) -> None:
-    """Raise the `damaged` of its kind if the database was begun once and there is none, or an empty file, now."""
+    """Raise the `damaged` of its kind if the database was begun once and there is none, or an empty one, now."""
     if not was_begun(path):
         return
-    try:
-        is_empty = not path.stat().st_size
-    except FileNotFoundError:
-        raise kind.damaged(path=path, reason="it is gone, and this data directory had one") from None
-    if is_empty:
+    if not path.exists():
+        raise kind.damaged(path=path, reason="it is gone, and this data directory had one")
+    if is_blank(path):
         raise kind.damaged(path=path, reason="it is empty, and was not before")
+
+
+def is_blank(path: Path) -> bool:
+    """Return whether the file is empty, or a database without any table. The log of SQLite is looked at:
+    it may have all that a process wrote before it was killed."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER)
+    if not header:
+        return True
+    has_no_table = header.startswith(_MAGIC) and _EMPTY_PAGE.fullmatch(header[_ROOT_PAGE]) is not None
+    return has_no_table and not any(_has_bytes(Path(f"{path}{end}")) for end in ("-wal", "-journal"))
+
+
+def _has_bytes(path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return path.stat().st_size > 0
+    return False
 
 
 def was_begun(path: Path) -> bool:
@@ -71,6 +93,14 @@ def note_begun(path: Path) -> None:
     with refusals(DiskRefused, note):
         make_directory(note.parent)
     write_durably(note, f"{path.name} was begun before {_now('%Y-%m-%dT%H:%M:%SZ')}\n".encode("ascii"))
+
+
+def begun_before(path: Path) -> str | None:
+    """Return the time of the note, as ISO 8601 in UTC: the database was begun no later; None without a note."""
+    try:
+        return _note(path).read_text("ascii", "replace").rpartition(" ")[2].strip()
+    except FileNotFoundError:
+        return None
 
 
 def forget_begun(path: Path) -> None:

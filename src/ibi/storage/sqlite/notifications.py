@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from ibi.model.notification import OutgoingNotification, ReceivedClaim, SentClaim
+from ibi.model.notification import SIGNED, OutgoingNotification, ReceivedClaim, SentClaim
 from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.connection import NOTIFICATIONS, Connection, connect, transaction
 from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
@@ -85,10 +85,16 @@ class SqliteNotifications(GuardedDatabase):
                 self._is_inside = False
 
     def waiting(self, network: str) -> tuple[int, int]:
-        count = "SELECT count(*), coalesce(sum(network = ?), 0) FROM received WHERE state = 'pending'"
+        count = """SELECT count(*) FILTER (WHERE network NOT LIKE ?), count(*) FILTER (WHERE network = ?)
+            FROM received WHERE state = 'pending'"""
         with self.opened() as connection:
-            in_all, of_one = connection.execute(count, (network,)).fetchone()
+            in_all, of_one = connection.execute(count, (f"{SIGNED}%", network)).fetchone()
         return int(in_all), int(of_one)
+
+    def pending(self, network: str | None = None) -> tuple[ReceivedClaim, ...]:
+        if network is None:
+            return self.received.select("state = 'pending' AND network NOT LIKE ? ORDER BY number", (f"{SIGNED}%",))
+        return self.received.select("state = 'pending' AND network = ? ORDER BY number", (network,))
 
     def forget(self, before: int) -> int:
         gone = 0
@@ -147,21 +153,21 @@ class _Rows(Generic[Row]):
         return replace(row, number=number or 0)
 
     def find(self, number: int) -> Row | None:
-        return next(iter(self._select("number = ?", (number,))), None)
+        return next(iter(self.select("number = ?", (number,))), None)
 
     def find_id(self, identifier: str) -> Row | None:
-        return next(iter(self._select("id = ?", (identifier,))), None)
+        return next(iter(self.select("id = ?", (identifier,))), None)
 
     def about(self, name: str) -> tuple[Row, ...]:
-        return self._select("about = ? ORDER BY number", (name,))
+        return self.select("about = ? ORDER BY number", (name,))
 
     def list(self, states: Collection[str], after: int = 0, most: int = 1000) -> tuple[Row, ...]:
         marks = ", ".join("?" * len(states))
         where = f"state IN ({marks}) AND number > ? ORDER BY number LIMIT ?"
-        return self._select(where, (*map(str, states), after, most))
+        return self.select(where, (*map(str, states), after, most))
 
     def due(self, now: int, most: int) -> tuple[Row, ...]:
-        return self._select("due <= ? ORDER BY due, number LIMIT ?", (now, most))
+        return self.select("due <= ? ORDER BY due, number LIMIT ?", (now, most))
 
     def change(self, number: int, into: Callable[[Row], Row]) -> Row | None:
         with self._store.together(), self._store.opened() as connection:
@@ -179,7 +185,7 @@ class _Rows(Generic[Row]):
         with self._store.together(), self._store.opened() as connection:
             connection.execute(f"DELETE FROM {self._table} WHERE number = ?", (number,))  # noqa: S608
 
-    def _select(self, where: str, values: tuple[Any, ...]) -> tuple[Row, ...]:
+    def select(self, where: str, values: tuple[Any, ...]) -> tuple[Row, ...]:
         with self._store.opened() as connection:
             found = connection.execute(f"SELECT number, document FROM {self._table} WHERE {where}", values).fetchall()  # noqa: S608
         return tuple(replace(self._decoder.decode(document), number=number) for number, document in found)

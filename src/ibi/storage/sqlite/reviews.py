@@ -43,8 +43,9 @@ MIGRATIONS: Final = (
     CREATE TRIGGER review_entries_stay BEFORE UPDATE ON review_entries
     BEGIN SELECT RAISE(ABORT, 'entries of reviews are never changed'); END
     """,
+    "ALTER TABLE reviews ADD COLUMN deletes INTEGER NOT NULL DEFAULT 0",
 )
-_COLUMNS: Final = "draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn"
+_COLUMNS: Final = "draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn, deletes"
 _REVIEW: Final = f"SELECT {_COLUMNS} FROM reviews"  # noqa: S608
 
 
@@ -71,7 +72,7 @@ class SqliteReviews(GuardedDatabase):
                 (turn,) = connection.execute("SELECT coalesce(max(turn), 0) + 1 FROM reviews").fetchone()
             values = (
                 *(review.draft, review.owner, review.depositor, review.title, review.state, review.submitted),
-                *(review.changed, review.seal, review.key, review.label, turn),
+                *(review.changed, review.seal, review.key, review.label, turn, review.deletes),
             )
             marks = ", ".join("?" * len(values))
             connection.execute(f"INSERT OR REPLACE INTO reviews ({_COLUMNS}) VALUES ({marks})", values)  # noqa: S608
@@ -127,7 +128,7 @@ def _find(connection: Connection, draft: str) -> Review | None:
 
 
 def _review(row: tuple[Any, ...]) -> Review:
-    draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn = row
+    draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn, deletes = row
     return Review(
         draft=draft,
         owner=owner,
@@ -140,4 +141,5 @@ def _review(row: tuple[Any, ...]) -> Review:
         key=key,
         label=label,
         turn=turn,
+        deletes=bool(deletes),
     )

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Condition, Lock, Thread, current_thread
+from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
 from ibi.label import RepositoryName
@@ -86,6 +86,9 @@ class MemoryUsageLog:
             taken, self._counts = self._counts, {}
             return taken
 
+    def watch(self, on_count: Callable[[], object]) -> None:
+        """Nothing has to be written."""
+
     def flush(self) -> None:
         """There is no disk."""
 
@@ -114,8 +117,6 @@ def _popularity(used: tuple[RepositoryName, Usage]) -> tuple[int, RepositoryName
 
 FILE_NAME: Final = USAGE.file_name
 
-_INTERVAL: Final = 1.0
-"""Seconds for which counts are gathered before they are written."""
 _EVER: Final = (-(1 << 62), 1 << 62)
 
 T = TypeVar("T")
@@ -206,22 +207,26 @@ _TOTALS = """
 """
 
 
+def _ignore() -> None:
+    """Default: counts are written when somebody wants them to be."""
+
+
 class SqliteUsageLog:
     """The port `UsageLog` on one file."""
 
-    def __init__(self, path: Path, *, interval: float = _INTERVAL, on_damage: OnDamage | None = None) -> None:
-        """Open or begin the counts in the file `path`, to be written every `interval` seconds.
+    def __init__(self, path: Path, *, on_damage: OnDamage | None = None) -> None:
+        """Open or begin the counts in the file `path`.
 
         With `on_damage`, a file that cannot be used is set aside and counts begin anew, now or when it is noticed:
         counts are no reason not to serve. Without it, that raises an error.
         """
         self._path = path
-        self._interval = interval
         self._process = os.getpid()
         self._pending = MemoryUsageLog()
         self._writing = Lock()
-        self._change = Condition()
-        self._thread: Thread | None = None
+        self._on_count: Callable[[], object] = _ignore
+        self._is_told = False
+        """Whether it was told that there are counts to be written."""
         self._on_damage = on_damage
         with refusals(DiskRefused, path):
             make_directory(path.parent)
@@ -230,8 +235,12 @@ class SqliteUsageLog:
     def count(self, day: UsageDay, kind: UsageKind, referrer: ReferrerClass = ReferrerClass.UNKNOWN) -> None:
         self._open()
         self._pending.count(day, kind, referrer)
-        if self._thread is None:
-            self._start()
+        if not self._is_told:
+            self._is_told = True
+            self._on_count()
+
+    def watch(self, on_count: Callable[[], object]) -> None:
+        self._on_count = on_count
 
     def days(
         self, rep: RepositoryName, first: int | None = None, last: int | None = None
@@ -277,6 +286,7 @@ class SqliteUsageLog:
         return tuple(sorted(found.items(), key=_popularity)[:most])
 
     def flush(self) -> None:
+        self._is_told = False  # first: a count after this is told again
         with self._writing:
             self._flush(self._open())
 
@@ -290,7 +300,6 @@ class SqliteUsageLog:
                 connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.close()
-            self._stop()
 
     def _begin(self) -> Connection:
         try:
@@ -345,34 +354,6 @@ class SqliteUsageLog:
             damaged.close()  # SQLite sees that its file was moved, and leaves the log of the new one alone
         on_damage(error, aside)
         return connection
-
-    # The thread.
-
-    def _start(self) -> None:
-        with self._change:
-            if self._thread is None:
-                self._thread = Thread(target=self._write_now_and_then, name="usage", daemon=True)
-                self._thread.start()
-
-    def _stop(self) -> None:
-        with self._change:
-            self._change.notify_all()
-            thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def _write_now_and_then(self) -> None:
-        while True:
-            with self._change:
-                self._change.wait_for(lambda: self._connection is None, self._interval)
-                # In this order: a count after the look at what is pending finds no thread, and starts one.
-                self._thread = None
-                if self._connection is None or not self._pending.counts():
-                    return
-                self._thread = current_thread()
-            # What cannot be written now stays pending, and is tried again; a caller of `flush` gets the error.
-            with suppress(StorageError):
-                self.flush()
 
 
 def _period(first: int | None, last: int | None) -> tuple[int, int]:

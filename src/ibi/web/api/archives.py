@@ -14,6 +14,7 @@ from starlette.routing import Route
 from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope, Token
+from ibi.model.item_json import forms_document
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.membership import RegistrationChange
 from ibi.services.membership.registration_admin import (
@@ -143,7 +144,10 @@ class ArchivePages:
     async def list(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts
         found = await asyncio.to_thread(self._admin.all)
-        return short_json({"archives": [facts(registration) for registration in found]})
+        document: dict[str, object] = {"archives": [facts(registration) for registration in found]}
+        if (own := self._admin.own) is not None:
+            document["own"] = forms_document(own)
+        return short_json(document)
 
     async def get(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts

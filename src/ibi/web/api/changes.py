@@ -12,17 +12,21 @@ from http import HTTPStatus
 from typing import Final
 
 import msgspec
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.messages.holders import FOLLOWER
 from ibi.messages.membership import COPIES_PATH
 from ibi.model.change import ChangeKind, ChangePage, ItemChange
 from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog
+from ibi.ports.errors import StorageError
 from ibi.services.change_watch import LONGEST_WAIT, FeedReaders
+from ibi.services.membership.copy_holder_admin import CopyOffers
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.promptness import beside
 from ibi.web.http.headers import is_tag_known
@@ -31,6 +35,7 @@ from ibi.web.http.request_errors import PathNotFound, check_parameters, number_o
 MOST_CHANGES: Final = 1_000
 """Entries in one answer."""
 _HIGHEST: Final = 1 << 62
+_LOG: Final = structlog.get_logger("ibi.copies")
 _KNOWN: Final = ("after", "epoch", "most", "wait")
 
 
@@ -49,9 +54,11 @@ class ChangePages:
         archive: str,
         catalog: Catalog,
         copies: NamedCopyHolders | None = None,
+        offers: CopyOffers | None = None,
     ) -> None:
         """`archive` is the name of the Archive's own item; `copies` tells who holds Copies of the items, which a page
-        announces."""
+        announces. `offers` is told who follows."""
+        self._offers = offers
         self._readers, self._public_url, self._archive, self._copies = readers, public_url, archive, copies
         self._catalog = catalog
         self._place = f"{public_url}/api/changes"
@@ -70,10 +77,11 @@ class ChangePages:
         check_parameters(given, _KNOWN)
         after, most = number_of(given, "after", 0, 0, _HIGHEST), number_of(given, "most", MOST_CHANGES, 1, MOST_CHANGES)
         asked = given.get("epoch")
+        await self._note_follower(request)
         page = await self._readers.page(after, most, number_of(given, "wait", 0, 0, LONGEST_WAIT))
         if (asked is not None and asked != page.epoch) or after > page.end:
             raise EpochEnded(epoch=page.epoch, end=page.end)
-        said = None if self._copies is None else (await beside(self._copies.word)).at
+        said = await self._announced()
         headers = _headers(page, after, most, said)
         if is_tag_known(request.headers.raw, headers["etag"]):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
@@ -81,6 +89,26 @@ class ChangePages:
         ibips = dict(await beside(lambda: list(self._ibips(deleted)))) if deleted else {}
         body = msgspec.json.encode(self._body(page, after, said, ibips))
         return Response(body, HTTPStatus.OK, headers, "application/json")
+
+    async def _announced(self) -> int | None:
+        """When the Archive last said who holds Copies. A store of holders that cannot be read ends no feed: resolvers
+        go on with what they were told before."""
+        if self._copies is None:
+            return None
+        try:
+            return (await beside(self._copies.word)).at
+        except StorageError as error:
+            _LOG.error("it cannot be said who holds Copies", reason=str(error))
+            return None
+
+    async def _note_follower(self, request: Request) -> None:
+        offers, follower = self._offers, request.headers.get(FOLLOWER.decode())
+        if offers is None or follower is None:
+            return
+        try:
+            await beside(lambda: offers.note(follower))
+        except StorageError as error:
+            _LOG.error("a follower is not offered as a holder of Copies", reason=str(error))
 
     def _ibips(self, deleted: Sequence[ItemChange]) -> Iterator[tuple[str, str]]:
         """The other label of what was deleted: who is told of the one can answer for both while this Archive is

@@ -30,11 +30,12 @@ from ibi.federation.notification import (
     offer_document,
 )
 from ibi.label import Label, RepositoryName, parse_any
+from ibi.messages.holders import SIGNATURE
 from ibi.model.account import Scope
 from ibi.model.notification import ClaimRelation, ReceivedClaim, RemoteClaimState
 from ibi.services.items.relating import claim_document
 from ibi.services.limits import network_of
-from ibi.services.notifications.answering import RemoteClaims, received_document, sent_document
+from ibi.services.notifications.answering import ANSWERS, RemoteClaims, received_document, sent_document
 from ibi.services.notifications.delivery import Courier
 from ibi.services.notifications.inbox import MOST_BODY, NotificationInbox
 from ibi.services.sites import ArchiveSite
@@ -106,10 +107,17 @@ class InboxPages:
         is accepted, and leaves no resource of its own."""
         address = reader_address(request.scope, self._site.proxies)
         network = str(network_of(address) or "unknown")
-        self._inbox.rate.count(network)
-        headers = request.scope["headers"]
+        inbox, headers = self._inbox, request.scope["headers"]
+        signature = request.headers.get(SIGNATURE.decode())
+        seems_registered = signature is not None and await asyncio.to_thread(inbox.seems_registered, signature)
+        if not seems_registered:
+            inbox.count(network)
         check_media_type(headers, (JSON_LD, JSON))
         body = await read_body(headers, request.receive, MOST_BODY)
+        if signature is not None and seems_registered:
+            sender = await asyncio.to_thread(inbox.find_sender, signature, body)
+            network = sender or network
+            inbox.count(network)
         claim = await asyncio.to_thread(self._receive, body, network)
         self._wake()
         if claim is None:
@@ -241,16 +249,14 @@ class ItemClaimPages:
     async def answer(self, request: Request) -> Response:
         """Accept or decline a claim, and give the item claimed."""
         who, services = await self._callers.depositor(request), self._callers.item_services
-        item, claimant, is_accepted = _answer(await json_object(request, most=_SMALL) or {})
+        item, claimant, word = _answer(await json_object(request, most=_SMALL) or {})
         claims, remote = services.claims_of(who.actor), services.remote_claims_of(who.actor)
         if isinstance(claimant, str) or (remote is not None and await self._is_elsewhere(claimant)):
             if remote is None:
                 raise NoSuchClaim(label=str(item), claimant=str(claimant))
-            changed = await self._callers.run_short(
-                lambda: (remote.accept if is_accepted else remote.decline)(item, claimant, who.name)
-            )
+            changed = await self._callers.run_short(lambda: remote.answer(word, item, claimant, who.name))
         else:
-            answer = claims.accept if is_accepted else claims.decline
+            answer = claims.accept if word == "accept" else claims.decline
             changed = await self._callers.run_short(lambda: answer(item, claimant, who.name))
         return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, NO_STORE, JSON)
 
@@ -272,7 +278,7 @@ def _claims_page(request: Request) -> tuple[ClaimState, RepositoryName | None]:
         raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
 
 
-def _answer(said: dict[str, Any]) -> tuple[Label, Label | str, bool]:
+def _answer(said: dict[str, Any]) -> tuple[Label, Label | str, str]:
     unknown = next((name for name in said if name not in _MEMBERS), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
@@ -281,12 +287,12 @@ def _answer(said: dict[str, Any]) -> tuple[Label, Label | str, bool]:
             raise MemberMissing(field=name)
         if not isinstance(said[name], str):
             raise InvalidMember(field=name, reason="it is a text")
-    if said["answer"] not in {"accept", "decline"}:
-        raise InvalidMember(field="answer", reason="it is accept or decline")
+    if said["answer"] not in ANSWERS:
+        raise InvalidMember(field="answer", reason=f"it is one of {', '.join(ANSWERS)}")
     with refusing_members("item"):
         item = parse_any(said["item"])
-    is_accepted, claimant = said["answer"] == "accept", said["claimant"]
+    answer, claimant = said["answer"], said["claimant"]
     if claimant.partition("://")[0].lower() in {"http", "https"}:
-        return item, claimant, is_accepted  # a review, or something else without an IBI
+        return item, claimant, answer  # a review, or something else without an IBI
     with refusing_members("claimant"):
-        return item, parse_any(claimant), is_accepted
+        return item, parse_any(claimant), answer

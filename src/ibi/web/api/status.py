@@ -14,14 +14,17 @@ from starlette.routing import Route
 
 from ibi.errors import IbiError, InvalidLabel
 from ibi.label import RepositoryName
+from ibi.messages.signatures import LONGEST_WORD, sign_proof
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
+from ibi.model.membership import STANDING_IN, Phase
+from ibi.services.membership.membership import MembershipService
 from ibi.services.membership.signers import OwnKeys, key_facts
 from ibi.services.minting.mint_guard import identity_card
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
-from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.web.api.authentication import Callers
 from ibi.web.api.records import usage_counts
 from ibi.web.http.body import JSON, NO_STORE, short_json
@@ -36,18 +39,50 @@ async def healthz(_: Request) -> Response:
 
 
 class HealthPage:
-    def __init__(self, readiness: Readiness, archive: ArchiveSite | None = None) -> None:
+    def __init__(
+        self,
+        readiness: Readiness,
+        archive: ArchiveSite | None = None,
+        membership: MembershipService | None = None,
+        standby: StandbySite | None = None,
+    ) -> None:
         self._readiness, self._archive = readiness, archive
+        self._membership, self._standby = membership, standby
 
-    async def readyz(self, _: Request) -> Response:
-        """Readiness. A server whose Archive is in doubt is ready, and says so: it is read, and takes new items."""
+    async def readyz(self, request: Request) -> Response:
+        """Readiness. A server whose Archive is in doubt is ready, and says so: it is read, and takes new items. With
+        `?verbose`, all that was looked at, and what is worth knowing beside."""
         reasons = await self._readiness.reasons()
         doubt = (None if self._archive is None else self._archive.doubt_document()) or {}
+        if "verbose" in request.query_params:
+            doubt = {**doubt, "checks": await self._checks(), "notices": await self._notices(in_doubt=bool(doubt))}
         if reasons:
             return not_ready(reasons, **doubt)
         if doubt:
             return short_json({"ready": True, "reasons": [], **doubt}, HTTPStatus.OK, NO_STORE)
         return Response(_READY, HTTPStatus.OK, NO_STORE, JSON)
+
+    async def _checks(self) -> list[dict[str, object]]:
+        parts = await self._readiness.parts()
+        return [
+            {"name": each.name, "ok": not each.errors, "codes": [one.code for one in each.errors]} for each in parts
+        ]
+
+    async def _notices(self, *, in_doubt: bool) -> list[dict[str, str]]:
+        found = []
+        standing = None if self._standby is None else await self._standby.find_standing()
+        if standing is not None:
+            detail = f"This Archive resolves links in the place of its resolver: {STANDING_IN[standing]}."
+            found.append({"code": "standing-in", "reason": standing.value, "detail": detail})
+        membership = None if self._membership is None else await beside(self._membership.read)
+        if membership is not None and membership.phase in {Phase.INCLUDING, Phase.EXCLUDING}:
+            why = f": {membership.reason}" if membership.reason else ""
+            detail = f"The resolver is not done {membership.phase.value} this Archive{why}."
+            found.append({"code": "not-included", "reason": membership.phase.value, "detail": detail})
+        if in_doubt:
+            detail = "This Archive may have been put back from a backup, and hears others first."
+            found.append({"code": "in-doubt", "reason": "restored", "detail": detail})
+        return found
 
 
 def not_ready(reasons: Sequence[IbiError], **others: object) -> Response:
@@ -156,8 +191,12 @@ class KeyPages:
     def routes(self) -> list[Route]:
         return [Route("/api/keys", self.get)]
 
-    async def get(self, _: Request) -> Response:
-        body = await beside(lambda: {"archive": self._archive_facts(), "resolver": self._resolver_facts()})
+    async def get(self, request: Request) -> Response:
+        check_parameters(request.query_params, ("challenge",))
+        challenge = request.query_params.get("challenge")
+        if challenge is not None and not 0 < len(challenge) <= LONGEST_WORD:
+            raise InvalidParameter(field="challenge", reason=f"it has 1 to {LONGEST_WORD} characters")
+        body = await beside(lambda: {"archive": self._archive_facts(), "resolver": self._resolver_facts(challenge)})
         return short_json(body, headers={"cache-control": "no-cache"})
 
     def _archive_facts(self) -> dict[str, object] | None:
@@ -168,9 +207,12 @@ class KeyPages:
         names = {"rep": None if rep is None else rep.spelling, "ibip": None if ibip is None else ibip.spelling}
         return {**names, **_facts(site.signing)}
 
-    def _resolver_facts(self) -> dict[str, object] | None:
+    def _resolver_facts(self, challenge: str | None) -> dict[str, object] | None:
         site = self._resolver
-        return None if site is None or site.signing is None else {"url": site.public_url, **_facts(site.signing)}
+        if site is None or site.signing is None:
+            return None
+        proof = {} if challenge is None else {"proof": sign_proof(challenge, site.signing.ring().key)}
+        return {"url": site.public_url, **_facts(site.signing), **proof}
 
 
 def _facts(keys: OwnKeys) -> dict[str, object]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -25,7 +25,9 @@ from ibi.label import Label, match_any
 from ibi.messages.values import decode_query
 from ibi.model.item import Item
 from ibi.origin import Origin, served_origin
+from ibi.pairs import percent_encoded
 from ibi.persistent_url import PersistentUrl
+from ibi.safe_text import show_octets
 from ibi.services.sites import ArchiveSite, StandbySite
 from ibi.vocabulary import State
 from ibi.web.archive.file_delivery import FileDelivery
@@ -34,7 +36,7 @@ from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.archive.zip_download import ZIP, ZipDownload
 from ibi.web.http.errors import problem
 from ibi.web.http.headers import attachment_headers, is_to_run, safety_headers
-from ibi.web.http.request import percent_decode, raw_path, raw_query, raw_target, requested_origin
+from ibi.web.http.request import link_target, percent_decode, raw_path, raw_query, requested_origin, with_octets
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound, whole_number
 from ibi.web.pages import redirect, refusal, wants_page
 from ibi.web.pages.file_pages import (
@@ -118,7 +120,7 @@ def _is_for_bytes(scope: Scope) -> bool:
 
 def _target(scope: Scope) -> str:
     """Path and query as they came, in ASCII."""
-    return re.sub(r"[^!-~]+", lambda strange: quote(strange[0]), raw_target(scope))
+    return re.sub(r"[^!-~]+", lambda strange: percent_encoded(strange[0]), link_target(scope))
 
 
 # --- while the resolver is away ---------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ class Collection:
         """Return the answer; None if it is a file, which is sent already."""
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
-        path = percent_decode(raw_path(scope)).removeprefix(PREFIX)
+        path = with_octets(unquote_to_bytes(raw_path(scope))).removeprefix(PREFIX)
         found = match_any(path)
         if found is None:
             raise PathNotFound()
@@ -217,9 +219,9 @@ class Collection:
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
         may_see = file_access(self._site, item, scope)
-        file = item.file(path)
+        file = item.linked_file(path)
         if file is None and (may_see or item.visibility.listing):
-            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+            raise NoSuchFile(label=item.rep.spelling, path=repr(show_octets(path[:200])))
         if file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
         return await self._files.look(item, file, scope)
@@ -252,13 +254,13 @@ class Collection:
             return redirect(elsewhere)
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
-        file = None if shown is None else shown.file(path)
-        link = relative_link(path, raw_query(scope)) if file is None or not access else None
+        file = None if shown is None else shown.linked_file(path)
+        link = relative_link(path, with_octets(scope["query_string"])) if file is None or not access else None
         if link is not None:
             return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
         # A reader who may neither list the files nor see them does not learn which names exist.
         if file is None and (access or item.visibility.listing):
-            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+            raise NoSuchFile(label=item.rep.spelling, path=repr(show_octets(path[:200])))
         if is_to_run(scope["headers"]):
             raise PathNotFound()
         if shown is None or file is None or not access:
@@ -334,7 +336,7 @@ class Collection:
         resolver = self._resolver
         if self._standby is not None and await self._standby.is_needed():
             resolver = self._site.public_url
-        wanted = _persistent(label, rest, raw_query(scope))
+        wanted = _persistent(label, rest, with_octets(scope["query_string"]))
         if resolver is None or wanted is None:
             elsewhere = None if wanted is None else wanted.at_world_resolver(self._site.public_url)
             return refusal(UnknownItem(label=label.spelling), scope, elsewhere)

@@ -29,7 +29,7 @@ from ibi.services.archive_answers import LocalResolver
 from ibi.services.sites import ArchiveSite
 from ibi.web.archive.collection import Standby, without_body
 from ibi.web.archive.metadata import gone_answer
-from ibi.web.http.request import percent_decode, raw_path, raw_target, reader_address, values
+from ibi.web.http.request import link_target, percent_decode, raw_path, reader_address, values
 from ibi.web.http.request_errors import (
     ItemElsewhere,
     MethodNotAllowed,
@@ -93,7 +93,7 @@ class PersistentUrls:
 
 def _parse_target(scope: Scope) -> PersistentUrl:
     try:
-        return PersistentUrl.parse(raw_target(scope))
+        return PersistentUrl.parse(link_target(scope))
     except InvalidPersistentUrl:
         # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
@@ -130,7 +130,7 @@ def _missing_error(wanted: PersistentUrl, outcome: RelatedItemMissing) -> IbiErr
     label = wanted.label.spelling
     match outcome.missing:
         case Missing.FILE:
-            return NoSuchFile(label=label, path=repr((wanted.file_path or "/")[1:201]))
+            return NoSuchFile(label=label, path=repr((wanted.shown_path or "/")[1:201]))
         case Missing.TRANSLATION:
             return NoSuchTranslation(label=label, offered=", ".join(map(str, outcome.languages)) or "none")
         case Missing.METADATA:

@@ -40,9 +40,19 @@ _MOST_SLICES: Final = 256
 """Parts of one connection's input given to the parser before other connections have their turn."""
 
 
+_EIGHT_BIT: Final = re.compile(rb"[\x80-\xff]")
+_BEGUN: Final = re.compile(rb"[\r\n]*[^\n]*")
+
+
 def _is_one_head(data: bytes) -> bool:
+    """Whether it is one head, without octets that the parser does not take."""
     size = len(data)
-    return size <= MOST_HEAD and data.find(EMPTY_LINE) == size - len(EMPTY_LINE)
+    return size <= MOST_HEAD and data.find(EMPTY_LINE) == size - len(EMPTY_LINE) and data.isascii()
+
+
+def _encode_octets(line: bytes) -> bytes:
+    """A request line in ASCII (RFC 9112 §3.2): raw octets of a link, as old browsers send them, as `%XX` (E33)."""
+    return line if line.isascii() else _EIGHT_BIT.sub(lambda octet: b"%%%02X" % ord(octet[0]), line)
 
 
 class _Unreadable(Exception):
@@ -61,7 +71,7 @@ class GuardedProtocol(BoundedConnection):
         self._in_message = self._has_body = False
         self._is_plain = self._is_answered = False
         self._left = self._hosts = self._body_left = 0
-        self._has_coding = self._is_too_large = False
+        self._has_coding = self._is_too_large = self._is_line_read = False
         self._host = b""
 
     def on_message_begin(self) -> None:
@@ -188,6 +198,8 @@ class GuardedProtocol(BoundedConnection):
     def _feed(self, data: bytes) -> bool:
         """Parse `data`, part of one message; return whether more may be parsed behind it."""
         is_head = self._in_head or not self._in_message
+        if is_head:
+            data = self._with_plain_line(data)
         if is_head and len(data) + self._size > MOST_HEAD:
             self._refuse()
             return False
@@ -203,6 +215,15 @@ class GuardedProtocol(BoundedConnection):
                 self._refuse()
                 return False
         return True
+
+    def _with_plain_line(self, data: bytes) -> bytes:
+        """A part of a head, with its request line in ASCII as far as it is in this part."""
+        if self._in_message and self._is_line_read:
+            return data
+        match = _BEGUN.match(data)
+        end = match.end() if match else 0
+        self._is_line_read = end < len(data)
+        return data if data.isascii() else _encode_octets(data[:end]) + data[end:]
 
     def _hold(self, rest: bytes) -> None:
         """Hold bytes that came behind a request, and read no more until that one is answered."""

@@ -13,10 +13,12 @@ from starlette.responses import Response
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
+from ibi.services.limits import LimitExceeded
 
 PROBLEM = "application/problem+json"
 LONGEST_RETRY = 3600
-"""Seconds at most in Retry-After: even a clock that is years behind may be corrected within the hour."""
+"""Seconds at most in Retry-After: even a clock that is years behind may be corrected within the hour. Limits know
+exactly when there is room again."""
 
 
 class ErrorStatus(NamedTuple):
@@ -109,6 +111,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "peer-silent": ErrorStatus(502),
     "peer-refused": ErrorStatus(502),
     "peer-refused-token": ErrorStatus(502),
+    "no-transfer-service": ErrorStatus(502),
     "too-many-offers": ErrorStatus(429),
     "release-not-believed": ErrorStatus(403),
     "original-not-given": ErrorStatus(403),
@@ -147,6 +150,10 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "draft-busy": ErrorStatus(409, "path"),
     "draft-published": ErrorStatus(409, "path"),
     "draft-outdated": ErrorStatus(409, "path"),
+    "deletion-request": ErrorStatus(409, "path"),
+    "deletion-lapsed": ErrorStatus(409, "path"),
+    "fields-refused": ErrorStatus(409, "refused"),
+    "refused-before": ErrorStatus(400),
     "changed-elsewhere": ErrorStatus(409),
     "too-many-files": ErrorStatus(413, "files"),
     "deposit-too-large": ErrorStatus(413, "body"),
@@ -193,8 +200,8 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "item-not-claimable": ErrorStatus(404, "body"),
     "sandbox-claim": ErrorStatus(403, "body"),
     "notification-conflict": ErrorStatus(409, "id"),
-    "inbox-full": ErrorStatus(503),
-    "too-many-notifications": ErrorStatus(503),
+    "inbox-full": ErrorStatus(429),
+    "too-many-notifications": ErrorStatus(429),
     "claim-accepted": ErrorStatus(409, "claimant"),
     # keys and what is signed with them
     "invalid-key": ErrorStatus(400, "key"),
@@ -213,6 +220,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "copy-has-too-many-files": ErrorStatus(413),
     "copies-too-large": ErrorStatus(507),
     "source-cut": ErrorStatus(502),
+    "no-copy-service": ErrorStatus(502),
     "source-gone": ErrorStatus(404),
     "no-source": ErrorStatus(400, "from"),
     "unsafe-source": ErrorStatus(403, "from"),
@@ -251,6 +259,10 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "cross-site-request": ErrorStatus(403),
     # what is followed, and who is told
     "invalid-follow": ErrorStatus(400, "search"),
+    "own-service": ErrorStatus(400, "holder"),
+    "settled-holder": ErrorStatus(409, "holder"),
+    "too-many-holders": ErrorStatus(409, "holder"),
+    "unknown-holder": ErrorStatus(404, "holder"),
     "unknown-follow": ErrorStatus(404, "id"),
     "follows-itself": ErrorStatus(400, "source"),
     "insecure-source": ErrorStatus(400, "token"),
@@ -389,8 +401,10 @@ def problem(error: IbiError) -> Response:
 
 
 def retry_after(error: IbiError) -> int:
-    """Whole seconds after which to ask again: at least what the error says, at most an hour."""
+    """Whole seconds after which to ask again: at least what the error says, at most an hour unless it is a limit."""
     seconds = _named_wait(error)
+    if isinstance(error, LimitExceeded):
+        return error.retry_after
     return 1 if seconds is None else min(LONGEST_RETRY, max(1, ceil(seconds)))
 
 

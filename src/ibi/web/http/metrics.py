@@ -23,7 +23,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from ibi.errors import IbiError
 from ibi.model.content import HeldTotal, Problem
@@ -31,6 +32,7 @@ from ibi.model.membership import Membership, Phase
 from ibi.ports.errors import StorageError
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
+from ibi.services.jobs import JobRunner
 from ibi.services.membership.membership import MembershipService
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
@@ -115,6 +117,7 @@ class IntegrityMetrics(PolledFigures):
 
 
 _FRESH = 1.0
+LAST_SUCCESS: Final = "ibi_job_last_success_seconds"
 
 
 # --- what an Archive has ----------------------------------------------------------------------------------------------
@@ -149,6 +152,12 @@ class HoldingsMetrics(PolledFigures):
         self._unheard = Gauge(
             "ibi_archive_unheard", "Servers that did not say yet what was given away since.", registry=registry
         )
+        self._open = Gauge(
+            "ibi_open_items",
+            "Items whose releases and state do not agree, by what is missing.",
+            ["stage"],
+            registry=registry,
+        )
         self._drafts = None
         if site.item_services is not None:
             self._drafts = _DraftGauges(registry, site.item_services.drafts)
@@ -166,6 +175,8 @@ class HoldingsMetrics(PolledFigures):
         tracking = None if self._site.transfers is None else self._site.transfers.tracking
         self._doubt.set(tracking is not None and tracking.is_silent)
         self._unheard.set(0 if tracking is None else len(tracking.unheard))
+        for problem, count in ({} if tracking is None else tracking.count_open()).items():
+            self._open.labels(problem.value).set(count)
 
     def _set_held(self, holdings: Mapping[State, HeldTotal]) -> None:
         for state in State:
@@ -250,6 +261,37 @@ class FollowMetrics(PolledFigures):
             self._disabled.labels(each["id"]).set(each["disabled"] is not None)
 
 
+# --- background jobs --------------------------------------------------------------------------------------------------
+
+
+class JobCollector(Collector):
+    """How the background jobs of this process do."""
+
+    _labelnames: Final = ("job",)
+
+    def __init__(self, runner: JobRunner) -> None:
+        self._runner = runner
+
+    def describe(self) -> tuple[CounterMetricFamily, GaugeMetricFamily]:
+        return (
+            CounterMetricFamily("ibi_job_failures", "Steps of background jobs that failed.", labels=self._labelnames),
+            GaugeMetricFamily(
+                LAST_SUCCESS,
+                "When a background job was done last without a failure, in seconds since 1970.",
+                labels=self._labelnames,
+            ),
+        )
+
+    def collect(self) -> Iterator[Metric]:
+        failures, success = self.describe()
+        for job in self._runner.health():
+            failures.add_metric([job.name], job.failures)
+            if job.last_success is not None:
+                success.add_metric([job.name], job.last_success)
+        yield failures
+        yield success
+
+
 # --- worker metrics ---------------------------------------------------------------------------------------------------
 
 
@@ -259,6 +301,8 @@ _LOOK: Final = 0.002
 _SUMMED: Final = frozenset({"counter", "histogram", "summary"})
 _OF_PROCESSES: Final = frozenset({"process_virtual_memory_bytes", "process_resident_memory_bytes", "process_open_fds"})
 """Gauges that tell of one process: those of all that run are added up. All others tell of the whole server."""
+_LATEST: Final = frozenset({LAST_SUCCESS})
+"""Gauges of times: the latest of all processes counts, also of those that have ended."""
 _CREATED: Final = "_created"
 
 SampleKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
@@ -292,11 +336,12 @@ def take_figures(registry: CollectorRegistry) -> Families:
 
 
 def add_figures(own: Families, others: Iterable[Families], *, with_gauges: bool) -> Families:
-    """What is counted by all; of gauges, those of processes are added up if they are wanted and others are `own`."""
+    """What is counted by all; of gauges, those of processes are added up if they are wanted; of times the latest
+    counts; others are `own`."""
     found = dict(own)
     for families in others:
         for name, family in families.items():
-            if family.kind in _SUMMED or (with_gauges and name in _OF_PROCESSES):
+            if family.kind in _SUMMED or name in _LATEST or (with_gauges and name in _OF_PROCESSES):
                 known = found.get(name)
                 found[name] = family if known is None else _add(known, family)
     return found
@@ -308,6 +353,8 @@ def _add(one: Family, other: Family) -> Family:
         before = values.get(key)
         if before is None:
             values[key] = value
+        elif key[0] in _LATEST:
+            values[key] = max(before, value)
         else:  # what was begun twice was begun when it was begun first
             values[key] = min(before, value) if key[0].endswith(_CREATED) else before + value
     return Family(one.kind, one.words, [(name, dict(labels), value) for (name, labels), value in values.items()])

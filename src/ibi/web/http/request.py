@@ -35,6 +35,7 @@ from ibi.errors import IbiError, InvalidMessage
 from ibi.messages.values import IpAddress, decode_query
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, bracketed, readable_origin, served_origin
+from ibi.resolver.policy import NO_READER
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.web.http.request_errors import InvalidDigest, InvalidIdempotencyKey, NotAcceptable
 
@@ -50,8 +51,14 @@ def raw_query(scope: Scope) -> str:
     return as_text(query)
 
 
+def link_target(scope: Scope) -> str:
+    """Path and query with every octet that they have, as `PersistentUrl.parse` wants them (E33)."""
+    path, query = raw_path(scope), scope.get("query_string", b"")
+    return with_octets(b"%b?%b" % (path, query) if query else path)
+
+
 def raw_target(scope: Scope) -> str:
-    """Path and query, as `PersistentUrl.parse` wants them."""
+    """Path and query, as they are shown."""
     query = raw_query(scope)
     return as_text(raw_path(scope)) + (f"?{query}" if query else "")
 
@@ -67,6 +74,11 @@ def as_text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+def with_octets(raw: bytes) -> str:
+    """Decode as UTF-8; an octet that is none stays what it is, as PEP 383 has it (E33)."""
+    return raw.decode("utf-8", "surrogateescape")
 
 
 _SUBJECT = "servicesubject"
@@ -327,9 +339,6 @@ def truncate_address(address: str) -> str:
     return str(ip_network((parsed, bits), strict=False))
 
 
-UNKNOWN_READER: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
-"""Stands for a reader whose address is not known: no permitted network contains it."""
-
 _MOST_HOPS: Final = 63
 """Together with the connected address, as many as a request to an Archive may name."""
 
@@ -355,9 +364,9 @@ def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddr
     """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10)."""
     way = _way(scope, proxies)
     if len(way) == 1:
-        return (way[0] or UNKNOWN_READER,)
+        return (way[0] or NO_READER,)
     reader, *passed = reversed(way)
-    return (reader or UNKNOWN_READER, *(address for address in passed if address is not None))
+    return (reader or NO_READER, *(address for address in passed if address is not None))
 
 
 def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:

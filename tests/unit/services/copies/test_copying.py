@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +11,18 @@ import pytest
 from ibi.archive.copies import CopyRules, NotTheOriginal, OriginalDeleted
 from ibi.archive.errors import AlreadyThere, NotAllowedNow, UnknownItem
 from ibi.instant import Instant
-from ibi.label import parse
+from ibi.label import RepositoryName, parse
 from ibi.model.content import Bytes
 from ibi.model.item import Item
 from ibi.model.item_json import encode_item
-from ibi.ports.copies import NoSource, SourceCut, SourceGone
+from ibi.ports.copies import NoCopyService, NoSource, SourceCut, SourceGone
+from ibi.services.copies.jobs import bring_many
 from ibi.vocabulary import State
 from tests.support.copy_world import (
     IBIP,
     NOW,
     REP,
+    SourceRequest,
     chain_said,
     object_said,
     original,
@@ -187,6 +190,49 @@ def test_an_archive_that_has_it_not_says_so(tmp_path: Path) -> None:
         pytest.raises(SourceGone, match=IBIP),
     ):
         here.copying.bring(LABEL, source.url)
+
+
+def of_another_make(status: int, body: bytes, kind: str) -> Callable[[SourceRequest], bool]:
+    def answer(request: SourceRequest) -> bool:
+        request.send(body, status, Content_Type=kind)
+        return True
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (404, b"<h1>Not Found</h1>", "text/html"),
+        (404, b'{"message": "not found"}', "application/json"),
+        (410, b"", "text/plain"),
+        (404, b'{"type": "urn:ibi:problem:not-found", "detail": "There is nothing here."}', "application/problem+json"),
+        (400, b"error {no such label}", "text/plain"),
+        (405, b"", "text/plain"),
+        (501, b"", "text/plain"),
+        (200, b"archiveaddress lab.br ibi.archiveservice {rep lab.br/arq/2001/01.01.01.01}", "text/plain"),
+        (200, b"", "text/plain"),
+        (200, b"<html>Welcome</html>", "text/html; charset=utf-8"),
+    ],
+)
+def test_an_archive_of_another_make_is_told_from_one_that_has_it_not(
+    status: int, body: bytes, kind: str, tmp_path: Path
+) -> None:
+    with source_archive(special=of_another_make(status, body, kind)) as source, taker(tmp_path) as here:
+        with pytest.raises(NoCopyService, match="does not offer its items"):
+            here.copying.bring(LABEL, source.url)
+        assert len(source.asked) == 1
+
+
+def test_an_archive_of_another_make_is_not_asked_for_each_of_many_items(tmp_path: Path) -> None:
+    many = [RepositoryName.parse(f"lab.br/arq/2009/07.21.14.{minute:02}") for minute in range(40)]
+    with (
+        source_archive(special=of_another_make(404, b"Not Found", "text/plain")) as source,
+        taker(tmp_path) as here,
+    ):
+        with pytest.raises(NoCopyService):
+            list(bring_many(here.copying, many, source.url, None, lambda _: None, who="test"))
+        assert len(source.asked) == 2
 
 
 def test_what_broke_off_is_gone_on_with_and_nothing_is_read_twice(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from ibi.ports.clocks import LabelMinter
 from ibi.services.minting.mint_queue import MintQueue, MintQueueClosed, QueuedLabels
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, RULES, START, mint, share
+from tests.support.running_jobs import running
 from tests.support.set_clocks import SetClocks
 
 
@@ -46,8 +47,7 @@ async def test_a_thread_reserves_through_the_queue() -> None:
     ticks = MemoryTicks(clocks)
     ticks.freeze(IDENTITY)
     queue = MintQueue(ticks, IDENTITY, RULES, clocks, sleep=clocks.sleep)
-    queue.start()
-    try:
+    async with running(*queue.jobs()):
         labels = QueuedLabels(queue, asyncio.get_running_loop(), "server")
         one, same, other = await asyncio.gather(
             asyncio.to_thread(labels.reserve, "k"),
@@ -55,7 +55,5 @@ async def test_a_thread_reserves_through_the_queue() -> None:
             asyncio.to_thread(labels.reserve),
         )
         assert one == same != other
-    finally:
-        await queue.stop()
     refused = await asyncio.gather(asyncio.to_thread(labels.reserve), return_exceptions=True)
     assert isinstance(refused[0], MintQueueClosed)

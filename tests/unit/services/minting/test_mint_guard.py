@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance
@@ -15,9 +17,11 @@ from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.services.minting.mint_guard import Finding, MintGuard, OwnAddress
 from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.promptness import end_tasks
 from ibi.services.readiness import Readiness
 from ibi.transport.single_request import NoIdentity
 from tests.support.memory.ticks import MemoryTicks
+from tests.support.running_jobs import drive, running
 from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
@@ -53,8 +57,6 @@ class World:
         return self.answer()
 
     async def sleep(self, seconds: float) -> None:
-        if seconds > 3600:  # the log
-            await asyncio.Event().wait()
         self._has_looked.release()
         await self._next.acquire()
 
@@ -65,13 +67,15 @@ class World:
 
     @asynccontextmanager
     async def minting(self) -> AsyncIterator[MintQueue]:
-        guard = MintGuard(self.ticks, OwnAddress(URL, IDENTITY, self.ask), sleep=self.sleep)
+        guard = MintGuard(self.ticks, OwnAddress(URL, IDENTITY, self.ask))
         clocks = SetClocks()
         queue = MintQueue(self.ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
-        queue.start()
-        await self._has_looked.acquire()
-        yield queue
-        await queue.stop()
+        minting, log, address = queue.jobs()
+        async with running(minting, log):
+            driven = asyncio.create_task(drive(address, self.sleep))
+            await self._has_looked.acquire()
+            yield queue
+            await end_tasks(driven)
 
 
 @pytest.mark.parametrize(
@@ -139,14 +143,13 @@ async def test_in_doubt_nothing_is_minted_before_the_address_was_asked() -> None
 
     guard = MintGuard(world.ticks, OwnAddress(URL, IDENTITY, ask))
     queue = MintQueue(world.ticks, IDENTITY, Rules(), SetClocks(), guard=guard)
-    queue.start()
-    asking = asyncio.create_task(queue.mint(1, "ana"))
-    done, _ = await asyncio.wait([asking], timeout=0.05)
-    assert not done
-    answered.set()
-    with pytest.raises(AnotherInstance):
-        await asking
-    await queue.stop()
+    async with running(*queue.jobs()):
+        asking = asyncio.create_task(queue.mint(1, "ana"))
+        done, _ = await asyncio.wait([asking], timeout=0.05)
+        assert not done
+        answered.set()
+        with pytest.raises(AnotherInstance):
+            await asking
     assert world.ticks.state().last is None
 
 
@@ -160,9 +163,8 @@ async def test_out_of_doubt_nothing_waits_for_the_address() -> None:
     clocks = SetClocks()
     guard = MintGuard(world.ticks, OwnAddress(URL, IDENTITY, ask))
     queue = MintQueue(world.ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
-    queue.start()
-    await queue.mint(1, "ana")
-    await queue.stop()
+    async with running(*queue.jobs()):
+        await queue.mint(1, "ana")
 
 
 async def test_a_log_found_broken_stops_minting() -> None:
@@ -172,18 +174,53 @@ async def test_a_log_found_broken_stops_minting() -> None:
         def check_log(self, pause: Callable[[], None] | None = None) -> None:
             raise LogBroken(line=2, reason="it was changed")
 
-    ticks, waiting = Broken(), asyncio.Event()
+    ticks = Broken()
     ticks.freeze(IDENTITY)
-
-    async def sleep(seconds: float) -> None:
-        waiting.set()
-        await asyncio.Event().wait()
-
-    queue = MintQueue(ticks, IDENTITY, Rules(), SetClocks(), guard=MintGuard(ticks, None, sleep=sleep))
-    queue.start()
-    await waiting.wait()
-    with pytest.raises(LogBroken, match="Line 2"):
-        await queue.mint(1, "ana")
-    refusal: IbiError | None = queue.refusal()
+    queue = MintQueue(ticks, IDENTITY, Rules(), SetClocks(), guard=MintGuard(ticks, None))
+    async with running(*queue.jobs()) as runner, asyncio.timeout(20):
+        while not any(each.name == "mint log" and each.last_success for each in runner.health()):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        with pytest.raises(LogBroken, match="Line 2"):
+            await queue.mint(1, "ana")
+        refusal: IbiError | None = queue.refusal()
     assert isinstance(refusal, LogBroken)
-    await queue.stop()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, 7, "text", [1], {}, {"prefixes": None}, {"prefixes": {"rep": ["inpe.br/sid"]}}, {"prefixes": {"rep": {}}}],
+)
+async def test_an_answer_of_another_kind_names_no_minter(answer: Any) -> None:
+    async def ask(url: str) -> Mapping[str, object]:
+        found: Mapping[str, object] = answer
+        return found
+
+    assert (await OwnAddress(URL, IDENTITY, ask).look(lambda: "mine")).finding is Finding.UNKNOWN
+
+
+async def test_an_error_that_was_not_foreseen_is_a_reason_and_keeps_nobody_waiting() -> None:
+    world = World()
+    world.ticks.set_doubt(in_doubt=True)
+
+    def broken() -> Mapping[str, object]:
+        raise ZeroDivisionError("nought")
+
+    world.answer = broken
+    with capture_logs() as logs:
+        async with world.minting() as queue:
+            await queue.mint(1, "ana")
+    assert any("ZeroDivisionError: nought" in each.get("reason", "") for each in logs)
+
+
+async def test_a_clock_that_cannot_be_read_is_a_failure_of_the_job_and_keeps_nobody_waiting() -> None:
+    class Unreadable(MemoryTicks):
+        def is_in_doubt(self) -> bool:
+            raise OSError("no disk")
+
+    ticks, clocks = Unreadable(), SetClocks()
+    ticks.freeze(IDENTITY)
+    guard = MintGuard(ticks, OwnAddress(URL, IDENTITY, World().ask))
+    queue = MintQueue(ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
+    async with running(*queue.jobs()) as runner, asyncio.timeout(20):
+        await queue.mint(1, "ana")
+        assert next(each for each in runner.health() if each.name == "own address").failures == 1

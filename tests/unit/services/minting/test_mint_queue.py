@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from fractions import Fraction
+from queue import SimpleQueue
 
 import pytest
 
@@ -16,6 +17,7 @@ from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.services.minting.mint_queue import MintGroup, MintQueue, MintQueueClosed
 from tests.support.memory.ticks import MemoryTicks
+from tests.support.running_jobs import running
 from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
@@ -51,11 +53,8 @@ async def started(
     ticks, clocks = ticks or MemoryTicks(), clocks or SetClocks()
     ticks.freeze(IDENTITY)
     queue = MintQueue(ticks, IDENTITY, rules or Rules(), clocks, sleep=clocks.sleep)
-    queue.start()
-    try:
+    async with running(*queue.jobs()):
         yield queue
-    finally:
-        await queue.stop()
 
 
 async def test_a_caller_that_asks_during_a_commit_shares_the_next_one() -> None:
@@ -146,9 +145,13 @@ async def test_labels_asked_for_again_with_the_clock_far_behind_are_refused_unti
 async def test_stopping_serves_callers_that_are_waiting_and_none_after() -> None:
     ticks = Gated()
     async with started(ticks, Rules(wait_bound=Fraction(0))) as queue:
+        while not queue._is_serving:  # noqa: ASYNC110 - in a thread
+            await asyncio.sleep(0.001)
         waiting = [asyncio.create_task(queue.mint(1, "a")) for _ in range(20)]
         await asyncio.sleep(0)
-        stopping = asyncio.create_task(queue.stop())
+        (job,) = queue.jobs()
+        assert job.runner is not None
+        stopping = asyncio.create_task(job.runner.stop())
         await asyncio.sleep(0)
         ticks.gate.set()
         await stopping
@@ -156,6 +159,35 @@ async def test_stopping_serves_callers_that_are_waiting_and_none_after() -> None
         with pytest.raises(MintQueueClosed):
             await queue.mint(1, "a")
     assert len({(share.batch, share.start) for share in shares}) == 20
+
+
+class Handing:
+    """A queue that hands the word to end to the writer at once: before whoever sent it goes on."""
+
+    def __init__(self, run: Callable[[], object]) -> None:
+        self._queue: SimpleQueue[object] = SimpleQueue()
+        self._run = run
+
+    def put(self, each: object) -> None:
+        self._queue.put(each)
+        if each is None:
+            writer = threading.Thread(target=self._run, daemon=True)
+            writer.start()
+            writer.join(10)
+            assert not writer.is_alive()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._queue, name)
+
+
+async def test_stopping_ends_while_the_writer_is_about_to_begin() -> None:
+    queue = MintQueue(MemoryTicks(), IDENTITY, Rules(), SetClocks())
+    queue._begin()
+    queue._queue = Handing(queue._run)  # type: ignore[assignment]
+    closing = threading.Thread(target=queue._close, daemon=True)
+    closing.start()
+    await asyncio.to_thread(closing.join, 10)
+    assert not closing.is_alive()
 
 
 async def test_a_caller_that_goes_away_disturbs_no_other() -> None:
@@ -167,3 +199,42 @@ async def test_a_caller_that_goes_away_disturbs_no_other() -> None:
         ticks.gate.set()
         assert (await staying).count == 1
     assert leaving.cancelled()
+
+
+async def test_an_error_that_was_not_foreseen_reaches_who_waits_and_the_minter_goes_on() -> None:
+    def fail(group: MintGroup) -> None:
+        if failing:
+            raise ZeroDivisionError("nought")
+
+    failing = True
+    async with started() as queue, asyncio.timeout(20):
+        queue.watch(fail)
+        (job,) = queue.jobs()
+        job.first_rest = 0.01
+        outcomes = await asyncio.gather(*(queue.mint(1, "a") for _ in range(5)), return_exceptions=True)
+        assert all(isinstance(each, ZeroDivisionError) for each in outcomes)
+        failing = False
+        assert (await queue.mint(1, "a")).batch.count == 1
+        assert job.runner is not None
+        (health,) = job.runner.health()
+        assert health.failures >= 1
+        assert health.failing_since is None
+
+
+async def test_who_waits_while_the_minter_rests_is_refused_when_it_stops() -> None:
+    def fail(group: MintGroup) -> None:
+        raise ZeroDivisionError("nought")
+
+    async with started() as queue, asyncio.timeout(20):
+        queue.watch(fail)
+        with pytest.raises(ZeroDivisionError):
+            await queue.mint(1, "a")
+        while queue._is_serving:  # noqa: ASYNC110 - in a thread
+            await asyncio.sleep(0.001)
+        waiting = asyncio.create_task(queue.mint(1, "a"))
+        await asyncio.sleep(0)
+        (job,) = queue.jobs()
+        assert job.runner is not None
+        await job.runner.stop()
+        with pytest.raises(MintQueueClosed):
+            await waiting

@@ -94,7 +94,7 @@ async def test_notifications_of_one_network_are_bounded_by_rate(tmp_path: Path) 
         item = (await app.deposit())["rep"]
         answers = [await post(app, offer(item, number)) for number in range(A_MINUTE_OF_NETWORK + 1)]
         assert {answer.status for answer in answers[:-1]} == {201}
-        assert (answers[-1].status, problem(answers[-1])) == (503, "too-many-notifications")
+        assert (answers[-1].status, problem(answers[-1])) == (429, "too-many-notifications")
         assert int(answers[-1].headers["retry-after"]) > 0
 
 
@@ -105,7 +105,7 @@ async def test_claims_that_wait_are_bounded_by_number(tmp_path: Path) -> None:
         for number in range(MOST_OF_NETWORK):
             assert (await post(app, offer(item, number))).status == 201
         full = await post(app, offer(item, MOST_OF_NETWORK))
-        assert (full.status, problem(full)) == (503, "inbox-full")
+        assert (full.status, problem(full)) == (429, "inbox-full")
         assert (await post(app, offer(item, 0))).status == 201, "what is known is taken again"
 
 

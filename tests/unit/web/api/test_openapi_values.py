@@ -12,6 +12,7 @@ from ibi.federation.provenance import LONGEST_LINK
 from ibi.messages import identification
 from ibi.messages.holders import MOST_COPIES
 from ibi.messages.membership import MOST_HOSTS
+from ibi.messages.signatures import LONGEST_WORD
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
 from ibi.model.description_values import LONGEST_ALTERNATE, MOST_ALTERNATES
@@ -30,6 +31,7 @@ from ibi.model.search import (
     Order,
 )
 from ibi.services.change_watch import LONGEST_WAIT
+from ibi.services.membership.copy_holder_admin import LONGEST_SIGNATURE
 from ibi.services.transfers.documents import MOST_TRANSFERS
 from ibi.web.api.changes import MOST_CHANGES
 from ibi.web.api.collections import MOST_AT_ONCE, MOST_PAGES
@@ -48,6 +50,8 @@ DOCUMENT = document(archive=True, register=True)
 PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
 RECORD = "/api/items/{label}"
 BOUNDS = {
+    "challenge": LONGEST_WORD,
+    "IBI-Follower": LONGEST_SIGNATURE,
     "transfers": MOST_TRANSFERS,
     "name": LONGEST_NAME,
     "title": LONGEST_TITLE,

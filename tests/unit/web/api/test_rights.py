@@ -155,7 +155,7 @@ async def test_a_second_depositor_does_not_make_a_restricted_item_public(tmp_pat
         rep = (await app.deposit({**SAID, "visibility": {"networks": ["10.0.0.0/8"]}}))["rep"]
         bia = app.bearer(name="bia")
         assert (await app.ask("POST", f"{RECORDS}/{rep}/draft", SAID, bia)).status == 403
-        assert (await app.ask("PUT", f"{RECORDS}/{rep}/draft", SAID, bia)).status == 403
+        assert (await app.ask("PUT", f"{RECORDS}/{rep}/draft", SAID, bia)).status == 404
         assert app.store.find(RepositoryName.parse(rep)).visibility.networks
 
 

@@ -10,6 +10,7 @@ from ibi.composition.transfers import sandbox_check
 from ibi.federation.transfer_messages import Offer, sign_offer
 from ibi.label import RepositoryName
 from ibi.model.account import Scope
+from ibi.model.transfer import OpenItem, OpenProblem
 from ibi.services.transfers.receiving import A_MINUTE_OF_NETWORK
 from ibi.signing import SigningKey
 from tests.support.asgi_client import Answer, ask
@@ -63,3 +64,34 @@ async def test_offers_of_one_network_are_bounded(tmp_path: Path) -> None:
         full = await offer(app, b, labels=labels(A_MINUTE_OF_NETWORK))
         assert (full.status, problem(full)) == (429, "too-many-offers")
         assert (await offer(app, b)).status == 200
+
+
+async def test_items_that_are_open_are_listed_by_stage(tmp_path: Path) -> None:
+    with two_archives(tmp_path) as (_, b), unstarted_records_app(tmp_path / "data", transfers=b.worker) as app:
+        librarian = app.bearer(Scope.EDIT, "bea")
+        reps = [each for each in (labels(0).rep, labels(1).rep) if each is not None]
+        for rep in reps:
+            b.comparison.note(rep)
+        missing = OpenItem(reps[1], OpenProblem.NOT_FETCHED, str(GIVER), "no bytes", ("http://c.example",), since=7)
+        b.ledger.change_open(reps[1], lambda _: missing)
+
+        async def listed(query: str) -> Any:
+            return (await app.ask("GET", f"/api/transfers?direction=open{query}", headers=librarian)).json()
+
+        found = await listed("")
+        assert [(each["item"], each["stage"]) for each in found["transfers"]] == [
+            (str(reps[0]), "unchecked"),
+            (str(reps[1]), "not-fetched"),
+        ]
+        assert found["is_last"] is True
+        (fetched,) = (await listed("&stage=not-fetched"))["transfers"]
+        assert (fetched["direction"], fetched["archive"], fetched["asked"]) == (
+            "open",
+            str(GIVER),
+            ["http://c.example"],
+        )
+        assert "`ibi copy" in fetched["remedy"]
+        assert (await listed(f"&after={reps[0]}"))["transfers"] == [fetched]
+        assert (await listed("&stage=taken"))["field"] == "stage"
+        wrong = await app.ask("GET", "/api/transfers?direction=sideways", headers=librarian)
+        assert (wrong.status, wrong.json()["field"]) == (400, "direction")

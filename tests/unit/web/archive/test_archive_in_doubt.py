@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from ibi.label import RepositoryName
+from ibi.model.transfer import OpenItem, OpenProblem
 from ibi.services.transfers.worker import ItemInDoubt
 from ibi.web.http.errors import problem
 from ibi.web.http.metrics import HoldingsMetrics
@@ -21,8 +24,15 @@ OTHER = "http://b.example"
 class Tracking:
     """As the site asks it."""
 
-    def __init__(self, *unheard: str, is_silent: bool = False) -> None:
-        self.unheard, self.is_silent = unheard, is_silent
+    def __init__(self, *unheard: str, is_silent: bool = False, open_item: OpenItem | None = None) -> None:
+        self.unheard, self.is_silent, self._open_item = unheard, is_silent, open_item
+
+    def open_item(self, rep: RepositoryName) -> OpenItem | None:
+        return self._open_item
+
+    def count_open(self) -> dict[OpenProblem, int]:
+        found = None if self._open_item is None else self._open_item.problem
+        return {each: int(each is found) for each in OpenProblem}
 
     @property
     def in_doubt(self) -> bool:
@@ -35,7 +45,7 @@ class Tracking:
 
 def app_with(tracking: Tracking, *items: Any) -> ArchiveApp:
     items = items or (kept(REP), kept(str(SERVICE.rep)), deleted("lab.br/arq/2010/07.21.14.43"))
-    return archive_app(*items, transfers=SimpleNamespace(tracking=tracking))
+    return archive_app(*items, transfers=SimpleNamespace(tracking=tracking, jobs=tuple))
 
 
 GRAVE = Tracking(OTHER, RESOLVER, is_silent=True)
@@ -90,12 +100,50 @@ async def test_a_server_in_doubt_is_ready_and_names_what_waits_for_whom() -> Non
     assert (await app_with(Tracking()).get("/readyz")).json() == {"ready": True, "reasons": []}
 
 
+async def test_a_verbose_readiness_lists_what_was_looked_at_and_what_is_worth_knowing() -> None:
+    sure = (await app_with(Tracking()).get("/readyz?verbose")).json()
+    assert (sure["ready"], sure["reasons"], sure["notices"]) == (True, [], [])
+    assert all(each["ok"] and each["codes"] == [] for each in sure["checks"])
+    slight = (await app_with(Tracking(OTHER)).get("/readyz?verbose=1")).json()
+    assert [each["code"] for each in slight["notices"]] == ["in-doubt"]
+    assert slight["in_doubt"] == "transfers"
+
+
 @pytest.mark.parametrize(("tracking", "in_doubt", "unheard"), [(GRAVE, 1, 2), (Tracking(OTHER), 0, 1)])
 def test_the_doubt_is_measured(tracking: Tracking, in_doubt: int, unheard: int) -> None:
     registry = CollectorRegistry()
     HoldingsMetrics(registry, app_with(tracking).site).read()
     assert registry.get_sample_value("ibi_archive_in_doubt") == in_doubt
     assert registry.get_sample_value("ibi_archive_unheard") == unheard
+
+
+def test_open_items_are_measured_by_stage() -> None:
+    registry = CollectorRegistry()
+    found = OpenItem(RepositoryName.parse(REP), OpenProblem.NOT_FETCHED)
+    HoldingsMetrics(registry, app_with(Tracking(open_item=found)).site).read()
+    counts = {each.value: registry.get_sample_value("ibi_open_items", {"stage": each.value}) for each in OpenProblem}
+    assert counts == {"unchecked": 0, "not-taken": 0, "not-fetched": 1, "in-doubt": 0, "contradicted": 0}
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "The Original belongs here, and no Archive that was asked has its files."),
+        ("pt-BR", "O Original pertence a este Arquivo, e nenhum Arquivo consultado tem os seus arquivos."),
+        ("es", "El Original pertenece a este Archivo, y ningún Archivo consultado tiene sus ficheros."),
+    ],
+)
+async def test_the_page_of_an_item_says_what_is_open_about_a_transfer(language: str, words: str) -> None:
+    asked = (f"{OTHER}: <it has no item>",)
+    rep = RepositoryName.parse(REP)
+    found = OpenItem(rep, OpenProblem.NOT_FETCHED, "b.example/ibi/2020/01.01.00.00", "no Archive has it", asked)
+    headers = {"accept-language": language, "accept": "text/html"}
+    page = (await app_with(Tracking(open_item=found)).get(f"/col/{REP}/metadata", headers)).body.decode()
+    assert words in page
+    assert "b.example/ibi/2020/01.01.00.00" in page
+    assert f"{OTHER}: &lt;it has no item&gt;" in page
+    soon = replace(found, problem=OpenProblem.UNCHECKED)
+    assert OTHER not in (await app_with(Tracking(open_item=soon)).get(f"/col/{REP}/metadata", headers)).body.decode()
 
 
 def test_a_refused_change_says_when_to_try_again() -> None:

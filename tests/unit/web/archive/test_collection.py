@@ -408,7 +408,8 @@ async def test_no_such_file_is_told_to_browsers_and_programs() -> None:
     ("path", "leads"),
     [
         ("/doc/a%20b.txt", "/a%20b.txt"),
-        ("/doc/Relat%F3rio.pdf", "/Relat%C3%B3rio.pdf"),
+        ("/doc/Relat%F3rio.pdf", "/Relat%F3rio.pdf"),
+        ("/doc/%C3%B3%F3.pdf?a=%f3", "/%C3%B3%F3.pdf?a=%f3"),
         ("/doc/x.cgi?a=b%20c", "/x.cgi?a=b%20c"),
         ("/doc/", ""),
         ("/doc", ""),

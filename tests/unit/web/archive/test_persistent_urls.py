@@ -130,7 +130,7 @@ FOREIGN = "Dpi.inpe.br/banon/1998/08.02.08.56"
     [
         (f"/{FOREIGN}", f"/{FOREIGN}"),
         (f"/{FOREIGN}!:(oai_dc)?x=1", f"/{FOREIGN}!:(oai_dc)?x=1"),
-        (f"/ibi/{FOREIGN}/Relat%F3rio.pdf", f"/{FOREIGN}/Relat%C3%B3rio.pdf"),
+        (f"/ibi/{FOREIGN}/Relat%F3rio.pdf", f"/{FOREIGN}/Relat%F3rio.pdf"),
         (f"/{FOREIGN}+?ibiurl.language=en", f"/{FOREIGN}+?ibiurl.language=en"),
     ],
 )

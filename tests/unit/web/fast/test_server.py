@@ -184,6 +184,59 @@ def test_time_spent_on_an_answer_is_not_held_against_the_head(monkeypatch: pytes
     assert waited[0] > GuardedProtocol.patience
 
 
+async def show_target(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the target as the application gets it."""
+    if scope["type"] == "http":
+        body = scope["raw_path"] + b"?" + scope["query_string"]
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+        await send({"type": "http.response.body", "body": body})
+
+
+LINE = b"GET /a\xf3/%f3\xc3\xb3?q=\xff HTTP/1.1\r\n"
+REST = b"Host: h\r\nX-Name: Relat\xf3rio\r\n\r\n"
+TARGET = b"/a%F3/%f3%C3%B3?q=%FF"
+
+
+def test_raw_octets_of_a_request_line_are_encoded_and_no_others() -> None:
+    """E33. Two requests at once, the second of which closes."""
+    with running(show_target) as server:
+        said = exchange(server, LINE + REST + LINE + b"Connection: close\r\n" + REST)
+    assert said.count(b"\r\n\r\n" + TARGET) == 2
+
+
+@pytest.mark.parametrize("cut", [1, 6, 7, 8, 12, len(LINE) - 12, len(LINE) - 2, len(LINE), len(LINE) + 20])
+def test_a_request_line_that_comes_in_pieces_is_encoded_too(cut: int) -> None:
+    head = LINE + b"Connection: close\r\n" + REST
+    with running(show_target) as server:
+        host, port = server.url.removeprefix("http://").rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for part in (head[:cut], head[cut:]):
+                connection.sendall(part)
+            said = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert said.endswith(b"\r\n\r\n" + TARGET)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"G\xf3T / HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET / HTTP/1.1\xf3\r\nHost: h\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost\xf3: h\r\n\r\n",
+        b"\xff\xfe\x00\r\n\r\n",
+    ],
+)
+def test_octets_elsewhere_make_no_request_of_what_is_none(head: bytes) -> None:
+    with running(show_target) as server:
+        assert exchange(server, head).startswith(b"HTTP/1.1 400 ")
+
+
+def test_octets_do_not_lengthen_a_head_beyond_its_bound() -> None:
+    with running(show_target) as server:
+        said = exchange(server, b"GET /" + b"\xf3" * (MOST_HEAD // 2) + b" HTTP/1.1\r\n" + REST)
+    assert said.startswith(b"HTTP/1.1 431 ")
+
+
 def test_several_requests_share_a_connection() -> None:
     with running(made().app) as server, closing(server.connection()) as connection:
         for path in ("/healthz", "/nothing", "/api/identity", "/healthz"):

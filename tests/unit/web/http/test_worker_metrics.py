@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from ibi.services.jobs import JobHealth, JobRunner
 from ibi.storage.worker_state import WorkerState
-from ibi.web.http.metrics import WorkerMetrics
+from ibi.web.http.metrics import JobCollector, WorkerMetrics
 from ibi.web.http.request_middleware import CounterTally
 
 
@@ -95,3 +96,35 @@ def test_figures_are_published_when_something_was_counted(state: WorkerState) ->
         one.metrics.publish_if_busy()
         one.tally.add("here")
     assert state.figures.version(0) == 2
+
+
+class _Runner(JobRunner):
+    """Says how jobs do."""
+
+    def __init__(self, *health: JobHealth) -> None:
+        super().__init__()
+        self.said = health
+
+    def health(self) -> tuple[JobHealth, ...]:
+        return self.said
+
+
+def test_of_jobs_failures_are_added_up_and_the_latest_success_counts_also_that_of_a_worker_that_is_gone(
+    state: WorkerState,
+) -> None:
+    workers = []
+    for slot, (failures, success) in enumerate([(1, None), (2, 50.0)]):
+        registry = CollectorRegistry()
+        registry.register(JobCollector(_Runner(JobHealth("texts", True, failures, None, success, ""))))
+        state.occupy(slot)
+        workers.append(WorkerMetrics(state, slot, registry, lambda: 0))
+    workers[1].publish()
+    state.vacate(1)
+    found = values(asyncio.run(workers[0].text()))
+    assert found['ibi_job_failures_total{job="texts"}'] == 3
+    assert found['ibi_job_last_success_seconds{job="texts"}'] == 50
+    registry = CollectorRegistry()
+    registry.register(JobCollector(_Runner(JobHealth("texts", True, 0, None, 40.0, ""))))
+    state.occupy(1)
+    WorkerMetrics(state, 1, registry, lambda: 0).publish()
+    assert values(asyncio.run(workers[0].text()))['ibi_job_last_success_seconds{job="texts"}'] == 50

@@ -242,6 +242,7 @@ class TestWhatToDoNext:
         assert facts["archives_asked"] == 3
         assert [each["address"] for each in facts["archives_silent"]] == ["b.example.org", "c.example.org"]
         assert "2 Archives did not answer" in facts["detail"]
+        assert facts["title"] == "No Archive that answered has this item"
 
     async def test_nothing_is_kept_for_a_moment_if_every_archive_was_heard(self) -> None:
         answer = await resolver_app({A: b""}).get(f"/{REP}")

@@ -1,0 +1,61 @@
+"""The Archives that hold Copies of this Archive's items: those that its administrators named while the server ran, and
+those that follow it and were not named yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ibi.label import Label
+from ibi.messages.holders import CopyHolder
+
+MOST_OFFERS: Final = 32
+"""Archives that are offered at a time: further ones are offered when others were named or declined."""
+OFFER_DAYS: Final = 30
+"""Days after which an Archive is offered no more that does not follow any longer."""
+_DAY: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOffer:
+    """An Archive of the register that keeps Copies of the items here. Times are seconds since 1970."""
+
+    holder: CopyHolder
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCopyHolders:
+    """What one data directory has of holders of Copies, beside the settings. Each Archive is in one of the three."""
+
+    named: tuple[CopyHolder, ...] = ()
+    offers: tuple[CopyOffer, ...] = ()
+    declined: tuple[Label, ...] = ()
+
+    def name(self, holder: CopyHolder) -> KnownCopyHolders:
+        rest = self.forget(holder.service)
+        return replace(rest, named=(*rest.named, holder))
+
+    def decline(self, service: Label) -> KnownCopyHolders:
+        rest = self.forget(service)
+        return replace(rest, declined=(*rest.declined, service)[-MOST_OFFERS:])
+
+    def forget(self, service: Label) -> KnownCopyHolders:
+        """Without that Archive; it is offered again if it goes on following."""
+        return KnownCopyHolders(
+            tuple(each for each in self.named if each.service != service),
+            tuple(each for each in self.offers if each.holder.service != service),
+            tuple(each for each in self.declined if each != service),
+        )
+
+    def offer(self, holder: CopyHolder, now: int) -> KnownCopyHolders:
+        """With an Archive that follows at this moment, unless an administrator has decided about it."""
+        if holder.service in self.declined or any(each.service == holder.service for each in self.named):
+            return self
+        fresh = tuple(each for each in self.offers if now - each.last < OFFER_DAYS * _DAY)
+        known = next((each for each in fresh if each.holder.service == holder.service), None)
+        if known is None:
+            return replace(self, offers=(*fresh, CopyOffer(holder, now, now))) if len(fresh) < MOST_OFFERS else self
+        again = CopyOffer(holder, known.first, now)
+        return replace(self, offers=tuple(again if each is known else each for each in fresh))

@@ -1,0 +1,422 @@
+"""Runs the background work of a server: each job is one step, which the runner repeats for the life of the server.
+
+The runner alone waits, wakes, retries and stops. A step that raises is logged and counted, and the next one still runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Event
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.model.failing_job import FailingJob
+from ibi.ports.archive_state import FailureBoard
+from ibi.services.limits import hold_alone
+
+T = TypeVar("T")
+
+Step: TypeAlias = Callable[[], "float | None"] | Callable[[], Awaitable["float | None"]]
+
+POLL: Final = 5.0
+"""Seconds between two looks of a job that is woken when there is work: the fallback where no wake-up comes."""
+LEASE_LOOK: Final = 5.0
+"""Seconds after which a lease that another process holds is asked for again, at most."""
+STOP: Final = 5.0
+"""Seconds that jobs have to end."""
+FIRST_REST: Final = 1.0
+LONGEST_REST: Final = 60.0
+"""Seconds of rest after a failed step, unless a job says otherwise; the rest doubles with each failure in a row."""
+_LEAST_REST: Final = 0.5
+"""Seconds for which a job that failed rests also when it is woken."""
+_LONGEST_REASON: Final = 500
+_DIGITS: Final = 16
+"""Doublings after which a rest is not computed any further."""
+
+
+class JobStopped(Exception):
+    """Raised by a blocking step that was told to stop. It is no failure."""
+
+
+def _nothing() -> None:
+    """Default of the hooks of a job."""
+
+
+@dataclass(eq=False)
+class Job:
+    """Work that a server repeats. A `step` that is `async` runs on the event loop, any other one in a thread of the
+    job. It does what is due, and returns the seconds until the next look; None for the `interval`."""
+
+    name: str
+    step: Step
+    interval: float
+    """Seconds; `math.inf` for a job that only works when it is woken."""
+    hold: Callable[[], bool] = hold_alone
+    """Whether this process does the work, of several on one data directory. May block: it is asked in a thread."""
+    first: float = 0.0
+    """Seconds from the start until the first look."""
+    first_rest: float = FIRST_REST
+    longest_rest: float = LONGEST_REST
+    """Seconds of rest after a failed step, at first and at most."""
+    begin: Callable[[], object] = _nothing
+    """Called on the event loop when the job begins."""
+    halt: Callable[[], object] = _nothing
+    """Called on the event loop when the job has to end; must not block."""
+    ends_last: bool = False
+    """Whether other jobs need this one until they have ended."""
+    stopping: Event = field(default_factory=Event)
+    """Set when the job has to end. A blocking step that takes long asks it, and raises `JobStopped`."""
+    runner: JobRunner | None = field(default=None, init=False)
+    """What runs the job; a step may add further jobs to it."""
+
+    @property
+    def is_blocking(self) -> bool:
+        return not inspect.iscoroutinefunction(self.step)
+
+    def wake(self) -> None:
+        """Have the next step run at once; from any thread. Does nothing while no runner has the job."""
+        if self.runner is not None:
+            self.runner.wake(self.name)
+
+    def note_progress(self) -> None:
+        """For a step that goes on for the life of the server: it has done something well. From any thread."""
+        if self.runner is not None:
+            self.runner.note_progress(self.name)
+
+
+def write_later(
+    name: str, seconds: float, watch: Callable[[Callable[[], object]], None], write: Callable[[], object]
+) -> Job:
+    """A job that writes what has gathered in memory, so many seconds after `watch` tells that there is something."""
+
+    def step() -> None:
+        job.stopping.wait(seconds)
+        write()
+
+    job = Job(name, step, math.inf)
+    watch(job.wake)
+    return job
+
+
+class JobHealth(NamedTuple):
+    """How a job of this process does."""
+
+    name: str
+    is_ours: bool
+    """False while another process has the lease."""
+    failures: int
+    """Since the server was started."""
+    failing_since: float | None
+    """When its present row of failures began, in seconds since 1970."""
+    last_success: float | None
+    reason: str
+    """What its last failure said; empty if it is not failing."""
+
+
+class _JobThread:
+    """One daemon thread, for which the end of the process does not wait. For one event loop."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def __call__(self, call: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+        context = copy_context()
+
+        def run() -> None:
+            value, error = None, None
+            try:
+                value = context.run(call)
+            except BaseException as raised:  # noqa: BLE001 - handed to the event loop
+                error = raised
+            with suppress(RuntimeError):  # the loop has ended, and the caller with it
+                loop.call_soon_threadsafe(_settle, done, (value, error))
+
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"job {self._name}", daemon=True)
+            self._thread.start()
+        self._calls.put(run)
+        found, failure = await done
+        if failure is not None:
+            raise failure
+        return cast("T", found)
+
+    def end(self) -> None:
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+
+
+def _describe(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"[:_LONGEST_REASON].encode("utf-8", "replace").decode()
+    except Exception:  # noqa: BLE001 - an error that cannot be said is one all the same
+        return name
+
+
+def _settle(done: asyncio.Future[T], outcome: T) -> None:
+    if not done.done():
+        done.set_result(outcome)
+
+
+class _RunningJob:
+    """A job of a runner, and how it does."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.in_thread = _JobThread(job.name)
+        self.woken = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+        self.is_leaving = self.is_in_thread = False
+        self.is_ours = True
+        self.failures = self.in_a_row = 0
+        self.failing_since: float | None = None
+        self.last_success: float | None = None
+        self.reason = ""
+
+    def health(self) -> JobHealth:
+        return JobHealth(self.job.name, self.is_ours, self.failures, self.failing_since, self.last_success, self.reason)
+
+    async def rest(self, seconds: float) -> None:
+        """Wait, or until the job is woken. One that failed rests a little in any case."""
+        if self.in_a_row and not self.is_leaving:
+            pause = min(seconds, _LEAST_REST)
+            await asyncio.sleep(pause)
+            seconds -= pause
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        # Not `wait_for`, which loses a cancellation that comes together with what it waits for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if math.isinf(seconds) else seconds):
+                await self.woken.wait()
+
+
+class JobRunner:
+    """Runs all jobs of one process. For its event loop, but for `wake`."""
+
+    def __init__(
+        self,
+        board: FailureBoard | None = None,
+        *,
+        chance: Callable[[], float] = random.random,
+        wall: Callable[[], float] = time.time,
+        log: FilteringBoundLogger | None = None,
+        stop_within: float = STOP,
+    ) -> None:
+        """`board` tells other processes which jobs fail."""
+        self._board, self._chance, self._wall, self._stop_within = board, chance, wall, stop_within
+        self._log = log or structlog.get_logger("ibi.jobs")
+        self._jobs: dict[str, _RunningJob] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._on_board: set[str] = set()
+        self._board_thread = _JobThread("board")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    # --- which jobs there are ---
+
+    def add(self, *jobs: Job) -> None:
+        """Have jobs run from the start on, or from now on."""
+        for job in jobs:
+            if job.name in self._jobs:
+                raise ValueError(f"there are two jobs of the name {job.name}")
+            running = self._jobs[job.name] = _RunningJob(job)
+            job.runner = self
+            if self._loop is not None:
+                self._begin(running)
+
+    def remove(self, name: str) -> None:
+        """End a job; also from its own step, after which there is no further one. On the event loop."""
+        running = self._jobs.pop(name, None)
+        if running is not None and running.task is not None:
+            self._leaving.add(running.task)
+            running.task.add_done_callback(self._leaving.discard)
+            self._end(running)
+
+    def wake(self, name: str) -> None:
+        """Have the next step of a job run at once; from any thread."""
+        running, loop = self._jobs.get(name), self._loop
+        if running is None or loop is None or running.woken.is_set():
+            return
+        if threading.get_ident() == self._thread:
+            running.woken.set()
+            return
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(running.woken.set)
+
+    def note_progress(self, name: str) -> None:
+        """What a step says while it goes on; from any thread."""
+        running, loop = self._jobs.get(name), self._loop
+        if running is None:
+            return
+        was_failing = bool(running.in_a_row)
+        self._note_success(running)
+        if was_failing and loop is not None:
+            with suppress(RuntimeError):  # the loop has ended
+                asyncio.run_coroutine_threadsafe(self._tell_board(running), loop)
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        return tuple(each.job for each in self._jobs.values())
+
+    def health(self) -> tuple[JobHealth, ...]:
+        """How all jobs do; from any thread."""
+        return tuple(each.health() for each in tuple(self._jobs.values()))
+
+    def failing(self) -> tuple[FailingJob, ...]:
+        """The jobs that fail in any process of this data directory. Blocks."""
+        return () if self._board is None else self._board.all()
+
+    # --- the life of the runner ---
+
+    def start(self) -> None:
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        if self._board is not None:
+            with suppress(Exception):  # a board that cannot be read is told by those who read it
+                self._on_board = {each.name for each in self._board.all()}
+        for running in tuple(self._jobs.values()):
+            self._begin(running)
+
+    async def stop(self) -> None:
+        """End all jobs; those that do not end in time are left alone, and logged."""
+        running = tuple(self._jobs.values())
+        first = [each for each in running if not each.job.ends_last]
+        await self._end_all(first, self._leaving)
+        await self._end_all([each for each in running if each.job.ends_last])
+        self._board_thread.end()
+        self._loop = None
+
+    async def _end_all(self, jobs: Iterable[_RunningJob], others: Iterable[asyncio.Task[None]] = ()) -> None:
+        tasks = set(others)
+        for each in jobs:
+            self._end(each)
+            if each.task is not None:
+                tasks.add(each.task)
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=self._stop_within)
+        for task in late:
+            task.cancel()
+        if late:
+            self._log.warning("jobs did not end in time", jobs=sorted(task.get_name() for task in late))
+            await asyncio.wait(late, timeout=self._stop_within / 10)
+
+    def _begin(self, running: _RunningJob) -> None:
+        assert self._loop is not None
+        job = running.job
+        job.begin()
+        running.task = self._loop.create_task(self._run(running), name=job.name)
+
+    def _end(self, running: _RunningJob) -> None:
+        if running.is_leaving:
+            return
+        running.is_leaving = True
+        running.job.stopping.set()
+        try:
+            running.job.halt()
+        except Exception:  # noqa: BLE001 - the others have to end, too
+            self._log.error("a job cannot be told to end", job=running.job.name, exc_info=True)
+        task = running.task
+        # A step in a thread ends by itself: it was told to stop.
+        if task is not None and task is not asyncio.current_task() and not running.is_in_thread:
+            task.cancel()
+
+    # --- one job ---
+
+    async def _run(self, running: _RunningJob) -> None:
+        try:
+            await running.rest(running.job.first)
+            while not running.is_leaving:
+                wait = await self._look(running)
+                if not running.is_leaving:
+                    await running.rest(wait)
+        finally:
+            running.in_thread.end()
+
+    async def _look(self, running: _RunningJob) -> float:
+        """Run one step if this process has the lease; return how long to rest."""
+        job = running.job
+        running.woken.clear()
+        try:
+            running.is_ours = job.hold is hold_alone or await running.in_thread(job.hold)
+            if not running.is_ours or running.is_leaving:
+                return min(job.interval, LEASE_LOOK)
+            wait = await self._step(running)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if running.is_leaving and isinstance(error, (JobStopped, asyncio.CancelledError)):
+                return 0.0
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            return await self._note_failure(running, error)
+        self._note_success(running)
+        await self._tell_board(running)
+        return wait
+
+    async def _step(self, running: _RunningJob) -> float:
+        job = running.job
+        if job.is_blocking:
+            running.is_in_thread = True
+            try:
+                wait = await running.in_thread(cast("Callable[[], float | None]", job.step))
+            finally:
+                running.is_in_thread = False
+        else:
+            wait = await cast("Callable[[], Awaitable[float | None]]", job.step)()
+        return job.interval if wait is None else max(0.0, float(wait))
+
+    def _note_success(self, running: _RunningJob) -> None:
+        running.last_success = self._wall()
+        if running.in_a_row:
+            running.in_a_row, running.failing_since, running.reason = 0, None, ""
+            self._log.info("a job works again", job=running.job.name)
+
+    async def _note_failure(self, running: _RunningJob, error: BaseException) -> float:
+        job = running.job
+        running.failures += 1
+        running.in_a_row += 1
+        running.failing_since = running.failing_since or self._wall()
+        running.reason = _describe(error)
+        rest = min(job.longest_rest, job.first_rest * (1 << min(running.in_a_row - 1, _DIGITS)))
+        rest *= 0.75 + self._chance() / 2
+        with suppress(Exception):  # a log that cannot be written ends no job
+            self._log.error("a job failed", job=job.name, in_a_row=running.in_a_row, again_in=rest, exc_info=error)
+        await self._tell_board(running)
+        return rest
+
+    async def _tell_board(self, running: _RunningJob) -> None:
+        """Write down for other processes that a job fails, and when it does no more."""
+        board, name, since = self._board, running.job.name, running.failing_since
+        if board is None or (since is None and name not in self._on_board):
+            return
+        try:
+            if since is None:
+                await self._board_thread(lambda: board.remove(name))
+                self._on_board.discard(name)
+            else:
+                self._on_board.add(name)
+                told = FailingJob(name, int(since), int(self._wall()), running.in_a_row, running.reason)
+                await self._board_thread(lambda: board.put(told))
+        except Exception as error:  # noqa: BLE001 - the log has told of the job
+            self._log.warning("it cannot be written down which jobs fail", reason=str(error))
