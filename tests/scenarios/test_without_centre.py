@@ -188,7 +188,7 @@ def links_lead_to_the_copy_within_a_second(federation: Federation) -> None:
 
 
 def notices_that_the_resolver_ended(federation: Federation, through: Member) -> bool:
-    """An Archive believes for a quarter of a second that the resolver is there. It answers for a Copy of its own without
+    """An Archive believes for a quarter of a second that the resolver is there. It answers for its own Copy without
     asking, so the link must be to an item elsewhere."""
     elsewhere = next(each for each in (federation.copy, federation.third) if each is not through)
     return not str(ask(through.url, f"/{elsewhere.item}")[1]).startswith(federation.url)
