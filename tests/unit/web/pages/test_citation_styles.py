@@ -5,14 +5,18 @@ To record it again, after a change that is meant: `.venv/bin/python -m tests.uni
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 from ibi.archive.citation.work import Run, Work
 from ibi.instant import Instant
 from ibi.model.metadata import ResourceType
+from ibi.web.pages import citation_styles
 from ibi.web.pages.citation_styles import STYLES, cite
 from tests.unit.archive.citation.works import BANON, cited
 
@@ -101,6 +105,20 @@ def _cite(work: Work, style: str, language: str) -> str:
 def test_every_work_is_cited_as_recorded(style: str) -> None:
     recorded = RECORDED.read_text(encoding="utf-8").splitlines()
     assert list(written(style)) == [line for line in recorded if line.startswith(f"{style}|")]
+
+
+def test_the_files_of_the_styles_are_as_their_licence_and_origin_say() -> None:
+    folder = Path(citation_styles.__file__).parent / "csl"
+    text = (folder / "LICENSE.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `([a-z0-9-]+\.csl)` \| `([0-9a-f]{64})` \|$", text, re.MULTILINE))
+    assert told == {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.csl")}
+    for name in told:
+        info = etree.parse(folder / name).getroot().find("{*}info")
+        assert info is not None
+        rights = info.find("{*}rights")
+        assert rights is not None
+        assert rights.get("license") == "http://creativecommons.org/licenses/by-sa/3.0/"
+        assert info.find("{*}author") is not None
 
 
 if __name__ == "__main__":
