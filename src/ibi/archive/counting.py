@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from functools import lru_cache
 from typing import Final
 
 from ibi.instant import Instant
@@ -15,8 +14,7 @@ from ibi.label import Label, RepositoryName
 from ibi.messages.identification import UrlKeys
 from ibi.messages.requests import Acknowledgment
 from ibi.model.item import Item
-from ibi.model.usage import ReferrerClass, UsageDay, UsageKind, day_of
-from ibi.origin import authority_of
+from ibi.model.usage import UsageDay, UsageKind, day_of
 
 WINDOW: Final = 30
 """Seconds within which the same client wanting the same thing counts once (E32; COUNTER's double click)."""
@@ -138,62 +136,3 @@ def counted_download(
     if not recent.is_first((item.rep, path, client), now.seconds):
         return None
     return UsageDay(item.rep, day_of(now)), UsageKind.ROBOT_DOWNLOAD if robot else UsageKind.DOWNLOAD
-
-
-# --- where readers come from ------------------------------------------------------------------------------------------
-
-_SCHOLARLY: Final = frozenset(
-    (
-        "academia.edu adsabs.harvard.edu arxiv.org base-search.net biorxiv.org core.ac.uk crossref.org datacite.org"
-        " dimensions.ai doaj.org doi.org europepmc.org hal.science lens.org mendeley.com ncbi.nlm.nih.gov oalib.com"
-        " openaire.eu openalex.org orcid.org osf.io persee.fr philpapers.org plos.org pubmed.gov redalyc.org"
-        " researchgate.net scielo.br scielo.org scopus.com semanticscholar.org ssrn.com unpaywall.org urlib.net"
-        " webofscience.com wikidata.org wikipedia.org worldcat.org zenodo.org zotero.org"
-    ).split()
-)
-_SOCIAL: Final = frozenset(
-    (
-        "bsky.app discord.com facebook.com fb.com instagram.com linkedin.com lnkd.in mastodon.social medium.com"
-        " messenger.com pinterest.com quora.com reddit.com t.co t.me telegram.org threads.net tiktok.com tumblr.com"
-        " twitter.com vk.com wa.me weibo.com whatsapp.com x.com youtube.com"
-    ).split()
-)
-_SEARCH: Final = frozenset(
-    (
-        "baidu.com bing.com duckduckgo.com ecosia.org kagi.com mojeek.com naver.com perplexity.ai qwant.com"
-        " search.brave.com seznam.cz sogou.com startpage.com swisscows.com yandex.com yandex.ru"
-    ).split()
-)
-_SEARCH_NAMES: Final = ("google", "yahoo", "bing", "yandex")
-"""Search engines that have a domain in every country."""
-_LONGEST_REFERRER: Final = 2_000
-
-
-def classify_referrer(referrer: str, own_hosts: frozenset[str]) -> ReferrerClass:
-    """From what kind of place a reader came, by the header Referer; `own_hosts` are those of this site, with ports.
-
-    What is not an address counts as none. The address itself is forgotten here.
-    """
-    if not referrer or len(referrer) > _LONGEST_REFERRER or not referrer.lower().startswith(("http://", "https://")):
-        return ReferrerClass.DIRECT
-    authority = authority_of(referrer).rpartition("@")[2].lower()
-    host = authority.partition(":")[0].rstrip(".")
-    if not host:
-        return ReferrerClass.DIRECT
-    if authority in own_hosts:
-        return ReferrerClass.HERE
-    return _class_of_host(host)
-
-
-@lru_cache(maxsize=4096)
-def _class_of_host(host: str) -> ReferrerClass:
-    parts = host.split(".")
-    domains = frozenset(".".join(parts[index:]) for index in range(len(parts) - 1))
-    if parts[0] == "scholar" or domains & _SCHOLARLY:
-        return ReferrerClass.SCHOLARLY
-    if domains & _SOCIAL:
-        return ReferrerClass.SOCIAL
-    # Of a name in every country, the part before the ending: google.com.br, and not google.example.com.
-    if domains & _SEARCH or any(name in parts[-3:-1] and len(parts[-1]) <= 3 for name in _SEARCH_NAMES):
-        return ReferrerClass.SEARCH
-    return ReferrerClass.WEB

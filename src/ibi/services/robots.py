@@ -1,44 +1,29 @@
-"""Robots, recognised by their User-Agent.
-
-Short: it stands alone, because it loads a long list.
-"""
+"""Robots, recognised by their User-Agent."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from counter_robots import is_robot_or_machine
 
+from ibi.package_data import read_table
+
 _READ: Final = 512
 """Characters of a User-Agent that are read; no real one is longer."""
 
-# The COUNTER list is case-sensitive, and late in adding robots that crawl or fetch for language models.
-_NEWER: Final = re.compile(
-    "|".join(
-        map(
-            re.escape,
-            (
-                *("AI2Bot", "Ai2Bot-Dolma", "Amazonbot", "anthropic-ai", "Applebot", "Bytespider", "CCBot"),
-                *("ChatGPT", "Claude-", "ClaudeBot", "cohere-", "Cotoyogi", "Crawlspace", "DeepSeekBot", "Diffbot"),
-                *("DuckAssistBot", "FacebookBot", "facebookexternalhit", "FirecrawlAgent", "FriendlyCrawler"),
-                *("Google-CloudVertexBot", "Google-Extended", "GoogleOther", "Google-NotebookLM", "GPTBot"),
-                *("iaskspider", "ICC-Crawler", "ImagesiftBot", "img2dataset", "ISSCyberRiskCrawler", "Kangaroo Bot"),
-                *("Meta-ExternalAgent", "Meta-ExternalFetcher", "MistralAI-User", "NovaAct", "OAI-SearchBot"),
-                *("Omgili", "OpenAI", "PanguBot", "Perplexity-User", "PerplexityBot", "PetalBot", "Scrapy"),
-                *("SemrushBot", "Sidetrade", "Timpibot", "TikTokSpider", "VelenPublicWebCrawler", "Webzio"),
-                *("YandexAdditional", "YouBot"),
-            ),
-        )
-    ),
-    re.IGNORECASE,
-)
+
+@cache
+def _newer_robots() -> re.Pattern[str]:
+    """Return the pattern of the robots that the COUNTER list lacks; that list is case-sensitive, too."""
+    words = (word for (word,) in read_table("ibi.services", "newer_robots.tsv"))
+    return re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def _judge(user_agent: str) -> bool:
-    return bool(_NEWER.search(user_agent)) or is_robot_or_machine(user_agent)
+    return bool(_newer_robots().search(user_agent)) or is_robot_or_machine(user_agent)
 
 
 def is_robot(user_agent: str) -> bool:

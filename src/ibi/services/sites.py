@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
-from ibi.archive.counting import Recent, classify_referrer
+from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
+from ibi.archive.referrers import classify_referrer
 from ibi.archive.related_items import find_labelled
 from ibi.instant import Instant
 from ibi.label import Label

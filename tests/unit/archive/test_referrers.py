@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.counting import classify_referrer
+from ibi.archive.referrers import classify_referrer
 from ibi.model.usage import ReferrerClass
 
 OWN = frozenset({"ibi.example", "files.ibi.example:8443"})

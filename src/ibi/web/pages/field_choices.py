@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Final
 
 from ibi.archive.drafts import MOST_REASON, is_over
-from ibi.archive.licences import COMMON_LICENCES, KNOWN_LICENCES, KnownLicence, LicenceGroup, LicenceTerm
+from ibi.archive.licences import KnownLicence, LicenceGroup, LicenceTerm, common_licences, known_licences
 from ibi.errors import IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.languages import LANGUAGES, InvalidLanguageTag, LanguageTag
-from ibi.model.coar_types import COAR_TYPES
+from ibi.model.coar_types import coar_types
 from ibi.model.description_values import RelationKind
 from ibi.web.pages.reader import PAGE_LANGUAGES, language_name, locale_of, message, translations
 
@@ -110,7 +110,7 @@ _FIRST_LANGUAGES: Final = ("pt-BR", "pt", "en", "es", "fr", "de", "it")
 def type_choices(language: str) -> tuple[FieldChoice, ...]:
     """COAR resource types; the value is the code, for `find_coar_type`."""
     chosen = []
-    for each in COAR_TYPES:
+    for each in coar_types():
         if each.depth == 0:
             group = each.label(language)
         chosen.append(FieldChoice(each.code, each.label(language), group=group, depth=each.depth, url=each.uri))
@@ -121,7 +121,7 @@ def type_choices(language: str) -> tuple[FieldChoice, ...]:
 def licence_choices(language: str, *, every: bool = False) -> tuple[FieldChoice, ...]:
     """Licences of SPDX with what they allow; the value is the identifier. Those that are usual, or all that are
     known."""
-    return tuple(_licence_choice(each, language) for each in (KNOWN_LICENCES if every else COMMON_LICENCES))
+    return tuple(_licence_choice(each, language) for each in (known_licences() if every else common_licences()))
 
 
 def _licence_choice(known: KnownLicence, language: str) -> FieldChoice:

@@ -1,0 +1,46 @@
+"""The class of the place that a reader came from, by the header Referer. The address itself is not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Final
+
+from ibi.model.usage import ReferrerClass
+from ibi.origin import authority_of
+from ibi.package_data import read_table
+
+_LONGEST_REFERRER: Final = 2_000
+
+
+def classify_referrer(referrer: str, own_hosts: frozenset[str]) -> ReferrerClass:
+    """From what kind of place a reader came, by the header Referer; `own_hosts` are those of this site, with ports.
+
+    What is not an address counts as none. The address itself is forgotten here.
+    """
+    if not referrer or len(referrer) > _LONGEST_REFERRER or not referrer.lower().startswith(("http://", "https://")):
+        return ReferrerClass.DIRECT
+    authority = authority_of(referrer).rpartition("@")[2].lower()
+    host = authority.partition(":")[0].rstrip(".")
+    if not host:
+        return ReferrerClass.DIRECT
+    if authority in own_hosts:
+        return ReferrerClass.HERE
+    return _class_of_host(host)
+
+
+@lru_cache(maxsize=4096)
+def _class_of_host(host: str) -> ReferrerClass:
+    parts = host.split(".")
+    if parts[0] == "scholar":
+        return ReferrerClass.SCHOLARLY
+    domains = [".".join(parts[index:]) for index in range(len(parts) - 1)]
+    # Of a name in every country, the part before the ending: google.com.br, and not google.example.com.
+    names = [f"{part}.*" for part in parts[-3:-1] if len(parts[-1]) <= 3]
+    classes = _classes_by_host()
+    return next((classes[name] for name in (*domains, *names) if name in classes), ReferrerClass.WEB)
+
+
+@cache
+def _classes_by_host() -> Mapping[str, ReferrerClass]:
+    return {host: ReferrerClass(class_) for class_, host in read_table("ibi.archive", "referrer_hosts.tsv")}

@@ -1,0 +1,21 @@
+"""Tables of the package: lists of licences, types, hosts and words, as files beside the modules that read them.
+
+A table is part of the code, as a literal is, so that the core may read it: by the loader of its package, and the same
+at every start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def read_table(package: str, name: str) -> Iterator[list[str]]:
+    """Yield the rows of a file of tab-separated values. The lines that begin with `#` say where it comes from."""
+    from pkgutil import get_data
+
+    data = get_data(package, name)
+    if data is None:
+        raise FileNotFoundError(f"the package {package} has no {name}: install it again")
+    for line in data.decode().splitlines():
+        if not line.startswith("#"):
+            yield line.split("\t")
