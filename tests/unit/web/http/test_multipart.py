@@ -115,6 +115,7 @@ def test_what_cannot_be_read_one_way_only_is_refused(disposition: str) -> None:
         part(b"x"),
         part(b"x") + b"--edge",
         part(b"x") + b"--edge--epilogue",
+        part(b"x") + b"--edge--" + part(b"y") + b"--edge--",
         part(b"x") + b"--edgeX\r\n",
         part(b"x").replace(b"\r\n", b"\n") + b"--edge--",
         b"--edge\r\n\r\ncontent\r\n--edge--",
@@ -123,12 +124,26 @@ def test_what_cannot_be_read_one_way_only_is_refused(disposition: str) -> None:
         part(b"x", "form-data; name=a", "Content-Transfer-Encoding: base64") + b"--edge--",
         part(b"x", "form-data; name=a", *(f"X-{number}: a" for number in range(20))) + b"--edge--",
         b"--edge\r\nX: " + b"a" * (MOST_HEAD + 10) + b"\r\n\r\n",
+        part(b"x", "form-data; name=a", *(f"X-{number}: {'a' * 1000}" for number in range(10))) + b"--edge--",
+        part(b"x", "form-data; name=a", "X : a") + b"--edge--",
+        part(b"x", "form-data; name=a", "X: a\nContent-Type: text/html") + b"--edge--",
         b"--edge\r\nX: \xff\r\nContent-Disposition: form-data; name=\xff\r\n\r\n\r\n--edge--",
     ],
 )
 def test_a_body_that_is_no_form_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedBody):
         read(body)
+
+
+@pytest.mark.parametrize("header", ["Content-Length: 5", "X.Y: a"])
+def test_other_headers_of_a_part_decide_nothing(header: str) -> None:
+    ((_, content),) = read(part(b"x", "form-data; name=a", header) + b"--edge--")
+    assert content == b"x"
+
+
+def test_the_line_of_the_last_boundary_may_end_in_a_piece_of_its_own() -> None:
+    ((_, content),) = read(part(b"x") + b"--edge--", b"\r", b"\n")
+    assert content == b"x"
 
 
 def test_a_head_without_end_is_refused_before_it_fills_the_memory() -> None:
