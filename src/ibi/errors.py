@@ -1,12 +1,13 @@
 """The one root of everything this package raises on purpose.
 
-An error is a stable `code`, the parameters it carries, and a docstring: the docstring is the English message, a
+An error is a stable `code`, a kind, the parameters it carries, and a docstring: the docstring is the English message, a
 `str.format` template over the parameters, and at the same time the key by which a page finds its translation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import ClassVar
 
 from ibi.safe_text import quote
@@ -19,10 +20,65 @@ def _as_is(template: str) -> str:
     return template
 
 
+class ErrorKind(Enum):
+    """What went wrong, in the words of the field.
+
+    The one table from errors to answers. A row says the HTTP status, whether clients get the message (otherwise the log
+    alone has it), and the exit code of a command.
+    """
+
+    MALFORMED = 400
+    """The request cannot be understood, or a value in it is not valid."""
+    UNREADABLE_FILE = 400, False
+    """A file of this machine cannot be taken in. The message has its path."""
+    UNAUTHENTICATED = 401
+    FORBIDDEN = 403
+    NOT_FOUND = 404
+    METHOD_NOT_ALLOWED = 405
+    NOT_ACCEPTABLE = 406
+    TOO_SLOW = 408
+    """The request did not arrive in time."""
+    CONFLICT = 409
+    """The state of something forbids it: an item, a draft, an account."""
+    GONE = 410
+    PRECONDITION_FAILED = 412
+    TOO_LARGE = 413
+    UNSUPPORTED = 415
+    RANGE_NOT_SATISFIABLE = 416
+    MISDIRECTED = 421
+    """The request names a host that this server does not serve."""
+    UNPROCESSABLE = 422
+    """The request contradicts an earlier one, as draft-ietf-httpapi-idempotency-key-header has it. That draft has 409
+    for two requests at once, which here share one answer."""
+    LOCKED = 423
+    """Another request works on it at the moment."""
+    TOO_MANY = 429
+    HEAD_TOO_LARGE = 431
+    CHECKSUM_MISMATCH = 460
+    """The status is that of the checksum extension of tus."""
+    INTERNAL = 500, False
+    """A fault of this server or its files; or an error that no request meets, such as one of the settings."""
+    FAILED = 500
+    """A fault of this server, in words that tell nothing of its machine."""
+    UPSTREAM_FAILED = 502
+    """Another server did not answer, or not as it should."""
+    UNAVAILABLE = 503
+    """It cannot be done now. Waiting helps, or its administrator."""
+    OUT_OF_ORDER = 503, False
+    """It cannot be done until the administrator of this server has repaired its files."""
+    STORAGE_FULL = 507
+
+    def __init__(self, status: int, is_told: bool = True, exit_code: int = 1) -> None:
+        self.status, self.is_told, self.exit_code = status, is_told, exit_code
+
+
 class IbiError(Exception):
     """Something went wrong."""
 
     code: ClassVar[str] = "error"
+    kind: ClassVar[ErrorKind] = ErrorKind.INTERNAL
+    request_field: ClassVar[str | None] = None
+    """The part of the request at fault, where the class alone tells it."""
     clauses: ClassVar[tuple[str, ...]] = ()
     """Parameters that are words of this package, as `because {reason}` has them: translated too, each a template over
     the others."""
@@ -60,6 +116,7 @@ class InvalidInput(IbiError):
     """{quoted}: {reason}."""
 
     code = "invalid-input"
+    kind = ErrorKind.MALFORMED
 
     def __init__(self, text: str, offset: int, reason: str, **details: object) -> None:
         """`reason` is a template over `details`: a clause without a full stop that a librarian understands."""

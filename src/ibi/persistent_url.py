@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ibi import label as labels
-from ibi.errors import InvalidLabel, InvalidPersistentUrl, InvalidRelation
+from ibi.errors import ErrorKind, InvalidLabel, InvalidPersistentUrl, InvalidRelation
 from ibi.label import Label, match_any, match_label, match_legacy
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.relation import Relation, VerbList
@@ -33,6 +33,7 @@ class PunctuatedLabel(InvalidPersistentUrl):
 
     # E35: not found rather than malformed, with the link that was probably meant in `details["suggestion"]`.
     code = "punctuated-label"
+    kind = ErrorKind.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)

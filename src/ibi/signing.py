@@ -30,6 +30,7 @@ class InvalidKey(InvalidInput):
     """{quoted} is not a public key: {reason}."""
 
     code = "invalid-key"
+    request_field = "key"
 
 
 class InvalidStatement(InvalidInput):

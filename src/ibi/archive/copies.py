@@ -14,7 +14,7 @@ from typing import Final
 
 from ibi.archive import life_cycle
 from ibi.archive.errors import LabelTaken
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.label import Label, parse
 from ibi.messages.identification import LabelForms
 from ibi.model.content import TakenFile
@@ -38,6 +38,7 @@ class NotWanted(IbiError):
     """{label} cannot become a Copy here: {reason}."""
 
     code = "not-wanted"
+    kind = ErrorKind.CONFLICT
 
 
 class OwnLabel(NotWanted):
@@ -51,36 +52,42 @@ class SandboxItem(NotWanted):
     """{label} is an item of a sandbox, for trying out, and never leaves its machine: {reason}."""
 
     code = "sandbox-item"
+    kind = ErrorKind.FORBIDDEN
 
 
 class WrongObject(IbiError):
     """{source} did not give {label} as it should: {reason}. Nothing of it was kept."""
 
     code = "wrong-object"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class NotTheOriginal(IbiError):
     """{source} does not keep the Original of {label}, {reason}: Copies are made of Originals."""
 
     code = "not-the-original"
+    kind = ErrorKind.CONFLICT
 
 
 class OriginalDeleted(IbiError):
     """{label} was deleted at its Original on {when}: {why}."""
 
     code = "original-deleted"
+    kind = ErrorKind.GONE
 
 
 class CopyTooLarge(IbiError):
     """{label} has {size} bytes, and this Archive takes at most {most} for one Copy (`archive.largest_deposit`)."""
 
     code = "copy-too-large"
+    kind = ErrorKind.TOO_LARGE
 
 
 class CopyHasTooManyFiles(IbiError):
     """{label} has {files} files, and a Copy has at most {most}."""
 
     code = "copy-has-too-many-files"
+    kind = ErrorKind.TOO_LARGE
 
 
 class CopiesTooLarge(IbiError):
@@ -88,6 +95,7 @@ class CopiesTooLarge(IbiError):
     (`copies.quota`)."""
 
     code = "copies-too-large"
+    kind = ErrorKind.STORAGE_FULL
 
 
 def read_wanted(text: str) -> Label:

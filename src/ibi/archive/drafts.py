@@ -20,7 +20,7 @@ from typing import Final
 from ibi.archive import life_cycle
 from ibi.archive.errors import InvalidField
 from ibi.archive.licences import read_licence
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.draft import (
     LONGEST_COMMENT,
@@ -44,6 +44,7 @@ class TooManyDrafts(IbiError):
     one of them, then begin another. GET /api/items?state=draft lists them."""
 
     code = "too-many-drafts"
+    kind = ErrorKind.CONFLICT
 
 
 class DraftsTooLarge(IbiError):
@@ -52,6 +53,8 @@ class DraftsTooLarge(IbiError):
     then send the file again. GET /api/items?state=draft lists them with their sizes."""
 
     code = "drafts-too-large"
+    kind = ErrorKind.TOO_LARGE
+    request_field = "body"
 
 
 class DraftShareUsed(IbiError):
@@ -60,6 +63,7 @@ class DraftShareUsed(IbiError):
     discard a draft, or remove files from one, then send the file again."""
 
     code = "draft-share-used"
+    kind = ErrorKind.STORAGE_FULL
 
 
 class DiskNearlyFull(IbiError):
@@ -67,6 +71,7 @@ class DiskNearlyFull(IbiError):
     drafts can still be published. Discard those that are not needed, or tell the administrator of this server."""
 
     code = "disk-nearly-full"
+    kind = ErrorKind.STORAGE_FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,42 +141,56 @@ class UnknownDraft(IbiError):
     """There is no draft {draft} here, or it is not yours, or it was left alone for too long."""
 
     code = "unknown-draft"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class NotADraft(IbiError):
     """{label} is published: it is changed through a draft of it, which POST to its `draft` makes."""
 
     code = "not-a-draft"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class DraftBusy(IbiError):
     """{draft} is being published or changed at this moment: ask again a little later."""
 
     code = "draft-busy"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class DraftPublished(IbiError):
     """{draft} was published as {label} and does not change any more."""
 
     code = "draft-published"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class DeletionRequest(IbiError):
     """{draft} asks for the deletion of {label}: it has neither a description nor files of its own."""
 
     code = "deletion-request"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class DeletionLapsed(IbiError):
     """{label} does not belong to {owner} any more, who asked for its deletion: decline the request."""
 
     code = "deletion-lapsed"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class FieldsRefused(IbiError):
     """{draft} has values that could not be read: {fields}. Correct them, then publish it."""
 
     code = "fields-refused"
+    kind = ErrorKind.CONFLICT
+    request_field = "refused"
 
 
 def check_readable(record: DraftRecord) -> None:
@@ -185,6 +204,8 @@ class DraftOutdated(IbiError):
     another draft."""
 
     code = "draft-outdated"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class TooManyFiles(IbiError):
@@ -192,48 +213,61 @@ class TooManyFiles(IbiError):
     data directory."""
 
     code = "too-many-files"
+    kind = ErrorKind.TOO_LARGE
+    request_field = "files"
 
 
 class DepositTooLarge(IbiError):
     """This Archive takes at most {most} bytes in one deposit, and with {path} there would be more."""
 
     code = "deposit-too-large"
+    kind = ErrorKind.TOO_LARGE
+    request_field = "body"
 
 
 class DigestMismatch(IbiError):
     """{field}: what arrived of {path} is not what was sent; the {algorithm} digest of it is {found}."""
 
     code = "digest-mismatch"
+    kind = ErrorKind.MALFORMED
 
 
 class UnknownUpload(IbiError):
     """There is no upload {upload} of this draft: begin the file anew, unless the draft has it already."""
 
     code = "unknown-upload"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class UploadBusy(IbiError):
     """{path} is being sent over another connection at this moment: ask again a little later."""
 
     code = "upload-busy"
+    kind = ErrorKind.LOCKED
+    request_field = "path"
 
 
 class UploadOffset(IbiError):
     """{field}: of {path} there are {found} bytes, and what was sent begins at {given}."""
 
     code = "upload-offset"
+    kind = ErrorKind.CONFLICT
 
 
 class UploadTooLong(IbiError):
     """body: of {path} more than the {length} bytes came that were announced. What came before is kept."""
 
     code = "upload-too-long"
+    kind = ErrorKind.TOO_LARGE
+    request_field = "body"
 
 
 class RelationsOfItem(IbiError):
     """{field}: what a published item says of others is changed under its `relations`, not with an update."""
 
     code = "relations-of-item"
+    kind = ErrorKind.MALFORMED
 
 
 _NO_QUOTA: Final = DraftQuota()
@@ -350,12 +384,16 @@ class UnderReview(IbiError):
     """{draft} waits for review, and does not change until it is sent back or withdrawn."""
 
     code = "under-review"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class NotUnderReview(IbiError):
     """{draft} does not wait for review: it is {state}. Nothing was changed."""
 
     code = "not-under-review"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
     clauses = ("state",)
 
 
@@ -364,12 +402,16 @@ class ReviewNeeded(IbiError):
     sends it back."""
 
     code = "review-needed"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class ReviewOutdated(IbiError):
     """{draft} is not as it was when you looked at it: it was changed since. Look at it again, then decide."""
 
     code = "review-outdated"
+    kind = ErrorKind.CONFLICT
+    request_field = "path"
 
 
 class InvalidComment(InvalidField):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 
 LEGACY_UNKNOWN: Final = (
     "no item here has this label of before 2008; name the item by its repository name or IBIp, which can be recorded"
@@ -16,12 +16,15 @@ class UnknownItem(IbiError):
     """There is no item {label} here."""
 
     code = "unknown-item"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class LabelTaken(IbiError):
     """{label} is another item's label already: an Archive keeps no two items of one IBI."""
 
     code = "label-taken"
+    kind = ErrorKind.CONFLICT
 
 
 class AlternateTaken(IbiError):
@@ -29,12 +32,15 @@ class AlternateTaken(IbiError):
     item."""
 
     code = "alternate-taken"
+    kind = ErrorKind.CONFLICT
+    request_field = "alternates"
 
 
 class InvalidField(IbiError):
     """{field}: {reason}."""
 
     code = "invalid-field"
+    kind = ErrorKind.MALFORMED
 
     def __init__(self, field: str, reason: str, **details: object) -> None:
         """`reason` is a template over `details`: a clause without a full stop, to stand beside the field."""
@@ -54,12 +60,15 @@ class KeyReused(IbiError):
     stands for one deposit; use a new one for another."""
 
     code = "key-reused"
+    kind = ErrorKind.UNPROCESSABLE
+    request_field = "Idempotency-Key"
 
 
 class NotAllowedNow(IbiError):
     """{label}: {act} is not possible, because {reason}."""
 
     code = "not-allowed-now"
+    kind = ErrorKind.CONFLICT
     clauses = ("act", "reason")
 
 
@@ -79,24 +88,30 @@ class TitleMissing(IbiError):
     """title: an item is published with at least one title."""
 
     code = "title-missing"
+    kind = ErrorKind.MALFORMED
+    request_field = "title"
 
 
 class NothingToPublish(IbiError):
     """files: there is neither a file nor a URL to lead readers to."""
 
     code = "nothing-to-publish"
+    kind = ErrorKind.MALFORMED
+    request_field = "files"
 
 
 class ServiceItemStays(IbiError):
     """{label} is this Archive's own service: as long as there is the Archive, it is neither deleted nor transferred."""
 
     code = "service-item-stays"
+    kind = ErrorKind.CONFLICT
 
 
 class UntransferableItem(IbiError):
     """{label} is marked as not transferable."""
 
     code = "untransferable-item"
+    kind = ErrorKind.CONFLICT
 
 
 class SecondSuccessor(IbiError):
@@ -104,30 +119,35 @@ class SecondSuccessor(IbiError):
     instead, or withdraw that one first."""
 
     code = "second-successor"
+    kind = ErrorKind.CONFLICT
 
 
 class EditionLoop(IbiError):
     """{new} cannot be the next edition of {label}: {label} comes after it already."""
 
     code = "edition-loop"
+    kind = ErrorKind.CONFLICT
 
 
 class SecondMetadataItem(IbiError):
     """The metadata of {label} has an IBI already, {taken}: withdraw that first, or deposit a translation of it."""
 
     code = "second-metadata-item"
+    kind = ErrorKind.CONFLICT
 
 
 class MetadataOfItself(IbiError):
     """{label} cannot be its own metadata."""
 
     code = "metadata-of-itself"
+    kind = ErrorKind.CONFLICT
 
 
 class MetadataOfMetadata(IbiError):
     """{label} is itself the metadata of {described}, and metadata has no metadata item of its own."""
 
     code = "metadata-of-metadata"
+    kind = ErrorKind.CONFLICT
 
 
 class DescribedMetadata(IbiError):
@@ -135,18 +155,21 @@ class DescribedMetadata(IbiError):
     its own."""
 
     code = "described-metadata"
+    kind = ErrorKind.CONFLICT
 
 
 class SecondTranslation(IbiError):
     """{source} has a text in {language} already, {taken}: there is one for each language."""
 
     code = "second-translation"
+    kind = ErrorKind.CONFLICT
 
 
 class TranslationOfTranslation(IbiError):
     """{label} is itself a translation: name its source, {source}."""
 
     code = "translation-of-translation"
+    kind = ErrorKind.CONFLICT
 
 
 class TranslationsOfItsOwn(IbiError):
@@ -154,40 +177,52 @@ class TranslationsOfItsOwn(IbiError):
     text first, and then name the same source for it."""
 
     code = "translations-of-its-own"
+    kind = ErrorKind.CONFLICT
 
 
 class NoSuchClaim(IbiError):
     """{claimant} makes no claim on {label}: `ibi claims` lists those there are."""
 
     code = "no-such-claim"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "claimant"
 
 
 class ClaimAccepted(IbiError):
     """The claim of {claimant} on {label} was accepted before: `ibi relate --undo` withdraws what {label} says."""
 
     code = "claim-accepted"
+    kind = ErrorKind.CONFLICT
+    request_field = "claimant"
 
 
 class LanguageOfGroup(IbiError):
     """language: {label} is known among its translations as the text in {language}, and stays that."""
 
     code = "language-of-group"
+    kind = ErrorKind.CONFLICT
+    request_field = "language"
 
 
 class TranslationLanguageMissing(IbiError):
     """language: a translation needs a language."""
 
     code = "translation-language-missing"
+    kind = ErrorKind.MALFORMED
+    request_field = "language"
 
 
 class UnknownVersion(IbiError):
     """{label} has no version {version}: it has versions 1 to {latest}."""
 
     code = "unknown-version"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class VersionNotRestorable(IbiError):
     """Version {version} of {label} cannot be restored: {reason}."""
 
     code = "version-not-restorable"
+    kind = ErrorKind.CONFLICT
     clauses = ("reason",)

@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.change import FeedPosition, ItemChange
@@ -40,6 +40,7 @@ class HarvestRefused(IbiError):
     """{error}: {reason}."""
 
     code = "harvest-refused"
+    kind = ErrorKind.MALFORMED
 
     @property
     def error(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ibi.archive.errors import InvalidField
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import ErrorKind, IbiError, InvalidMessage
 from ibi.messages.values import mail_address
 from ibi.safe_text import is_visible, reveal, tidy_lines
 
@@ -31,6 +31,7 @@ class TooManyRequests(IbiError):
     """Too many requests came from your network, or for this item, in a short time: try again in {hours} h."""
 
     code = "too-many-requests"
+    kind = ErrorKind.TOO_MANY
 
     @property
     def retry_after(self) -> int:
@@ -42,12 +43,15 @@ class UnknownRequest(IbiError):
     """There is no request {number}, or it is not yours to answer, or it was deleted with time."""
 
     code = "unknown-request"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class RequestAnswered(IbiError):
     """Request {number} was answered already: {state}."""
 
     code = "request-answered"
+    kind = ErrorKind.CONFLICT
 
 
 class LinkOver(IbiError):
@@ -56,12 +60,14 @@ class LinkOver(IbiError):
 
     # One sentence for every cause: guessing reveals nothing about which links there are.
     code = "link-over"
+    kind = ErrorKind.NOT_FOUND
 
 
 class NothingWithheld(IbiError):
     """You can read the files of {label} already, or there are none: there is nothing to ask for."""
 
     code = "nothing-withheld"
+    kind = ErrorKind.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from hashlib import sha256
 from struct import Struct
 from typing import Final
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant, civil
 from ibi.model.file import File
 
@@ -43,6 +43,8 @@ class CrcUnknown(IbiError):
     """The CRC-32 of {path} is not known yet."""
 
     code = "crc-unknown"
+    # That of an item of an earlier version is computed when its files are read through.
+    kind = ErrorKind.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)

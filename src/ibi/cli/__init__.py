@@ -35,7 +35,7 @@ def _run(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         return _complain(error.format_message(), error.exit_code)
     except IbiError as error:
-        return _complain(str(error), 1)
+        return _complain(str(error), error.kind.exit_code)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -52,6 +52,7 @@ class InvalidNotification(InvalidInput):
     """{quoted} is not a notification that this inbox understands: {reason}."""
 
     code = "invalid-notification"
+    request_field = "body"
 
 
 class NotificationKind(Enum):

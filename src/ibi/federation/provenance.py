@@ -56,6 +56,7 @@ class InvalidProvenance(InvalidInput):
     """{quoted} does not prove where the Original is: {reason}."""
 
     code = "invalid-provenance"
+    request_field = "chain"
 
 
 IsKeyOf = Callable[[Label, PublicKey], bool]

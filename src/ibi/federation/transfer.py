@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.federation.doubt import Here, recall
 from ibi.federation.provenance import (
     Chain,
@@ -50,6 +50,7 @@ class TransferRefused(IbiError):
     """{label} cannot be transferred: {reason}."""
 
     code = "transfer-refused"
+    kind = ErrorKind.CONFLICT
 
 
 _NOT_OFFERED: Final = "what the sender has is not what it offered"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 
 
 class IdentityNotGlobal(IbiError):
@@ -12,6 +12,7 @@ class IdentityNotGlobal(IbiError):
     knows, or say that this is a sandbox."""
 
     code = "identity-not-global"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class IdentityMissing(IbiError):
@@ -19,6 +20,7 @@ class IdentityMissing(IbiError):
     that this machine has on the Internet. To try things out, `ibi up` on an empty directory makes a sandbox."""
 
     code = "identity-missing"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 class IdentityChanged(IbiError):
@@ -26,6 +28,7 @@ class IdentityChanged(IbiError):
     with `ibi mint --accept-identity`: it starts a new clock."""
 
     code = "identity-changed"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class SandboxIsFinal(IbiError):
@@ -33,24 +36,30 @@ class SandboxIsFinal(IbiError):
     labels that last, `ibi init --host HOST --ip ADDRESS --data DIRECTORY` makes a new data directory."""
 
     code = "sandbox-is-final"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class InvalidCount(IbiError):
     """count: {count} is not a number of labels from 1 to {most}."""
 
     code = "invalid-count"
+    kind = ErrorKind.MALFORMED
+    request_field = "count"
 
 
 class IdempotencyConflict(IbiError):
     """The key {key} was used before for {before} labels, not for {count}: use another key for another request."""
 
     code = "idempotency-conflict"
+    kind = ErrorKind.UNPROCESSABLE
+    request_field = "Idempotency-Key"
 
 
 class ClockRefused(IbiError):
     """The clock of this machine cannot be trusted."""
 
     code = "clock-refused"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = Fraction(60)
     """Seconds after which asking again makes sense."""
 
@@ -60,6 +69,7 @@ class AnotherInstance(IbiError):
     lead to this machine; then minting goes on here by itself. A copy that is only to be read need not mint."""
 
     code = "another-instance"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = Fraction(60)
     """Seconds after which the address has been asked again."""
 
@@ -94,3 +104,4 @@ class QueueTooLong(ClockRefused):
     for fewer, or set a finer granularity."""
 
     code = "queue-too-long"
+    request_field = "count"

@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 from ibi.clock import Granularity
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.minter import with_accepted_clock
@@ -78,6 +78,7 @@ class LogBroken(IbiError):
     minted on top of a damaged one."""
 
     code = "mint-log-broken"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import total_ordering
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 
 
@@ -284,6 +284,7 @@ class AuditBroken(IbiError):
     damaged, or another program has changed it."""
 
     code = "audit-broken"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 class AuditIncomplete(IbiError):
@@ -291,6 +292,7 @@ class AuditIncomplete(IbiError):
     program, or lost when the machine lost its power."""
 
     code = "audit-incomplete"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from ibi.errors import InvalidInput, InvalidInstant, InvalidLabel
+from ibi.errors import ErrorKind, InvalidInput, InvalidInstant, InvalidLabel
 from ibi.instant import Instant
 from ibi.label.label import RepositoryName
 from ibi.model.content import check_file_path
@@ -49,6 +49,7 @@ class InvalidBackup(InvalidInput):
     """{quoted} is not what a backup has: {reason}."""
 
     code = "invalid-backup"
+    kind = ErrorKind.INTERNAL
 
 
 class KeptItem(NamedTuple):

@@ -5,7 +5,7 @@ Short: all values of the model raise these.
 
 from __future__ import annotations
 
-from ibi.errors import InvalidInput
+from ibi.errors import ErrorKind, InvalidInput
 
 
 class InvalidItem(InvalidInput):
@@ -36,6 +36,7 @@ class InvalidDocument(InvalidInput):
     """{quoted} is not the record of an item: {reason}."""
 
     code = "invalid-document"
+    kind = ErrorKind.INTERNAL
 
 
 class UnreadMember(InvalidDocument):

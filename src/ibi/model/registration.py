@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ibi.errors import InvalidInput, InvalidMessage
+from ibi.errors import ErrorKind, InvalidInput, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix, parse_home_prefix
@@ -30,6 +30,8 @@ class NotLost(InvalidInput):
     """{quoted} is not taken for lost: {reason}."""
 
     code = "not-lost"
+    kind = ErrorKind.CONFLICT
+    request_field = "lost"
 
 
 MOST_NETWORKS: Final = 64

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.item import Item
@@ -245,6 +245,7 @@ class InvalidCollection(IbiError):
     """The {field} of the collection is refused: {reason}."""
 
     code = "invalid-collection"
+    kind = ErrorKind.MALFORMED
     clauses: ClassVar[tuple[str, ...]] = ("reason",)
 
 
@@ -252,18 +253,23 @@ class UnknownCollection(IbiError):
     """There is no collection {name}: `/collections` and `ibi collection list` show those there are."""
 
     code = "unknown-collection"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class CollectionExists(IbiError):
     """There is a collection {name} already: choose another name, or change that one."""
 
     code = "collection-exists"
+    kind = ErrorKind.CONFLICT
+    request_field = "name"
 
 
 class CollectionFull(IbiError):
     """No more than {most} {things} can be kept: nothing was added."""
 
     code = "collection-full"
+    kind = ErrorKind.CONFLICT
     clauses = ("things",)
 
 
@@ -272,6 +278,7 @@ class FoundBySearch(IbiError):
     or leave it out."""
 
     code = "found-by-search"
+    kind = ErrorKind.CONFLICT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

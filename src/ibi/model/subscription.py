@@ -39,6 +39,7 @@ class InvalidFollow(InvalidInput):
     """{quoted} cannot be followed: {reason}."""
 
     code = "invalid-follow"
+    request_field = "search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,7 @@ class InvalidWebhook(InvalidInput):
     """{quoted} cannot be a webhook: {reason}."""
 
     code = "invalid-webhook"
+    request_field = "url"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

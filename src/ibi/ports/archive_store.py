@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.content import Change, IntegritySummary, KeptObject, NewObject, Problem, Source, Verification
@@ -33,18 +33,21 @@ class ContentExists(IbiError):
     """{name} has content already."""
 
     code = "content-exists"
+    kind = ErrorKind.CONFLICT
 
 
 class ContentMissing(IbiError):
     """{name} has no content here."""
 
     code = "content-missing"
+    kind = ErrorKind.INTERNAL
 
 
 class ContentChanged(IbiError):
     """{name} was changed meanwhile: it is at version {found}, not {expected}. Look at it again, then repeat."""
 
     code = "content-changed"
+    kind = ErrorKind.CONFLICT
 
 
 class ContentDamaged(IbiError):
@@ -52,24 +55,28 @@ class ContentDamaged(IbiError):
     Archive, and then verified: `ibi verify {name}`."""
 
     code = "content-damaged"
+    kind = ErrorKind.FAILED
 
 
 class FileMissing(IbiError):
     """Version {version} of {name} has no file {path}."""
 
     code = "file-missing"
+    kind = ErrorKind.INTERNAL
 
 
 class SourceRefused(IbiError):
     """{path} cannot be taken in: {reason}."""
 
     code = "source-refused"
+    kind = ErrorKind.UNREADABLE_FILE
 
 
 class UploadDamaged(IbiError):
     """{path}: what is kept of this file is not what was sent. Send it again, then publish."""
 
     code = "upload-damaged"
+    kind = ErrorKind.FAILED
 
 
 class OpenFile(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
+from ibi.errors import ErrorKind
 from ibi.instant import Instant
 from ibi.model.backup import DamagedPart, KeptFile, KeptItem
 from ibi.ports.errors import StorageError
@@ -19,6 +20,7 @@ class BackupRefused(StorageError):
     """{place}: {reason}."""
 
     code = "backup-refused"
+    kind = ErrorKind.INTERNAL
 
 
 class BackupIncomplete(StorageError):
@@ -26,6 +28,7 @@ class BackupIncomplete(StorageError):
     backup, or back up again while the data directory is whole."""
 
     code = "backup-incomplete"
+    kind = ErrorKind.INTERNAL
 
 
 class BackupDamaged(StorageError):
@@ -35,6 +38,7 @@ class BackupDamaged(StorageError):
     --without-damaged`, with the same --data."""
 
     code = "backup-damaged"
+    kind = ErrorKind.INTERNAL
 
     def __init__(self, **parameters: object) -> None:
         super().__init__(**parameters)
@@ -45,6 +49,7 @@ class ItemDamaged(StorageError):
     """{name} is damaged ({reason})."""
 
     code = "backup-item-damaged"
+    kind = ErrorKind.INTERNAL
 
 
 class StateFile(NamedTuple):

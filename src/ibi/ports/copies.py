@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.content import Move
 from ibi.model.copies import CopyJob, ItemObjectRecord, JobItem
@@ -27,12 +27,15 @@ class SourceCut(IbiError):
     """The connection to {source} broke off: {reason}. What has come is kept, to be gone on with."""
 
     code = "source-cut"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class NoSource(IbiError):
     """It is not known which Archive keeps {label}: {reason}. Name it with --from http://HOST."""
 
     code = "no-source"
+    kind = ErrorKind.MALFORMED
+    request_field = "from"
 
 
 class UnsafeSource(IbiError):
@@ -40,12 +43,15 @@ class UnsafeSource(IbiError):
     or allow networks with `copies.networks`."""
 
     code = "unsafe-source"
+    kind = ErrorKind.FORBIDDEN
+    request_field = "from"
 
 
 class SourceGone(IbiError):
     """{source} has no item {label}: {detail}"""
 
     code = "source-gone"
+    kind = ErrorKind.NOT_FOUND
 
 
 class NoCopyService(IbiError):
@@ -53,18 +59,21 @@ class NoCopyService(IbiError):
     {label} may be there all the same: its persistent link leads to its files."""
 
     code = "no-copy-service"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class CopyUnderWay(IbiError):
     """{label} is being copied by another process at this moment."""
 
     code = "copy-under-way"
+    kind = ErrorKind.CONFLICT
 
 
 class CopyStopped(IbiError):
     """It was stopped; what has come is kept, to be gone on with."""
 
     code = "copy-stopped"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class FoundObject(NamedTuple):
@@ -129,6 +138,7 @@ class WrongDigest(IbiError):
     """{path} did not arrive as it was announced: {reason}."""
 
     code = "wrong-digest"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class CopyStaging(Protocol):
@@ -206,18 +216,24 @@ class SourceAway(IbiError):
     """{source} does not answer: {reason}."""
 
     code = "source-away"
+    kind = ErrorKind.UPSTREAM_FAILED
+    request_field = "source"
 
 
 class SourceUnusable(IbiError):
     """{source} does not answer as an Archive with a feed of changes does: {reason}."""
 
     code = "source-unusable"
+    kind = ErrorKind.UPSTREAM_FAILED
+    request_field = "source"
 
 
 class FeedBegunAgain(IbiError):
     """The feed of {source} was begun again, or put back from a backup."""
 
     code = "feed-begun-again"
+    kind = ErrorKind.UPSTREAM_FAILED
+    request_field = "source"
 
 
 class SourceRecord(NamedTuple):

@@ -8,19 +8,21 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 
 
 class StorageError(IbiError):
     """The store cannot be used."""
 
     code = "storage"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 class DiskFull(StorageError):
     """There is no room left on the disk of this server. Nothing was changed, and what was kept before is whole."""
 
     code = "disk-full"
+    kind = ErrorKind.STORAGE_FULL
 
 
 class StoreDamaged(StorageError):
@@ -38,6 +40,7 @@ class DraftDamaged(StorageError):
     """{path} is not the record of a draft: {reason}. Put it back from a backup, or remove the folder of this draft."""
 
     code = "draft-damaged"
+    kind = ErrorKind.INTERNAL
 
 
 class StoreIncomplete(StorageError):

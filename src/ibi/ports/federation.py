@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeVar
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.label import Label, RepositoryName
 from ibi.messages.holders import CopiesStatement
 from ibi.model.notification import OutgoingNotification, ReceivedClaim, SentClaim
@@ -182,12 +182,14 @@ class PeerSilent(IbiError):
     """{peer} does not answer: {reason}."""
 
     code = "peer-silent"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class PeerRefused(IbiError):
     """{peer} refuses: {detail}"""
 
     code = "peer-refused"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class TokenRefused(PeerRefused):

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.label import Label
 from ibi.messages.holders import CopiesStatement, read_copies_statement
 from ibi.messages.identification import RegistrationKey
@@ -33,12 +33,14 @@ class SignatureMissing(IbiError):
     --forget-archive-key`."""
 
     code = "signature-missing"
+    kind = ErrorKind.FORBIDDEN
 
 
 class SignatureRefused(IbiError):
     """The signature of this request does not count: {reason}."""
 
     code = "signature-refused"
+    kind = ErrorKind.FORBIDDEN
 
 
 class SignaturePolicy(StrEnum):

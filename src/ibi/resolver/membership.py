@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from math import ceil
 from typing import Final
 
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import ErrorKind, IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.search import home_prefix, parse_home_prefix
@@ -28,12 +28,14 @@ class KeyRefused(IbiError):
 
     # One sentence for both causes: guessing reveals nothing about which Archives there are.
     code = "key-refused"
+    kind = ErrorKind.FORBIDDEN
 
 
 class TooManyAttempts(IbiError):
     """Too many requests with a wrong key have come. Ask again in {seconds} s."""
 
     code = "too-many-attempts"
+    kind = ErrorKind.TOO_MANY
 
     def __init__(self, *, wait: float) -> None:
         super().__init__(seconds=max(1, ceil(wait)))
@@ -47,6 +49,8 @@ class AlreadyRegistered(IbiError):
     """{label} is registered already. Nothing was changed."""
 
     code = "already-registered"
+    kind = ErrorKind.CONFLICT
+    request_field = "labels"
 
 
 class PrefixTaken(IbiError):
@@ -54,18 +58,24 @@ class PrefixTaken(IbiError):
     with this prefix, say so (`--shared`); if {holder} is gone, name {label} its successor with `ibi resolver set`."""
 
     code = "prefix-taken"
+    kind = ErrorKind.CONFLICT
+    request_field = "prefixes"
 
 
 class UnknownArchive(IbiError):
     """No Archive {label} is registered here: `ibi resolver list` shows those that are."""
 
     code = "unknown-archive"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class WeakKey(IbiError):
     """key: it is one that is tried first, because {reason}. Choose ten or more digits by chance."""
 
     code = "weak-key"
+    kind = ErrorKind.MALFORMED
+    request_field = "key"
 
 
 def _too_many_attempts(seconds: int) -> TooManyAttempts:

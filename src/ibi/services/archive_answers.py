@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 from ibi.archive.answer import StaticAnswer, answer, static_answer
 from ibi.archive.counting import Recent, counted_acknowledgment
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.languages import Preference
@@ -63,6 +63,7 @@ class ArchiveInDoubt(IbiError):
     since: try again in {retry_after} seconds."""
 
     code = "archive-in-doubt"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 5
 
     def __init__(self, **parameters: object) -> None:

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from math import ceil
 from typing import Final, NamedTuple, Protocol
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 
@@ -61,12 +61,14 @@ class TooManyTraces(LimitExceeded):
     """Many want to see in full how links are resolved: wait {retry_after} seconds and try again."""
 
     code = "too-many-traces"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class TooManyLinks(LimitExceeded):
     """Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."""
 
     code = "too-many-links"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class ConcurrencyLimiter:

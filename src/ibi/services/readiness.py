@@ -13,7 +13,7 @@ from typing import NamedTuple
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.minting.errors import ClockRefused, QueueTooLong
 from ibi.minting.minter import Decision, decide
 from ibi.model.minting import MintRequest, TickState
@@ -32,6 +32,7 @@ class StoreUnwritable(IbiError):
     """The store of this minter cannot be written."""
 
     code = "store-unwritable"
+    kind = ErrorKind.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ibi.errors import ErrorKind
 from ibi.model.backup import CHUNK
 from ibi.ports.backups import BackupIncomplete, BackupRefused, BackupTarget
 from ibi.ports.errors import StorageError
@@ -40,6 +41,7 @@ class S3Missing(StorageError):
     """To reach {place}, this software needs a package that is not installed: install it as `ibi[s3]`."""
 
     code = "s3-missing"
+    kind = ErrorKind.INTERNAL
 
 
 class BucketRefused(StorageError):
@@ -47,6 +49,7 @@ class BucketRefused(StorageError):
     AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the machine's own role."""
 
     code = "bucket-refused"
+    kind = ErrorKind.INTERNAL
 
 
 def open_target(place: str, environment: Mapping[str, str], *, writing: bool) -> BackupTarget:

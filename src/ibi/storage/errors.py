@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ibi.errors import ErrorKind
 from ibi.ports.errors import StorageError, StoreDamaged, refused_for_room
 
 
@@ -29,6 +30,7 @@ class TooManyOpenFiles(StorageError):
     """The server has too many files open to open another one: wait {retry_after} seconds and try again."""
 
     code = "too-many-open-files"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 2
 
     def __init__(self, **parameters: object) -> None:
@@ -147,6 +149,7 @@ class StoreForked(StorageError):
     """{path} was opened before this process was forked off: each process opens its own."""
 
     code = "store-forked"
+    kind = ErrorKind.INTERNAL
 
 
 class IdentityInUse(StorageError):

@@ -14,6 +14,7 @@ from hashlib import sha512
 from pathlib import Path
 from typing import Final
 
+from ibi.errors import ErrorKind
 from ibi.model.file import File, checked_path
 from ibi.ports.errors import StorageError
 from ibi.safe_text import printable
@@ -32,18 +33,21 @@ class DownloadDiffers(StorageError):
     written over it."""
 
     code = "download-differs"
+    kind = ErrorKind.INTERNAL
 
 
 class DownloadDamaged(StorageError):
     """{path} did not arrive as it was announced: {reason}. It was not kept; ask again."""
 
     code = "download-damaged"
+    kind = ErrorKind.INTERNAL
 
 
 class UnsafeFolder(StorageError):
     """{path} leads out of the folder that was named, through a link. Nothing was written there."""
 
     code = "unsafe-folder"
+    kind = ErrorKind.INTERNAL
 
 
 class DownloadFolder:
@@ -110,6 +114,7 @@ class DownloadCut(StorageError):
     """{path} broke off after {done} of {size} bytes, which are kept: ask again to go on."""
 
     code = "download-cut"
+    kind = ErrorKind.INTERNAL
 
 
 def _digest(place: Path) -> str:

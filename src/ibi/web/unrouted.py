@@ -17,12 +17,12 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.services.sites import ArchiveSite
 from ibi.web.archive.collection import Collection, Standby
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.fast.fast_path import RESERVED
-from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.errors import problem
 from ibi.web.http.request import percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
 from ibi.web.http.request_middleware import DENIED, REQUEST
@@ -112,10 +112,9 @@ def error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], A
 
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, IbiError)
-        answer = answer_to(error)
-        if answer.status in (401, 403) or error.parameters.get("is_denied"):
+        if error.kind in (ErrorKind.UNAUTHENTICATED, ErrorKind.FORBIDDEN) or error.parameters.get("is_denied"):
             request.scope[DENIED] = error
-        if not answer.told:
+        if not error.kind.is_told:
             log.error("refused", request=request.scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
         return _error_answer(error, request)
 
@@ -135,7 +134,7 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
 
 def _error_answer(error: IbiError, request: Request) -> Response:
     """The answer to an error: a page for a browser, except for paths that are meant for programs."""
-    if not answer_to(error).told:
+    if not error.kind.is_told:
         return failure(error, request.scope)
     is_for_people = not request.url.path.startswith("/api/")
     return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)

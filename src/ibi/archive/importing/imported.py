@@ -50,6 +50,7 @@ class UnreadableRecord(InvalidInput):
     """{quoted} cannot be read as a description: {reason}."""
 
     code = "unreadable-record"
+    request_field = "record"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from ibi.accounts.sign_in import (
     revoke,
     scope_named,
 )
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.account import (
     COMMAND,
@@ -57,12 +57,14 @@ class TooManyTokens(IbiError):
     """You have {most} tokens that are valid: revoke one first."""
 
     code = "too-many-tokens"
+    kind = ErrorKind.CONFLICT
 
 
 class TooManyTokensMade(IbiError):
     """You have made {most} tokens within a day: use those that you have, or come back tomorrow."""
 
     code = "too-many-tokens-made"
+    kind = ErrorKind.TOO_MANY
 
 
 class TokenAdmin(Protocol):

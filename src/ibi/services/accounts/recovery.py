@@ -34,7 +34,7 @@ from ibi.accounts.sign_in import (
     recovery_codes,
     use_link,
 )
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.account import Actor, LinkUse, Person, Scope, SecondFactor, person_account
 from ibi.ports.accounts import AuditLog
@@ -111,12 +111,14 @@ class MailBusy(IbiError):
     """Too many letters are being sent at the moment: try again soon."""
 
     code = "mail-busy"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class NoMailServer(IbiError):
     """No mail server is set."""
 
     code = "no-mail-server"
+    kind = ErrorKind.CONFLICT
 
 
 class AccountRecovery:

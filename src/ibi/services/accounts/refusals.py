@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
+from ibi.errors import ErrorKind
 from ibi.instant import Instant
 from ibi.model.account import Actor, AuditEntry
 from ibi.ports.accounts import AuditLog
@@ -51,6 +52,7 @@ class TooManyRefusals(LimitExceeded):
     """So many refusals are not written down: {retry_after} seconds later one is."""
 
     code = "too-many-refusals"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 class RefusalLog:

@@ -30,7 +30,7 @@ from ibi.accounts.sign_in import (
     use_code,
     use_link,
 )
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.messages.identification import RegistrationKey
 from ibi.model.account import LinkUse, Person, SecondFactor, Session
@@ -101,6 +101,7 @@ class HashingBusy(IbiError):
     """Too many keys are being checked at the moment. Ask again in a moment."""
 
     code = "hashing-busy"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class KeyHasher:
@@ -162,6 +163,7 @@ class TooManyGuesses(IbiError):
     """There were too many wrong guesses: wait {retry_after} seconds and try again."""
 
     code = "too-many-guesses"
+    kind = ErrorKind.TOO_MANY
 
 
 @dataclass(frozen=True, slots=True)

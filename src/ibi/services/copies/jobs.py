@@ -22,7 +22,7 @@ from typing import Final
 
 import structlog
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope
 from ibi.model.copies import CopyJob, ItemObjectRecord, ItemOutcome, JobItem
@@ -155,12 +155,15 @@ class UnknownJob(IbiError):
     """There is no job {job}, or it was long ago."""
 
     code = "unknown-job"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class TooManyJobs(IbiError):
     """There are {most} jobs under way already: wait until one of them is done."""
 
     code = "too-many-jobs"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class CopyWork:

@@ -21,7 +21,7 @@ from hashlib import sha256, sha512
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.model.content import BLOCK, BlockHasher, Damage, Problem, block_digest, fits, has_blocks, has_kept_digests
 from ibi.ports.archive_store import BlockDigests, ContentDamaged, OpenFile
 
@@ -274,6 +274,7 @@ class FirstReadingUnderWay(IbiError):
     """{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."""
 
     code = "first-reading-under-way"
+    kind = ErrorKind.UNAVAILABLE
 
     def __init__(self, *, name: str, path: str) -> None:
         super().__init__(name=name, path=path, retry_after=_RETRY_AFTER)

@@ -10,7 +10,7 @@ from secrets import token_bytes
 from typing import Final
 
 from ibi.archive.related_items import find_forms
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.identification import LabelForms
@@ -35,12 +35,14 @@ class ArchiveRecordMissing(IbiError):
     item."""
 
     code = "archive-record-missing"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 class NoArchiveItem(IbiError):
     """No item of this store is that of an Archive that was begun here{named}: put archive.json back from a backup."""
 
     code = "no-archive-item"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 class SeveralArchiveItems(IbiError):
@@ -48,6 +50,7 @@ class SeveralArchiveItems(IbiError):
     others know, which is the oldest as a rule."""
 
     code = "several-archive-items"
+    kind = ErrorKind.OUT_OF_ORDER
 
 
 def begin_archive(

@@ -33,7 +33,7 @@ import msgspec
 import structlog
 
 from ibi.archive.harvesting import Resumption, Selection, dump_head, dump_record, no_records
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.change import ChangeKind, ChangePage, FeedPosition, ItemChange
@@ -56,6 +56,7 @@ class HarvestBusy(IbiError):
     """The records of this set are still being counted. Ask again in a few seconds."""
 
     code = "harvest-busy"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 2
 
 
@@ -244,6 +245,7 @@ class DumpInterrupted(IbiError):
     """The catalogue was rebuilt while the dump was written, which is therefore not whole. Begin it again."""
 
     code = "dump-interrupted"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class Dump:

@@ -33,7 +33,7 @@ from ibi.archive.related_items import (
     withdraw_next_edition,
     withdraw_translation,
 )
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
@@ -55,18 +55,22 @@ class ClaimedElsewhere(IbiError):
     """{label} belongs to {other} already, by what it says itself: withdraw that first."""
 
     code = "claimed-elsewhere"
+    kind = ErrorKind.CONFLICT
 
 
 class NotRelated(IbiError):
     """{label} says no such thing of {other}: there is nothing to withdraw."""
 
     code = "not-related"
+    kind = ErrorKind.CONFLICT
 
 
 class WrongLanguage(IbiError):
     """language: {label} is a text in {language}."""
 
     code = "wrong-language"
+    kind = ErrorKind.CONFLICT
+    request_field = "language"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from ibi.archive.related_items import (
     record_next_edition,
     record_translation,
 )
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
@@ -178,6 +178,7 @@ class ItemChanging(IbiError):
     """{label} is being changed: try again in {retry_after} seconds."""
 
     code = "item-changing"
+    kind = ErrorKind.UNAVAILABLE
 
     def __init__(self, *, label: str) -> None:
         super().__init__(label=label, retry_after=_RETRY_AFTER)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, Final, Protocol
 
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.holders import MOST_COPIES, CopyHolder
@@ -34,24 +34,32 @@ class OwnService(IbiError):
     """{archive} is this Archive itself: it has its own Originals."""
 
     code = "own-service"
+    kind = ErrorKind.MALFORMED
+    request_field = "holder"
 
 
 class TooManyHolders(IbiError):
     """{most} holders of Copies are named already: remove one first."""
 
     code = "too-many-holders"
+    kind = ErrorKind.CONFLICT
+    request_field = "holder"
 
 
 class UnknownHolder(IbiError):
     """{archive} is not named as a holder of Copies, and not offered; `ibi archive holders list` shows all."""
 
     code = "unknown-holder"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "holder"
 
 
 class SettledHolder(IbiError):
     """{archive} is named in the settings: take it out of `archive.copies_at`, and start the server again."""
 
     code = "settled-holder"
+    kind = ErrorKind.CONFLICT
+    request_field = "holder"
 
 
 class CopyHolderAdmin:

@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from secrets import randbelow
 from typing import Any, Final, TypeAlias, TypeVar
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.messages.identification import LabelForms
 from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide
@@ -32,6 +32,7 @@ class MintQueueClosed(IbiError):
     """This minter is stopping and mints no more."""
 
     code = "minter-stopping"
+    kind = ErrorKind.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ibi.accounts.rights import ItemAct
 from ibi.archive.errors import ClaimAccepted, NoSuchClaim
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import ClaimState, claim_state, decline, take_back_decline
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
 from ibi.messages.identification import LabelForms
@@ -52,30 +52,38 @@ class ItemNotClaimable(IbiError):
     """The notification is about {url}, which is not an item whose Original is kept here."""
 
     code = "item-not-claimable"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "body"
 
 
 class NotificationConflict(IbiError):
     """Another notification with the id {id} was received before: give each one an id of its own."""
 
     code = "notification-conflict"
+    kind = ErrorKind.CONFLICT
+    request_field = "id"
 
 
 class InboxFull(LimitExceeded):
     """Too many notifications wait for an answer here: try again in {retry_after} seconds."""
 
     code = "inbox-full"
+    kind = ErrorKind.TOO_MANY
 
 
 class TooManyNotifications(LimitExceeded):
     """Too many notifications come: wait {retry_after} seconds and try again."""
 
     code = "too-many-notifications"
+    kind = ErrorKind.TOO_MANY
 
 
 class SandboxClaim(IbiError):
     """{url} is an item of a sandbox, whose names are for trying out: they stay on their machine."""
 
     code = "sandbox-claim"
+    kind = ErrorKind.FORBIDDEN
+    request_field = "body"
 
 
 class LanguageNotKnown(IbiError):
@@ -83,12 +91,16 @@ class LanguageNotKnown(IbiError):
     not be asked ({reason}). It is asked again."""
 
     code = "language-not-known"
+    kind = ErrorKind.CONFLICT
+    request_field = "claimant"
 
 
 class ClaimWithdrawn(IbiError):
     """The claim of {claimant} on {label} was withdrawn, or its item does not say so: there is nothing to answer."""
 
     code = "claim-withdrawn"
+    kind = ErrorKind.CONFLICT
+    request_field = "claimant"
 
 
 UNVERIFIED_FOR: Final = 3 * 86_400

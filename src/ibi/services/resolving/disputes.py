@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import ErrorKind, IbiError, InvalidMessage
 from ibi.federation.provenance import ChainOrder, compare_chains
 from ibi.instant import Instant
 from ibi.label import Label, parse
@@ -43,6 +43,8 @@ class UnknownDispute(IbiError):
     """No Archive disputes who holds the Original of {label}: `ibi resolver disputes` lists those that are disputed."""
 
     code = "unknown-dispute"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class DisputeSource(Protocol):
@@ -59,6 +61,7 @@ class NotAParty(InvalidMessage):
     """{quoted} cannot be named as the holder: {reason}."""
 
     code = "not-a-party"
+    request_field = "holder"
 
 
 class Disputes:

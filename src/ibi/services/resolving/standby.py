@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.messages.signatures import former_keys, leads_to
 from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
 from ibi.ports.archive_state import KeyStore, PublishedStatement, RegisterStore
@@ -52,12 +52,14 @@ class RegisterRefused(IbiError):
     """The register of {resolver} is not taken: {reason}."""
 
     code = "register-refused"
+    kind = ErrorKind.UPSTREAM_FAILED
 
 
 class RegisterMissing(IbiError):
     """The register of {resolver} was not read yet: this replica leads nowhere until it is."""
 
     code = "register-missing"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class RegisterGateway(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.subscription import (
@@ -41,18 +41,24 @@ class UnknownFollow(IbiError):
     """Nothing is followed under the id {id}; `ibi follow list` shows what is."""
 
     code = "unknown-follow"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "id"
 
 
 class FollowsItself(IbiError):
     """{source} is this Archive itself: it has its own Originals."""
 
     code = "follows-itself"
+    kind = ErrorKind.MALFORMED
+    request_field = "source"
 
 
 class InsecureSource(IbiError):
     """A token is not sent to {source} over plain http, where others can read it: use https."""
 
     code = "insecure-source"
+    kind = ErrorKind.MALFORMED
+    request_field = "token"
 
 
 class UnusableSourceToken(IbiError):
@@ -60,12 +66,16 @@ class UnusableSourceToken(IbiError):
 
     # The token itself is not repeated.
     code = "unusable-source-token"
+    kind = ErrorKind.MALFORMED
+    request_field = "token"
 
 
 class UnknownAtSource(IbiError):
     """{source} has no item {label}."""
 
     code = "unknown-at-source"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "label"
 
 
 class FollowDirectory(Protocol):
@@ -212,12 +222,15 @@ class UnknownWebhook(IbiError):
     """There is no webhook with the id {id}; `ibi webhook list` shows those there are."""
 
     code = "unknown-webhook"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "id"
 
 
 class TooManyWebhooks(IbiError):
     """There are {most} webhooks already: remove one first."""
 
     code = "too-many-webhooks"
+    kind = ErrorKind.CONFLICT
 
 
 class WebhookAdmin:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.federation.standing import SenderStanding
 from ibi.model.transfer import (
     IncomingTransfer,
@@ -25,6 +25,8 @@ class UnknownStage(IbiError):
     """there is no stage {stage}; there are {known}"""
 
     code = "unknown-stage"
+    kind = ErrorKind.MALFORMED
+    request_field = "stage"
 
 
 def outgoing_document(kept: OutgoingTransfer) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.federation.doubt import Here
 from ibi.federation.provenance import Chain, ChainOrder, IsKeyOf, check_chain, compare_chains, read_link
 from ibi.federation.standing import SenderStanding, SenderVerdict
@@ -79,6 +79,7 @@ class TooManyOffers(LimitExceeded):
     a token of this Archive."""
 
     code = "too-many-offers"
+    kind = ErrorKind.TOO_MANY
 
 
 def _pass(_: str) -> None:

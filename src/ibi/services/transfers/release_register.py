@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.federation.provenance import (
     Chain,
     ChainOrder,
@@ -43,6 +43,7 @@ class ReleaseNotBelieved(IbiError):
     """The release of {label} is not believed: {reason}."""
 
     code = "release-not-believed"
+    kind = ErrorKind.FORBIDDEN
 
 
 class OriginalNotGiven(ReleaseNotBelieved):

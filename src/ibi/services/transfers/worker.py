@@ -20,7 +20,7 @@ from typing import Final
 
 import structlog
 
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.federation.doubt import Doubt, Here, recall
 from ibi.federation.provenance import Chain, ChainOrder, check_chain, compare_chains
 from ibi.federation.transfer import TransferRefused
@@ -42,6 +42,7 @@ class StillInDoubt(IbiError):
     `ibi transfers trust`."""
 
     code = "still-in-doubt"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class ItemInDoubt(IbiError):
@@ -50,6 +51,7 @@ class ItemInDoubt(IbiError):
     administrator ends the wait with `ibi transfers trust`."""
 
     code = "item-in-doubt"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 5
 
 

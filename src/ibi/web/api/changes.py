@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.messages.holders import FOLLOWER
 from ibi.messages.membership import COPIES_PATH
@@ -44,6 +44,7 @@ class EpochEnded(IbiError):
     or put back from a backup. Read it from the beginning, with after=0."""
 
     code = "epoch-ended"
+    kind = ErrorKind.GONE
 
 
 class ChangePages:

@@ -28,7 +28,7 @@ from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.web.api.authentication import Callers
 from ibi.web.api.records import usage_counts
 from ibi.web.http.body import JSON, NO_STORE, short_json
-from ibi.web.http.errors import UNTOLD, answer_to, retry_after
+from ibi.web.http.errors import UNTOLD, retry_after
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
 
 _READY = b'{"ready":true,"reasons":[]}'
@@ -95,7 +95,7 @@ def not_ready(reasons: Sequence[IbiError], **others: object) -> Response:
 
 def _reason(error: IbiError) -> dict[str, object]:
     """One reason as JSON. A message about this machine's files goes to the log alone."""
-    detail = str(error) if answer_to(error).told else UNTOLD
+    detail = str(error) if error.kind.is_told else UNTOLD
     return {"code": error.code, "detail": detail, "retry_after": retry_after(error)}
 
 

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from ibi.accounts.errors import NotAuthenticated
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.model.account import Role
 from ibi.model.file import checked_media_type
 from ibi.services.drafts.ledger import Depositor
@@ -31,7 +31,7 @@ from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import draft_url
 from ibi.web.api.record_requests import record_target
 from ibi.web.http.body import LEAST_SPEED, PATIENCE, body_pieces
-from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.errors import problem
 from ibi.web.http.request import RawHeaders, only_value, values
 from ibi.web.http.request_errors import InvalidParameter, MethodNotAllowed, UnsupportedMediaType
 from ibi.web.pages.reader import CSRF_HEADER, Visitor, find_visitor
@@ -50,6 +50,8 @@ class WrongTusVersion(IbiError):
     """Tus-Resumable: this server speaks the version {version} of the protocol."""
 
     code = "tus-version"
+    kind = ErrorKind.PRECONDITION_FAILED
+    request_field = "Tus-Resumable"
 
 
 class ChecksumMismatch(IbiError):
@@ -57,6 +59,8 @@ class ChecksumMismatch(IbiError):
     on."""
 
     code = "checksum-mismatch"
+    kind = ErrorKind.CHECKSUM_MISMATCH
+    request_field = "Upload-Checksum"
 
 
 Handler = Callable[[Request, Depositor], Awaitable[Response]]
@@ -116,7 +120,7 @@ class TusPages:
                 raise WrongTusVersion(version=VERSION)
             return await handle(request, await self._depositor(request))
         except IbiError as error:
-            if not answer_to(error).told:
+            if not error.kind.is_told:
                 raise
             answer = problem(error)
             answer.headers["tus-resumable"] = VERSION

@@ -17,14 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.model.file import File
 from ibi.services.drafts.uploads import FileCheck, Upload
 from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import file_validators, sent_file
 from ibi.web.api.record_requests import RecordTarget, record_target
 from ibi.web.http.body import LEAST_SPEED, PATIENCE, body_pieces, told_media_type
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request import RawHeaders, check_digests, expected_digests, only_value, repr_digest, values
 from ibi.web.http.request_errors import (
     InvalidParameter,
@@ -36,7 +35,7 @@ from ibi.web.http.request_errors import (
 from ibi.web.http.request_middleware import REQUEST
 
 _NO_STORE: Final = {"cache-control": "no-store"}
-_WORTH_A_LINE: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.INSUFFICIENT_STORAGE})
+_WORTH_A_LINE: Final = frozenset({ErrorKind.TOO_SLOW, ErrorKind.STORAGE_FULL})
 _LOG = structlog.get_logger("ibi.archive")
 
 
@@ -59,7 +58,7 @@ class UploadPages:
             return await self._put(request)
         except IbiError as error:
             self._refused(error.code)
-            if answer_to(error).status in _WORTH_A_LINE:
+            if error.kind in _WORTH_A_LINE:
                 _LOG.warning("an upload was refused", request=request.scope.get(REQUEST), code=error.code)
             raise
 

@@ -54,7 +54,7 @@ from ibi.web.http.body import (
     short_json,
     told_media_type,
 )
-from ibi.web.http.errors import answer_to, log_untold, problem
+from ibi.web.http.errors import log_untold, problem
 from ibi.web.http.request import check_content, check_digests, expected_digests, idempotency_key
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody, MemberMissing
 
@@ -152,7 +152,7 @@ class WholeDepositPages:
     def _result(self, outcome: Outcome) -> dict[str, Any]:
         if isinstance(outcome, IbiError):
             log_untold(outcome, _LOG)
-            return {"status": answer_to(outcome).status, "problem": _problem(outcome)}
+            return {"status": outcome.kind.status, "problem": _problem(outcome)}
         if isinstance(outcome, Submitted):
             return {"status": int(HTTPStatus.ACCEPTED), "draft": draft_document(self._site, outcome.view)}
         return {"status": int(HTTPStatus.CREATED), "item": publication_document(self._site, outcome)}

@@ -15,7 +15,7 @@ from ibi.messages.holders import Field
 from ibi.model.item import name_one_item
 from ibi.services.sites import ArchiveSite
 from ibi.web.fast.fast_path import FastAnswer
-from ibi.web.http.errors import UNTOLD, answer_to, log_untold
+from ibi.web.http.errors import UNTOLD, log_untold
 from ibi.web.http.request import RawHeaders, as_text, is_cross_site, percent_decode
 from ibi.web.http.request_errors import MethodNotAllowed
 
@@ -102,9 +102,8 @@ class ArchiveService:
     def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
         """The answer to a refused request (E18)."""
         log_untold(error, self._log)
-        answer = answer_to(error)
-        body = ErrorAnswer(str(error) if answer.told else UNTOLD).encode()
-        return int(answer.status), body, _NO_STORE, _NO_FIELDS
+        body = ErrorAnswer(str(error) if error.kind.is_told else UNTOLD).encode()
+        return error.kind.status, body, _NO_STORE, _NO_FIELDS
 
 
 def _all_labels(site: ArchiveSite) -> set[Label]:

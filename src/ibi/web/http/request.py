@@ -31,7 +31,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.archive.drafts import DigestMismatch
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import ErrorKind, IbiError, InvalidMessage
 from ibi.messages.values import IpAddress, decode_query
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, bracketed, readable_origin, served_origin
@@ -159,6 +159,7 @@ class CrossSiteRequest(IbiError):
     """A page of another site sent this request. It was not done."""
 
     code = "cross-site-request"
+    kind = ErrorKind.FORBIDDEN
 
 
 def is_cross_site(headers: RawHeaders) -> bool:

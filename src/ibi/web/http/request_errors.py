@@ -8,43 +8,54 @@ from typing import Final
 
 from starlette.datastructures import QueryParams
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 
 
 class PathNotFound(IbiError):
     """There is nothing here."""
 
     code = "not-found"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class MethodNotAllowed(IbiError):
     """{method} is not possible here, only {allowed}."""
 
     code = "method-not-allowed"
+    kind = ErrorKind.METHOD_NOT_ALLOWED
+    request_field = "method"
 
 
 class NotAcceptable(IbiError):
     """Accept: the answer can be had as {offered} only."""
 
     code = "not-acceptable"
+    kind = ErrorKind.NOT_ACCEPTABLE
+    request_field = "Accept"
 
 
 class UnsupportedMediaType(IbiError):
     """{field}: the body has to be {wanted}."""
 
     code = "unsupported-media-type"
+    kind = ErrorKind.UNSUPPORTED
 
 
 class BodyTooLarge(IbiError):
     """body: it is larger than {most} bytes."""
 
     code = "body-too-large"
+    kind = ErrorKind.TOO_LARGE
+    request_field = "body"
 
 
 class BodyTooSlow(IbiError):
     """body: it did not arrive within {seconds} s."""
 
     code = "body-too-slow"
+    kind = ErrorKind.TOO_SLOW
+    request_field = "body"
 
 
 class UploadTooSlow(IbiError):
@@ -52,6 +63,8 @@ class UploadTooSlow(IbiError):
     that it had before: send this one again over a faster connection."""
 
     code = "upload-too-slow"
+    kind = ErrorKind.TOO_SLOW
+    request_field = "body"
 
     @property
     def template(self) -> str:
@@ -74,48 +87,58 @@ class MalformedBody(IbiError):
     """body: {reason}."""
 
     code = "malformed-body"
+    kind = ErrorKind.MALFORMED
+    request_field = "body"
 
 
 class UnknownMember(IbiError):
     """{field}: there is no such member; known are: {known}."""
 
     code = "unknown-member"
+    kind = ErrorKind.MALFORMED
 
 
 class MemberMissing(IbiError):
     """{field}: this member is missing."""
 
     code = "member-missing"
+    kind = ErrorKind.MALFORMED
 
 
 class InvalidMember(IbiError):
     """{field}: {reason}."""
 
     code = "invalid-member"
+    kind = ErrorKind.MALFORMED
 
 
 class InvalidParameter(IbiError):
     """{field}: {reason}."""
 
     code = "invalid-parameter"
+    kind = ErrorKind.MALFORMED
 
 
 class InvalidDigest(IbiError):
     """{field}: a digest is given as sha-512 or sha-256, in the form of RFC 9530 or RFC 3230."""
 
     code = "invalid-digest"
+    kind = ErrorKind.MALFORMED
 
 
 class InvalidIdempotencyKey(IbiError):
     """Idempotency-Key: it is given once, as {least} to {most} printable ASCII characters."""
 
     code = "invalid-idempotency-key"
+    kind = ErrorKind.MALFORMED
+    request_field = "Idempotency-Key"
 
 
 class HeadTooLarge(IbiError):
     """The request line and the headers are too large: they have at most {most} bytes and {fields} headers."""
 
     code = "head-too-large"
+    kind = ErrorKind.HEAD_TOO_LARGE
 
 
 class TooManyConnections(IbiError):
@@ -123,6 +146,7 @@ class TooManyConnections(IbiError):
     seconds and try again."""
 
     code = "too-many-connections"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 5
 
     def __init__(self) -> None:
@@ -133,6 +157,7 @@ class ServerFull(IbiError):
     """This server has as many connections as it can take: wait {retry_after} seconds and try again."""
 
     code = "server-full"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 5
 
     def __init__(self) -> None:
@@ -143,6 +168,7 @@ class ServerStarting(IbiError):
     """This server is starting: it is rebuilding its catalogue. Nothing is lost; ask again later."""
 
     code = "server-starting"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 5
 
     @property
@@ -166,12 +192,14 @@ class ServerStopping(IbiError):
     """This server is stopping."""
 
     code = "server-stopping"
+    kind = ErrorKind.UNAVAILABLE
 
 
 class ArchiveSwitchedOff(IbiError):
     """This Archive is switched off at the moment, and its items cannot be read. Try again later."""
 
     code = "archive-switched-off"
+    kind = ErrorKind.UNAVAILABLE
     retry_after = 600
 
 
@@ -179,6 +207,7 @@ class InternalError(IbiError):
     """Something went wrong here, and not with your request. The log tells it under {request}."""
 
     code = "internal-error"
+    kind = ErrorKind.FAILED
 
 
 # --- an Archive's items (E24) ----------------------------------------------------------------------------------------
@@ -188,42 +217,56 @@ class ItemDeleted(IbiError):
     """{label} was deleted on {when}: {why}"""
 
     code = "item-deleted"
+    kind = ErrorKind.GONE
+    request_field = "path"
 
 
 class NoSuchFile(IbiError):
     """{label} has no file {path}."""
 
     code = "no-such-file"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class NoSuchTranslation(IbiError):
     """{label} is not here in the language asked for; there is: {offered}."""
 
     code = "no-such-translation"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class NoSuchRelation(IbiError):
     """There is nothing here that {relation} would lead to from {label}."""
 
     code = "related-item-missing"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class ItemElsewhere(IbiError):
     """What is asked for of {label} is not here but in another Archive: {known}."""
 
     code = "item-elsewhere"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class OriginalElsewhere(IbiError):
     """Here is a copy of {label}; its Original is in another Archive."""
 
     code = "original-elsewhere"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "path"
 
 
 class UnknownFormat(IbiError):
     """format: metadata is not written as {given}, only as {offered}."""
 
     code = "unknown-format"
+    kind = ErrorKind.NOT_FOUND
+    request_field = "format"
 
 
 class ListingNotPermitted(IbiError):
@@ -231,24 +274,29 @@ class ListingNotPermitted(IbiError):
     have a file gets it by its name."""
 
     code = "listing-not-permitted"
+    kind = ErrorKind.FORBIDDEN
 
 
 class PreconditionFailed(IbiError):
     """{field}: the file is not as this header expects it."""
 
     code = "precondition-failed"
+    kind = ErrorKind.PRECONDITION_FAILED
 
 
 class RangeNotSatisfiable(IbiError):
     """Range: the file has {size} bytes and none of those asked for."""
 
     code = "range-not-satisfiable"
+    kind = ErrorKind.RANGE_NOT_SATISFIABLE
+    request_field = "Range"
 
 
 class ReadOnlyArchive(IbiError):
     """Nothing is deposited or changed through this server."""
 
     code = "read-only-archive"
+    kind = ErrorKind.FORBIDDEN
 
 
 # --- parameters of a query --------------------------------------------------------------------------------------------

@@ -52,7 +52,6 @@ from ibi.services.minting.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.errors import TooManyOpenFiles
 from ibi.storage.machine import is_exhaustion
-from ibi.web.http.errors import ANSWERS
 from ibi.web.http.logging import mask_links
 from ibi.web.http.metrics import PolledFigures, WorkerMetrics
 from ibi.web.http.request import HARDENING, reader_address, truncate_address
@@ -194,7 +193,7 @@ class Metrics:
         self._latency.observe(seconds)
 
     def count_refused(self, error: IbiError) -> None:
-        self._requests.labels(error.code if error.code in ANSWERS else _OTHER).inc()
+        self._requests.labels(error.code).inc()
 
     def count_connection_refused(self, reason: str) -> None:
         self._connections_refused.labels(reason).inc()
@@ -206,7 +205,7 @@ class Metrics:
         self._descriptors_exhausted.inc()
 
     def count_upload_refused(self, code: str) -> None:
-        self._uploads_refused.labels(code if code in ANSWERS else _OTHER).inc()
+        self._uploads_refused.labels(code).inc()
 
     def count_misdirected(self) -> None:
         self._misdirected.inc()

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.errors import IbiError
-from ibi.web.http.errors import PROBLEM, answer_to, problem
+from ibi.web.http.errors import PROBLEM, problem
 from ibi.web.http.request import RawHeaders, choose, values
 from ibi.web.http.request_errors import NotAcceptable
 from ibi.web.pages.reader import SESSIONS, message, page_language, translations
@@ -42,7 +42,7 @@ def refusal(error: IbiError, scope: Scope, elsewhere: str | None = None) -> Resp
 
     An error that is for the log alone is raised again: the application logs it.
     """
-    if not answer_to(error).told:
+    if not error.kind.is_told:
         raise error
     if not wants_page(scope["headers"]):
         answer = problem(error)
@@ -56,7 +56,7 @@ def _error_page(error: IbiError, scope: Scope, elsewhere: str | None = None) -> 
     kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
     gettext = translations(page_language(scope)).gettext
     title = gettext(title_of(answer.status_code))
-    said = error.message(gettext) if answer_to(error).told else gettext(_UNTOLD)
+    said = error.message(gettext) if error.kind.is_told else gettext(_UNTOLD)
     shown = {"title": title, "said": said, "elsewhere": elsewhere}
     return render(scope, "alert.html", status=answer.status_code, headers=kept, **shown)
 

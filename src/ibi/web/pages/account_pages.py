@@ -29,7 +29,6 @@ from ibi.services.items.relating import ItemClaim
 from ibi.services.notifications.answering import ANSWERS
 from ibi.services.sites import ArchiveSite
 from ibi.services.transfers.worker import TransferWorker
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import InvalidMember, PathNotFound
 from ibi.web.pages.reader import (
     PRIVATE,
@@ -61,7 +60,7 @@ async def _take_form(
     except ForeignForm:
         raise
     except IbiError as error:
-        if not answer_to(error).told:
+        if not error.kind.is_told:
             raise
         return error
     return None
@@ -71,7 +70,7 @@ def _form_facts(request: Request, signed: SignedIn, error: IbiError | None) -> d
     """What a page with forms is rendered with, and shown again after an `error`."""
     gettext = translations(page_language(request.scope)).gettext
     return {
-        "status": HTTPStatus.OK if error is None else answer_to(error).status,
+        "status": HTTPStatus.OK if error is None else error.kind.status,
         "headers": PRIVATE,
         "csrf": csrf_of(signed.text),
         "problem": None if error is None else error.message(gettext),

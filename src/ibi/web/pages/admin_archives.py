@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.accounts.rights import SiteAct, require_site_right
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.model.account import Actor
@@ -25,7 +25,6 @@ from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
 from ibi.services.membership.registration_admin import Application, Registered, RegistrationAdmin, all_facts
 from ibi.services.promptness import ask, beside
 from ibi.services.resolving.disputes import Disputes
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import InvalidMember, PathNotFound, whole_number
 from ibi.web.pages.admin_shell import ADMIN, AdminShell
 from ibi.web.pages.reader import ForeignForm, Visitor, message, see_other
@@ -66,6 +65,8 @@ class MissingConsent(IbiError):
     """Tick the box that says that you mean it: {what} cannot be undone."""
 
     code = "missing-consent"
+    kind = ErrorKind.MALFORMED
+    request_field = "sure"
     clauses = ("what",)
 
 
@@ -101,7 +102,7 @@ class ArchivesPage:
         except ForeignForm:
             raise
         except IbiError as error:
-            if not answer_to(error).told:
+            if not error.kind.is_told:
                 raise
             return await self._show(request, visitor, error=error, fields=fields)
 

@@ -33,7 +33,6 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.admin_archives import ArchivesPage
 from ibi.web.pages.admin_audit import TrailPage
@@ -67,7 +66,7 @@ class FixityPage:
         except ForeignForm:
             raise
         except IbiError as error:
-            if not answer_to(error).told:
+            if not error.kind.is_told:
                 raise
             return await self._show(request, visitor, error, typed)
         return see_other(f"{FIXITY}?begun=1")

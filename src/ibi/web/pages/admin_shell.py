@@ -26,7 +26,6 @@ from ibi.services.membership.membership import MembershipService
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.storage.worker_state import ALONE, WorkerShare
-from ibi.web.http.errors import answer_to
 from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, message, page_language, translations
 from ibi.web.pages.rendering import render
 
@@ -142,7 +141,7 @@ class AdminShell:
         return render(
             request.scope,
             template,
-            status=200 if error is None else answer_to(error).status,
+            status=200 if error is None else error.kind.status,
             headers=PRIVATE,
             places=places,
             here=request.url.path,

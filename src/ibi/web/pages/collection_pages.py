@@ -29,7 +29,6 @@ from ibi.model.search import (
 from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.reader import (
@@ -87,7 +86,7 @@ class _Typed:
     def sent(cls, fields: Mapping[str, str], error: IbiError, language: str) -> _Typed:
         names = ("name", "title", "description", "search", "items")
         name, title, description, search, items = (fields.get(each, "") for each in names)
-        about = str(error.parameters.get("field") or answer_to(error).field or "items")
+        about = str(error.parameters.get("field") or error.request_field or "items")
         faulty, gettext = about if about in names else "items", translations(language).gettext
         is_beside = isinstance(error, InvalidCollection) and bool(error.clauses)  # the field needs no name there
         fault = _sentence(error.clause("reason", gettext)) if is_beside else error.message(gettext)
@@ -243,11 +242,10 @@ class CollectionPages:
         **shown: Any,
     ) -> Response:
         """The form again, with all that was typed, and beside a field what is wrong."""
-        answer = answer_to(error)
-        if not answer.told:
+        if not error.kind.is_told:
             raise error
         typed = _Typed.sent(fields, error, page_language(request.scope))
-        return self._form(request, visitor, typed, collection, answer.status, **shown)
+        return self._form(request, visitor, typed, collection, error.kind.status, **shown)
 
     def _form(
         self,

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from ibi.accounts.errors import RoleTooSmall
 from ibi.accounts.sign_in import csrf_of
 from ibi.archive.copies import read_source, read_wanted
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.account import Actor, Role, Scope, person_account
@@ -24,7 +24,6 @@ from ibi.services.accounts.sign_in import SignedIn
 from ibi.services.copies.jobs import MOST_LABELS, CopyWork
 from ibi.services.sites import ArchiveSite
 from ibi.services.subscriptions.subscriptions import Listing
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request import address_text
 from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.reader import (
@@ -63,6 +62,8 @@ class NoLabelGiven(IbiError):
     """Name 1 to {most} items, one a line."""
 
     code = "no-label-given"
+    kind = ErrorKind.MALFORMED
+    request_field = "labels"
 
 
 class JobPages:
@@ -139,7 +140,7 @@ class JobPages:
         return render(
             request.scope,
             "jobs.html",
-            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            status=HTTPStatus.OK if error is None else error.kind.status,
             headers=PRIVATE,
             jobs=jobs[:SHOWN],
             following=jobs[SHOWN - 1].id if len(jobs) > SHOWN else None,

@@ -16,7 +16,7 @@ from typing import Final, cast
 from ibi.archive.importing.imported import ImportedRecord
 from ibi.archive.importing.reading import read_records
 from ibi.archive.licences import read_licence
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.model.coar_types import coar_type_of, find_coar_type, with_coar_type
 from ibi.model.description_values import (
@@ -129,6 +129,7 @@ class RefusedBefore(IbiError):
     """{quoted} was refused earlier. Correct it, or save it again to see why."""
 
     code = "refused-before"
+    kind = ErrorKind.MALFORMED
 
 
 @dataclass(frozen=True, slots=True)

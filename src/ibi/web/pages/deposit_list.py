@@ -16,7 +16,6 @@ from ibi.label import RepositoryName
 from ibi.model.account import Role
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import ReadOnlyArchive
 from ibi.web.pages.reader import PRIVATE, Visitor, find_visitor, page_language, see_other, translations
 from ibi.web.pages.rendering import render
@@ -49,7 +48,7 @@ class OwnItemsPage:
         except UnknownDraft:
             raise
         except IbiError as error:
-            if not answer_to(error).told:
+            if not error.kind.is_told:
                 raise
             return await self._show(request, visitor, error)
         return see_other(PLACE)
@@ -64,7 +63,7 @@ class OwnItemsPage:
         return render(
             request.scope,
             "deposit_list.html",
-            status=200 if error is None else answer_to(error).status,
+            status=200 if error is None else error.kind.status,
             headers=PRIVATE,
             csrf=visitor.csrf,
             problem=None if error is None else error.message(gettext),

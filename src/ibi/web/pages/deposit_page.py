@@ -24,7 +24,7 @@ from ibi.accounts.errors import NotAllowed, NotYourItem
 from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.drafts import DraftBusy, DraftPublished, UnderReview, UnknownDraft
 from ibi.archive.licences import find_licence
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Role, person_account
 from ibi.model.draft import Description, ReviewState
@@ -35,7 +35,6 @@ from ibi.services.drafts.reviews import Submitted
 from ibi.services.drafts.uploads import PartialState
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive, whole_number
 from ibi.web.pages.deposit_form import RECORD, FormContent, Typed, told_errors
@@ -83,6 +82,8 @@ class UploadUnfinished(IbiError):
     """files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."""
 
     code = "upload-unfinished"
+    kind = ErrorKind.CONFLICT
+    request_field = "files"
 
 
 class DepositPages:
@@ -175,7 +176,7 @@ class DepositPages:
         was typed, and nothing of the draft."""
         sessions = request.scope.get(SESSIONS)
         if _wants_json(request):
-            return _json(_problem(request, SignedOut()), answer_to(SignedOut()).status)
+            return _json(_problem(request, SignedOut()), SignedOut.kind.status)
         if request.method != "POST" or not isinstance(sessions, Sessions):
             return way
 
@@ -202,7 +203,7 @@ class DepositPages:
         """A form of which nothing was taken, as it was sent, to send again; scripts get what proves the next one."""
         why = SignedOut() if visitor is None else SignedInAnew()
         if visitor is not None and _wants_json(request):
-            return _json({**_problem(request, why), "csrf": visitor.csrf}, answer_to(why).status)
+            return _json({**_problem(request, why), "csrf": visitor.csrf}, why.kind.status)
         marks = read_marks(sent.fields.get("marks", ""))
         state = FormState(view, typed=sent.fields, problem=why, marks=marks or None, has_dropped=sent.has_dropped)
         return self._show(request, visitor, state)

@@ -29,7 +29,7 @@ from starlette.requests import Request
 
 from ibi.accounts.sign_in import check_csrf
 from ibi.archive.importing.reading import read_records
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.model.draft import Description, Refused
 from ibi.services.drafts.ledger import DraftView
@@ -45,7 +45,6 @@ from ibi.web.http.body import (
     boundary_of,
     told_media_type,
 )
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody
 from ibi.web.pages.deposit_form import (
     RECORD,
@@ -204,7 +203,7 @@ class FormReader:
             return None
 
     def _refuse(self, error: IbiError) -> None:
-        if not answer_to(error).told:
+        if not error.kind.is_told:
             raise error
         upload, self._upload = self._upload, None
         if upload is not None:
@@ -233,18 +232,21 @@ class ChangedElsewhere(IbiError):
     """Another window has saved something else here meanwhile: what stands here now is not saved."""
 
     code = "changed-elsewhere"
+    kind = ErrorKind.CONFLICT
 
 
 class SignedOut(IbiError):
     """You are signed out. What you typed is still here and is not saved: sign in in another tab, then save again."""
 
     code = "signed-out"
+    kind = ErrorKind.FORBIDDEN
 
 
 class SignedInAnew(IbiError):
     """You have signed in again meanwhile. What you typed is still here and is not saved: save again."""
 
     code = "signed-in-anew"
+    kind = ErrorKind.FORBIDDEN
 
 
 @dataclass(slots=True)
@@ -300,7 +302,7 @@ class FormState:
     @property
     def status(self) -> int:
         error = self.problem or next(iter(self.errors.values()), None) or next((why for _, why in self.refused), None)
-        return HTTPStatus.OK if error is None else answer_to(error).status
+        return HTTPStatus.OK if error is None else error.kind.status
 
     @property
     def shown_marks(self) -> dict[str, str]:
@@ -320,7 +322,7 @@ class FormState:
 
     def note(self, error: IbiError) -> None:
         """Note an error where it is shown. One that is for the log alone is raised again."""
-        if not answer_to(error).told:
+        if not error.kind.is_told:
             raise error
         name = _FIELD_OF.get(error.code)
         if name is None and isinstance(error, InvalidInput):

@@ -15,7 +15,7 @@ from typing import Final
 
 from ibi.archive.drafts import MOST_REASON, is_over
 from ibi.archive.licences import KnownLicence, LicenceGroup, LicenceTerm, common_licences, known_licences
-from ibi.errors import IbiError, InvalidInput
+from ibi.errors import ErrorKind, IbiError, InvalidInput
 from ibi.instant import Instant
 from ibi.languages import LANGUAGES, InvalidLanguageTag, LanguageTag
 from ibi.model.coar_types import coar_types
@@ -240,6 +240,7 @@ class ActRefused(IbiError):
     """{reason}"""
 
     code = "act-refused"
+    kind = ErrorKind.MALFORMED
 
     def message(self, translate: Callable[[str], str] = str) -> str:
         return translate(str(self.parameters["reason"]))

@@ -38,7 +38,6 @@ from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.sites import ArchiveSite, ItemServices, NoLabels
 from ibi.vocabulary import State
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import PathNotFound, ReadOnlyArchive
 from ibi.web.pages.field_choices import (
     LONG_REASON,
@@ -118,7 +117,7 @@ class ActForm:
     @property
     def status(self) -> int:
         error = self.problem or next(iter(self.errors.values()), None)
-        return HTTPStatus.OK if error is None else answer_to(error).status
+        return HTTPStatus.OK if error is None else error.kind.status
 
 
 def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, ...]:
@@ -175,7 +174,7 @@ class ItemActionPages:
         except ForeignForm:
             raise
         except IbiError as error:
-            if not answer_to(error).told:
+            if not error.kind.is_told:
                 raise
             if not form.errors:
                 form.problem = error
@@ -322,7 +321,7 @@ def _why_not(services: ItemServices, visitor: Visitor, description: Description)
     try:
         services.deposits_of(visitor.actor).check_claims(description.draft(()))
     except IbiError as error:
-        if not answer_to(error).told:
+        if not error.kind.is_told:
             raise
         return error
     return None

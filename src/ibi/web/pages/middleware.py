@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.web.fast.connection_bounds import fields_of, plain_refusal, response_bytes
 from ibi.web.fast.fast_path import Dispatcher
 from ibi.web.http.errors import PROBLEM, problem
@@ -81,6 +81,8 @@ class MisdirectedRequest(IbiError):
     administrator can add the name to the setting hosts."""
 
     code = "misdirected-request"
+    kind = ErrorKind.MISDIRECTED
+    request_field = "Host"
 
 
 class HostCheck:

@@ -36,7 +36,6 @@ from ibi.services.accounts.recovery import AccountRecovery, SecondFactors
 from ibi.services.accounts.sign_in import SignIn, TooManyGuesses
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import InvalidMember
 from ibi.web.pages.admin_shell import AdminPlace
 from ibi.web.pages.item_page import qr_code
@@ -201,7 +200,7 @@ class AccountPage:
         return render(
             request.scope,
             "account.html",
-            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            status=HTTPStatus.OK if error is None else error.kind.status,
             headers=PRIVATE,
             person=person,
             csrf=visitor.csrf,

@@ -21,7 +21,6 @@ from ibi.model.visibility import IpNetwork
 from ibi.ports.correspondence import Letter
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
-from ibi.web.http.errors import answer_to
 from ibi.web.http.request_errors import InvalidMember
 from ibi.web.pages.admin_shell import PEOPLE, AdminPlace
 from ibi.web.pages.reader import (
@@ -87,7 +86,7 @@ class PeoplePage:
         try:
             return await self._act(request, visitor, fields)
         except IbiError as error:
-            if not answer_to(error).told:
+            if not error.kind.is_told:
                 raise
             return await self._show(request, visitor, error=error, fields=fields)
 
@@ -140,11 +139,10 @@ class PeoplePage:
         **shown: Any,
     ) -> Response:
         gettext = translations(page_language(request.scope)).gettext
-        answer = None if error is None else answer_to(error)
         return render(
             request.scope,
             "people.html",
-            status=HTTPStatus.OK if answer is None else answer.status,
+            status=HTTPStatus.OK if error is None else error.kind.status,
             headers=PRIVATE,
             csrf=visitor.csrf,
             me=visitor.name,
@@ -158,7 +156,7 @@ class PeoplePage:
             done=DONE.get(request.query_params.get("done", ""), ""),
             typed=fields or {},
             problem="" if error is None else _say(error, gettext),
-            wrong="" if answer is None or (fields or {}).get("act") != "invite" else answer.field,
+            wrong="" if error is None or (fields or {}).get("act") != "invite" else error.request_field,
             sends_mail=self._recovery.sends_mail,
             **{"link": None, "to": "", "reason": "", **shown},
         )

@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope
 
 from ibi.accounts.errors import RoleTooSmall
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf, csrf_of
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.languages import LanguageTag, chosen_language, preferences
 from ibi.languages import message as message  # for all pages
 from ibi.model.account import ROLE_SCOPE, Actor, Role, person_account
@@ -162,6 +162,7 @@ class ForeignForm(IbiError):
     """This form is not from a page of this site as it is now: go back, load the page again and repeat it."""
 
     code = "foreign-form"
+    kind = ErrorKind.FORBIDDEN
 
 
 class Sessions:

@@ -26,14 +26,14 @@ from ibi.archive.reader_requests import (
     read_asked,
     read_days,
 )
-from ibi.errors import IbiError, InvalidLabel
+from ibi.errors import ErrorKind, IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.model.account import Role
 from ibi.model.reader_request import RequestKind, RequestState
 from ibi.services.correspondence.reader_requests import ReaderRequests
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to, retry_header
+from ibi.web.http.errors import retry_header
 from ibi.web.http.request import reader_address, truncate_address
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.file_pages import file_access
@@ -129,7 +129,7 @@ class RequestPages:
             asked = read_asked(*said, language=page_language(request.scope))
             await asyncio.to_thread(act, label, asked, self._network(request))
         except IbiError as error:
-            if not answer_to(error).told or answer_to(error).status == HTTPStatus.NOT_FOUND:
+            if not error.kind.is_told or error.kind is ErrorKind.NOT_FOUND:
                 raise
             return await self._form(request, label, *named, error, fields)
         return see_other("/request/sent")
@@ -209,7 +209,7 @@ class RequestPages:
         except ForeignForm:
             raise
         except IbiError as error:
-            if not answer_to(error).told or answer_to(error).status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+            if not error.kind.is_told or error.kind in {ErrorKind.FORBIDDEN, ErrorKind.NOT_FOUND}:
                 raise
             return await self._show(request, visitor, number, error, fields)
         if link is not None:  # told once: it is kept nowhere
@@ -267,12 +267,11 @@ def _problem(request: Request, error: IbiError | None) -> dict[str, Any]:
     """What is wrong, beside its field or above the form."""
     if error is None:
         return {"status": HTTPStatus.OK, "wrong": {}, "problem": ""}
-    answer = answer_to(error)
     gettext = translations(page_language(request.scope)).gettext
     if isinstance(error, InvalidRequest):
         wrong = {each.field: each.explain(gettext) for each in (error, *error.others)}
-        return {"status": answer.status, "wrong": wrong, "problem": ""}
-    return {"status": answer.status, "wrong": {}, "problem": error.message(gettext)}
+        return {"status": error.kind.status, "wrong": wrong, "problem": ""}
+    return {"status": error.kind.status, "wrong": {}, "problem": error.message(gettext)}
 
 
 def _label(text: str) -> Label:

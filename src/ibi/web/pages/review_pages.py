@@ -21,7 +21,7 @@ from starlette.routing import Route
 from ibi.archive.drafts import InvalidComment, read_comment
 from ibi.archive.profile import encoded_path
 from ibi.archive.related_items import find_forms
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.messages.identification import LabelForms
 from ibi.model.account import Role
@@ -32,7 +32,6 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.reviews import Reviews, ReviewView, judged_by
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.errors import answer_to
 from ibi.web.http.headers import attachment_headers, is_to_run, safety_headers
 from ibi.web.http.request_errors import PathNotFound, whole_number
 from ibi.web.pages.field_choices import RELATION_WORDS, ActRefused
@@ -229,7 +228,7 @@ class ReviewDesk:
         except ForeignForm:
             raise
         except IbiError as error:
-            if not answer_to(error).told or answer_to(error).status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+            if not error.kind.is_told or error.kind in {ErrorKind.FORBIDDEN, ErrorKind.NOT_FOUND}:
                 raise
             return await self._show(request, visitor, template, error, fields)
         return see_other(request.url.path)
@@ -291,7 +290,7 @@ class ReviewDesk:
         return render(
             request.scope,
             template,
-            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            status=HTTPStatus.OK if error is None else error.kind.status,
             headers=PRIVATE,
             csrf=visitor.csrf,
             problem="" if error is None or isinstance(error, InvalidComment) else error.message(gettext),

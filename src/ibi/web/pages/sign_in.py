@@ -32,7 +32,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.services.accounts.provider_sign_in import CALLBACK, ProviderSignIn
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.sign_in import Device, SignedIn, SignIn, TooManyGuesses
-from ibi.web.http.errors import answer_to, retry_header
+from ibi.web.http.errors import retry_header
 from ibi.web.http.request import reader_address, truncate_address, values
 from ibi.web.pages.people_admin import ROLES, password_letter
 from ibi.web.pages.reader import PRIVATE, ForeignForm, Sessions, local_target, page_language, read_form, see_other
@@ -130,7 +130,7 @@ class SignInPages:
         return await self._start_session(request, signed, to)
 
     def _code(self, request: Request, secret: str, to: str, error: IbiError | None = None) -> Response:
-        status = HTTPStatus.OK if error is None else answer_to(error).status
+        status = HTTPStatus.OK if error is None else error.kind.status
         shown = {"secret": secret[:100], "to": to, "problem": _problem(error)}
         return render(request.scope, "sign_in_code.html", status=status, headers=_headers(error), **shown)
 
@@ -187,7 +187,7 @@ class SignInPages:
         return render(
             request.scope,
             "sign_in_forgotten.html",
-            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            status=HTTPStatus.OK if error is None else error.kind.status,
             headers=_headers(error),
             name=name,
             is_asked=is_asked,
@@ -223,7 +223,7 @@ class SignInPages:
         return render(
             request.scope,
             "sign_in_choose.html",
-            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            status=HTTPStatus.OK if error is None else error.kind.status,
             headers=_headers(error),
             secret=secret,
             shortest=SHORTEST_PASSWORD,
@@ -312,7 +312,7 @@ class SignInPages:
         return self._sessions.begin(see_other(to), signed)
 
     def _form(self, request: Request, *, to: str, name: str = "", error: IbiError | None = None) -> Response:
-        status = HTTPStatus.OK if error is None else answer_to(error).status
+        status = HTTPStatus.OK if error is None else error.kind.status
         shown: dict[str, Any] = {"to": to, "name": name, "problem": _problem(error)}
         shown["provider"] = None if self._provider is None else self._provider.name
         return render(request.scope, "sign_in.html", status=status, headers=_headers(error), **shown)

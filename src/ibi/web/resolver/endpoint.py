@@ -19,7 +19,7 @@ from ibi.messages.values import UnknownSubject, decode_query
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.archive_keys import SignatureRefused
 from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.web.http.errors import UNTOLD, answer_to, retry_after
+from ibi.web.http.errors import UNTOLD, retry_after
 from ibi.web.http.request import as_text, percent_decode, reader_address, refuse_other_sites
 from ibi.web.http.request_errors import MethodNotAllowed
 
@@ -111,11 +111,10 @@ class ResolverEndpoint:
 
     def _refusal(self, error: IbiError, query: bytes) -> tuple[int, bytes]:
         """The answer to a refused request (E18)."""
-        told = answer_to(error)
-        if not told.told:
+        if not error.kind.is_told:
             self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
-        text = _without_key(str(error), query) if told.told else UNTOLD
-        return int(told.status), ErrorAnswer(text).encode()
+        text = _without_key(str(error), query) if error.kind.is_told else UNTOLD
+        return error.kind.status, ErrorAnswer(text).encode()
 
 
 def _without_key(text: str, query: bytes) -> str:

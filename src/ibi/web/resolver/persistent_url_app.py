@@ -24,7 +24,7 @@ from ibi.services.limits import LimitExceeded
 from ibi.services.resolving.resolution_runner import Resolved, Unfinished
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.web.fast.fast_path import FastAnswer, Handover, Head
-from ibi.web.http.errors import PROBLEM, answer_to, problem
+from ibi.web.http.errors import PROBLEM, problem
 from ibi.web.http.request import (
     choose,
     client_addresses,
@@ -174,7 +174,7 @@ class PersistentUrlApp:
         return _alert_answer(alert_about_fault(error, raw_target(scope), _words(scope)), scope)
 
     def _refusal(self, error: IbiError, scope: Scope) -> Response:
-        if answer_to(error).told:
+        if error.kind.is_told:
             return refusal(error, scope)
         self._log.error("refused", request=scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
         return problem(error)

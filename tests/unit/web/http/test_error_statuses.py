@@ -18,7 +18,7 @@ RECORDED: dict[str, dict[str, object]] = json.loads(
     Path(__file__).with_name("error_statuses.json").read_text(encoding="utf-8")
 )
 """For each released class: the code, the status, `told` (clients get the message, not only the log), the part of the
-request that it names, and the exit code of a command that it ends. Add the classes of a version when it is released."""
+request that it names, and the exit code of a command that it ends. Add new classes when a version is released."""
 CODES = {str(answer["code"]): answer for answer in RECORDED.values()}
 CLASSES = sorted(error_classes(), key=lambda kind: kind.__name__)
 

@@ -10,18 +10,18 @@ from fractions import Fraction
 import pytest
 
 from ibi.accounts.errors import NotAllowed, NotAuthenticated
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 from ibi.minting.errors import ClockBehind, ClockRefused, InvalidCount
 from ibi.services.accounts.sign_in import TooManyGuesses
 from ibi.storage.errors import DiskRefused
-from ibi.web.http.errors import ANSWERS, problem, retry_after
+from ibi.web.http.errors import problem, retry_after
 from ibi.web.http.request_errors import MethodNotAllowed, UnknownMember
 from tests.support.asgi_client import ask
 
-# Everything that a server loads, and what it will answer for one day; of that, what is never met by a request.
+# Everything that a server loads, without the modules whose errors no request meets.
 ASK = """
 import ibi.cli.server, ibi.messages, ibi.persistent_url
-from ibi.errors import IbiError
+from ibi.errors import ErrorKind, IbiError
 waiting = [IbiError]
 while waiting:
     kind = waiting.pop()
@@ -29,32 +29,40 @@ while waiting:
     others = "ibi.cli", "ibi.composition", "ibi.config", "ibi.transport", "ibi.web.fast.server"
     elsewhere = kind.__module__.startswith(others)
     if "code" in vars(kind) and not elsewhere:
-        print(kind.code)
+        says_kind = any("kind" in vars(each) for each in kind.__mro__[:kind.__mro__.index(IbiError)])
+        print(kind.code, kind.kind.name if says_kind else "")
 """
 
 
 @pytest.fixture(scope="module")
-def codes() -> list[str]:
-    """Of every error that a request can meet, in a process that has loaded nothing else."""
+def kinds() -> list[tuple[str, str]]:
+    """Code and kind of every error that a request can meet, in a process that has loaded nothing else. The kind is
+    empty if neither the class nor a base below `IbiError` says it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True, env=environment)
-    return done.stdout.split()
+    found = (line.partition(" ") for line in done.stdout.splitlines())
+    return [(code, kind) for code, _, kind in found]
 
 
-def test_every_error_that_a_request_can_meet_has_an_answer(codes: list[str]) -> None:
-    assert set(codes) - set(ANSWERS) == set()
+def test_every_error_that_a_request_can_meet_says_its_kind(kinds: list[tuple[str, str]]) -> None:
+    assert [code for code, kind in kinds if not kind] == ["error"]
 
 
-def test_every_answer_belongs_to_an_error(codes: list[str]) -> None:
-    assert set(ANSWERS) - set(codes) == set()
+def test_every_kind_is_that_of_an_error(kinds: list[tuple[str, str]]) -> None:
+    assert {kind.name for kind in ErrorKind} - {kind for _, kind in kinds} == set()
 
 
-def test_no_two_errors_have_one_code(codes: list[str]) -> None:
+def test_no_two_errors_have_one_code(kinds: list[tuple[str, str]]) -> None:
+    codes = [code for code, _ in kinds]
     assert len(codes) == len(set(codes))
 
 
+def test_no_two_kinds_are_answered_alike() -> None:
+    assert len({(kind.status, kind.is_told, kind.exit_code) for kind in ErrorKind}) == len(ErrorKind)
+
+
 def test_a_status_says_whose_fault_it_is() -> None:
-    assert all(400 <= answer.status < 600 for answer in ANSWERS.values())
+    assert all(400 <= kind.status < 600 for kind in ErrorKind)
 
 
 async def answer_with(error: IbiError) -> tuple[int, dict[str, str], dict[str, object]]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import ibi
 import ibi.web.pages
 from ibi.archive.life_cycle import REFUSALS, Act
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.search import CollectionSearch, InvalidCollection, ItemCollection
-from ibi.web.http.errors import answer_to
 from ibi.web.pages.error_words import CLAUSES, ERROR_WORDS
 from ibi.web.pages.people_admin import _PROBLEMS
 from ibi.web.pages.reader import PAGE_LANGUAGES, translations
+from tests.support.raised_errors import error_classes
 
 TRANSLATED = PAGE_LANGUAGES[1:]
 
@@ -67,22 +63,6 @@ FOR_PROGRAMS = {
 }
 
 
-def error_classes() -> Iterator[type[IbiError]]:
-    for module in pkgutil.walk_packages(ibi.__path__, "ibi."):
-        if not module.name.startswith("ibi.cli"):
-            importlib.import_module(module.name)
-    waiting = [IbiError]
-    while waiting:
-        kind = waiting.pop()
-        if kind.__module__.startswith("ibi."):
-            yield kind
-        waiting += kind.__subclasses__()
-
-
-def _is_told(kind: type[IbiError]) -> bool:
-    return answer_to(type("Named", (IbiError,), {"code": kind.code})()).told
-
-
 def template_of(kind: type[IbiError]) -> str:
     return " ".join((kind.__doc__ or kind.code).split())
 
@@ -94,7 +74,7 @@ def test_every_error_that_a_page_can_show_is_translated(language: str) -> None:
     missing = {
         kind.code: template_of(kind)
         for kind in error_classes()
-        if kind.code not in skipped and _is_told(kind) and gettext(template_of(kind)) == template_of(kind)
+        if kind.code not in skipped and kind.kind.is_told and gettext(template_of(kind)) == template_of(kind)
     }
     assert missing == {}
 
