@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibi.errors import ErrorKind, IbiError
+from ibi.languages import message
 
 
 class NotAuthenticated(IbiError):
@@ -50,7 +51,7 @@ class BelongsToAnother(NotYourItem):
 
     def message(self, translate: Callable[[str], str] = str) -> str:
         said = {name: translate(_role_word(self.parameters[name])) for name in ("needed", "role", "act")}
-        owner = self.parameters["owner"] or translate("the Archive itself")
+        owner = self.parameters["owner"] or translate(message("the Archive itself"))
         return translate(self.template).format(label=self.parameters["label"], owner=owner, **said)
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from ibi.accounts.errors import BelongsToAnother, NotAllowed, NotYourItem, RoleTooSmall
 from ibi.instant import Instant
+from ibi.languages import message
 from ibi.messages.identification import LabelForms
 from ibi.model.account import ROLE_SCOPES, Actor, Role, Scope, person_account, shown_account
 from ibi.model.item import Item, name_one_item
@@ -24,20 +25,20 @@ class ItemAct(Enum):
     """What is to be done with an item; the value stands in messages."""
 
     READ = "reading all of its record"
-    READ_FILES = "reading its files"
-    EDIT_DRAFT = "working on the draft"
+    READ_FILES = message("reading its files")
+    EDIT_DRAFT = message("working on the draft")
     PUBLISH = "publishing without review, and reviewing"
     DEPOSIT = "depositing"
-    UPDATE = "changing it"
-    OPEN = "making it more visible"
-    RELATE = "recording or withdrawing its relations"
-    ANSWER = "answering a claim on it"
-    REPLY = "answering readers who ask for its files, or write about it"
-    DELETE = "deleting it"
+    UPDATE = message("changing it")
+    OPEN = message("making it more visible")
+    RELATE = message("recording or withdrawing its relations")
+    ANSWER = message("answering a claim on it")
+    REPLY = message("answering readers who ask for its files, or write about it")
+    DELETE = message("deleting it")
     PURGE = "purging it"
     GIVE = "giving it to another account"
     COLLECT = "making a collection, and naming its curator"
-    CURATE = "changing a collection, and removing it"
+    CURATE = message("changing a collection, and removing it")
 
 
 class Whose(Enum):

@@ -30,6 +30,7 @@ from ibi.archive.errors import (
 )
 from ibi.instant import Instant
 from ibi.label import Label
+from ibi.languages import message
 from ibi.messages.identification import LabelForms
 from ibi.model.file import check_file_names
 from ibi.model.item import Draft, Item, Tombstone, name_one_item
@@ -54,20 +55,20 @@ class Standing(Enum):
 class Act(Enum):
     """What is to be done with an item; the value stands in messages."""
 
-    BEGIN = "beginning a draft"
-    EDIT = "editing the draft"
-    DISCARD = "discarding the draft"
-    PUBLISH = "publishing"
-    UPDATE = "an update"
-    RELATE = "recording an edition, a translation or metadata"
-    DELETE = "deleting"
-    PURGE = "purging"
-    COPY = "making a Copy"
-    REFRESH = "refreshing the Copy"
-    DROP = "dropping the Copy"
-    SEND_AWAY = "a transfer to another Archive"
-    YIELD = "yielding to the Archive that has the Original"
-    TAKE_OVER = "a transfer to this Archive"
+    BEGIN = message("beginning a draft")
+    EDIT = message("editing the draft")
+    DISCARD = message("discarding the draft")
+    PUBLISH = message("publishing")
+    UPDATE = message("an update")
+    RELATE = message("recording an edition, a translation or metadata")
+    DELETE = message("deleting")
+    PURGE = message("purging")
+    COPY = message("making a Copy")
+    REFRESH = message("refreshing the Copy")
+    DROP = message("dropping the Copy")
+    SEND_AWAY = message("a transfer to another Archive")
+    YIELD = message("yielding to the Archive that has the Original")
+    TAKE_OVER = message("a transfer to this Archive")
 
 
 _N, _W, _O, _C, _D = Standing.NOTHING, Standing.DRAFT, Standing.ORIGINAL, Standing.COPY, Standing.DELETED
@@ -90,27 +91,30 @@ TABLE: Final[Mapping[tuple[Standing, Act], Standing]] = {
     (_D, Act.PURGE): _D,
 }
 
-_GONE = "it was deleted, and an IBI that is gone never returns"
-_DRAFT = "it is a draft, which can be edited, published or discarded"
-_PUBLISHED = "it is published"
-_ORIGINAL_HERE = "the Original is here, and an Archive keeps no two items of one IBI"
-_COPY_ELSEWHERE = "the Original is elsewhere"
+_GONE = message("it was deleted, and an IBI that is gone never returns")
+_DRAFT = message("it is a draft, which can be edited, published or discarded")
+_PUBLISHED = message("it is published")
+_ORIGINAL_HERE = message("the Original is here, and an Archive keeps no two items of one IBI")
+_COPY_ELSEWHERE = message("the Original is elsewhere")
 
 REFUSALS: Final[Mapping[tuple[Standing, Act], tuple[type[NotAllowedNow], str]]] = {
-    **{(_N, act): (NotAllowedNow, "there is no such item here") for act in Act if (_N, act) not in TABLE},
+    **{(_N, act): (NotAllowedNow, message("there is no such item here")) for act in Act if (_N, act) not in TABLE},
     **{(_W, act): (NotAllowedNow, _DRAFT) for act in Act if (_W, act) not in TABLE},
     **{(_D, act): (NotAllowedNow, _GONE) for act in Act if (_D, act) not in TABLE},
     **{(where, act): (AlreadyThere, _PUBLISHED) for where in (_O, _C) for act in (Act.BEGIN, Act.EDIT, Act.DISCARD)},
-    (_O, Act.PUBLISH): (AlreadyThere, "it was published before; it can be updated"),
+    (_O, Act.PUBLISH): (AlreadyThere, message("it was published before; it can be updated")),
     (_O, Act.COPY): (AlreadyThere, _ORIGINAL_HERE),
     (_O, Act.TAKE_OVER): (AlreadyThere, _ORIGINAL_HERE),
-    (_O, Act.PURGE): (NotAllowedNow, "only what was deleted can be purged"),
-    (_O, Act.REFRESH): (NotAllowedNow, "it is the Original"),
-    (_O, Act.DROP): (NotAllowedNow, "it is the Original: it can be deleted, which leaves a tombstone, or transferred"),
+    (_O, Act.PURGE): (NotAllowedNow, message("only what was deleted can be purged")),
+    (_O, Act.REFRESH): (NotAllowedNow, message("it is the Original")),
+    (_O, Act.DROP): (
+        NotAllowedNow,
+        message("it is the Original: it can be deleted, which leaves a tombstone, or transferred"),
+    ),
     (_C, Act.PUBLISH): (AlreadyThere, _COPY_ELSEWHERE),
-    (_C, Act.COPY): (AlreadyThere, "there is a Copy; it can be refreshed"),
-    (_C, Act.PURGE): (NotAllowedNow, "only what was deleted can be purged"),
-    (_C, Act.YIELD): (NotAllowedNow, "it is a Copy"),
+    (_C, Act.COPY): (AlreadyThere, message("there is a Copy; it can be refreshed")),
+    (_C, Act.PURGE): (NotAllowedNow, message("only what was deleted can be purged")),
+    (_C, Act.YIELD): (NotAllowedNow, message("it is a Copy")),
     **{(_C, act): (OriginalNeeded, _COPY_ELSEWHERE) for act in (Act.UPDATE, Act.RELATE, Act.DELETE, Act.SEND_AWAY)},
 }
 
@@ -250,7 +254,9 @@ def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None
     if not item.transferable:
         raise UntransferableItem(label=str(item.rep))
     if service is not None and to in service.labels:
-        raise NotAllowedNow(label=str(item.rep), act=Act.SEND_AWAY.value, reason="{to} is this Archive itself", to=to)
+        raise NotAllowedNow(
+            label=str(item.rep), act=Act.SEND_AWAY.value, reason=message("{to} is this Archive itself"), to=to
+        )
     return Transfer(item.labels, to, max(now, item.updated))
 
 

@@ -17,6 +17,7 @@ from zlib import crc32
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
+from ibi.languages import message
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x1f\\\x7f\ud800-\udfff]")
 _LONGEST_PART = 255
@@ -33,9 +34,9 @@ def check_file_path(path: str) -> None:
     """`InvalidFilePath` unless it is parts joined by "/" that lead downwards and can be written on every disk."""
     found = _NOT_ALLOWED.search(path)
     if found is not None:
-        raise InvalidFilePath(path, found.start(), "{sign} is not allowed", sign=ascii(found[0]))
+        raise InvalidFilePath(path, found.start(), message("{sign} is not allowed"), sign=ascii(found[0]))
     if len(path.encode()) > _LONGEST_PATH:
-        raise InvalidFilePath(path, 0, "it is longer than {longest} bytes", longest=_LONGEST_PATH)
+        raise InvalidFilePath(path, 0, message("it is longer than {longest} bytes"), longest=_LONGEST_PATH)
     offset = 0
     for part in path.split("/"):
         _check_part(path, offset, part)
@@ -44,11 +45,13 @@ def check_file_path(path: str) -> None:
 
 def _check_part(path: str, offset: int, part: str) -> None:
     if not part:
-        raise InvalidFilePath(path, offset, "a part of it is empty")
+        raise InvalidFilePath(path, offset, message("a part of it is empty"))
     if part in {".", ".."}:
-        raise InvalidFilePath(path, offset, "{part} leads elsewhere", part=part)
+        raise InvalidFilePath(path, offset, message("{part} leads elsewhere"), part=part)
     if len(part.encode()) > _LONGEST_PART:
-        raise InvalidFilePath(path, offset, "a part of it is longer than {longest} bytes", longest=_LONGEST_PART)
+        raise InvalidFilePath(
+            path, offset, message("a part of it is longer than {longest} bytes"), longest=_LONGEST_PART
+        )
 
 
 def check_tree(paths: Iterable[str]) -> None:
@@ -70,7 +73,7 @@ def check_tree(paths: Iterable[str]) -> None:
 
 
 def _collision(path: str, other: str) -> InvalidFilePath:
-    return InvalidFilePath(path, 0, "it cannot be told from {other}", other=repr(other))
+    return InvalidFilePath(path, 0, message("it cannot be told from {other}"), other=repr(other))
 
 
 def _fold_path(path: str) -> str:

@@ -15,6 +15,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.languages import message
 from ibi.model.item import Item
 
 MOST: Final = 20_000
@@ -333,19 +334,19 @@ def _one_line(text: str) -> str:
 
 def _name_fault(name: str) -> _Fault | None:
     if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
-        return "it is made of small letters, digits and single hyphens, at most {most} of them", LONGEST_NAME
-    return ("it is that of another page", LONGEST_NAME) if name in RESERVED_NAMES else None
+        return message("it is made of small letters, digits and single hyphens, at most {most} of them"), LONGEST_NAME
+    return (message("it is that of another page"), LONGEST_NAME) if name in RESERVED_NAMES else None
 
 
 def _text_fault(text: str, longest: int, *, is_needed: bool = False) -> _Fault | None:
     if is_needed and not text:
-        return "it is missing", longest
+        return message("it is missing"), longest
     if len(text) > longest:
         return "it is longer than {most} characters", longest
-    return None if text.isprintable() or not text else ("it has characters that cannot be shown", longest)
+    return None if text.isprintable() or not text else (message("it has characters that cannot be shown"), longest)
 
 
 def _search_fault(search: CollectionSearch) -> _Fault | None:
     if not search.text and not search.filters:
-        return "it finds everything: give words or a filter", LONGEST_SEARCH
+        return message("it finds everything: give words or a filter"), LONGEST_SEARCH
     return _text_fault(search.text, LONGEST_SEARCH)

@@ -15,6 +15,7 @@ from ibi.archive.errors import UnknownVersion, VersionNotRestorable
 from ibi.archive.life_cycle import Updated
 from ibi.instant import Instant
 from ibi.label import Label
+from ibi.languages import message
 from ibi.model.content import Change, Keep, KeptObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft, Item
@@ -107,6 +108,8 @@ class ItemVersion:
         return now.visibility if self.item is None else now.visibility.and_also(self.item.visibility)
 
 
+_CURRENT: Final = message("it is the current one")
+_EMPTY: Final = message("it has no content")
 _MOST_READ: Final = 2 << 20
 """Bytes of records that are read for one list."""
 
@@ -214,10 +217,10 @@ class Restoring:
         before = self._kept.read(name)
         self._deposits.require_update(before.item, before.item.visibility)
         if number == before.head:
-            raise VersionNotRestorable(label=str(label), version=number, reason="it is the current one")
+            raise VersionNotRestorable(label=str(label), version=number, reason=_CURRENT)
         earlier = self._versions.find(before.item, number).item
         if earlier is None or earlier.tombstone is not None:
-            raise VersionNotRestorable(label=str(label), version=number, reason="it has no content")
+            raise VersionNotRestorable(label=str(label), version=number, reason=_EMPTY)
         if not _contents(earlier) <= _contents(before.item):
             self._deposits.require_update(before.item, before.item.visibility, shown_before=earlier.visibility)
         now = Instant(self._clocks.seconds())

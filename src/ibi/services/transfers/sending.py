@@ -31,6 +31,7 @@ from ibi.federation.transfer import (
 )
 from ibi.federation.transfer_messages import Offer, read_reply, sign_offer
 from ibi.label import Label, RepositoryName
+from ibi.languages import message
 from ibi.model.account import COMMAND, Actor
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.item import Item
@@ -90,7 +91,9 @@ class Sending:
             raise UntransferableItem(label=str(item.rep))
         if receiver.rstrip("/") == self._url:
             act = life_cycle.Act.SEND_AWAY.value
-            raise NotAllowedNow(label=str(item.rep), act=act, reason="{to} is this Archive itself", to=receiver)
+            raise NotAllowedNow(
+                label=str(item.rep), act=act, reason=message("{to} is this Archive itself"), to=receiver
+            )
 
     def begin(
         self, item: Item, receiver: str, token: str | None = None, *, copy_token: str | None = None

@@ -14,6 +14,7 @@ import msgspec
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.languages import message
 from ibi.model.search import (
     MOST_COLLECTIONS,
     CollectionExists,
@@ -73,7 +74,7 @@ class SqliteCollections(PrivateStore):
             if connection.execute(_ADD, (collection.name, *_values(collection))).rowcount != 1:
                 raise CollectionExists(name=collection.name)
             if connection.execute("SELECT count(*) FROM collections").fetchone()[0] > MOST_COLLECTIONS:
-                raise CollectionFull(most=MOST_COLLECTIONS, things="collections")
+                raise CollectionFull(most=MOST_COLLECTIONS, things=message("collections"))
 
     def change(self, name: str, into: Callable[[ItemCollection], ItemCollection]) -> ItemCollection | None:
         with self._change() as connection:
@@ -102,7 +103,7 @@ class SqliteCollections(PrivateStore):
         with self._change() as connection:
             added = sum(connection.execute(_PUT, (_key(item), str(item), name)).rowcount for item in items)
             if added and connection.execute(_COUNT, (name,)).fetchone()[0] > most:
-                raise CollectionFull(most=most, things="items")
+                raise CollectionFull(most=most, things=message("items"))
             return added
 
     def drop_members(self, name: str, items: Sequence[RepositoryName]) -> int:

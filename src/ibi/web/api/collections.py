@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.label import Label
+from ibi.languages import message
 from ibi.model.account import Scope, shown_account
 from ibi.model.search import (
     LARGEST_PAGE,
@@ -179,14 +180,14 @@ def _read_search(body: _SearchBody) -> CollectionSearch:
     known = {facet.value: facet for facet in Facet}
     unknown = next((name for name in body.filters if name not in known), None)
     if unknown is not None:
-        raise InvalidCollection(field="search", reason="there is no filter {name}", name=ascii(unknown[:40]))
+        raise InvalidCollection(field="search", reason=message("there is no filter {name}"), name=ascii(unknown[:40]))
     filters = tuple((known[name], value) for name, values in body.filters.items() for value in values)
     return CollectionSearch(text=" ".join(body.text.split()), filters=filters)
 
 
 def _labels(texts: list[str], field: str) -> tuple[Label, ...]:
     if len(texts) > MOST_AT_ONCE:
-        raise InvalidCollection(field=field, reason="it names more than {most} items", most=MOST_AT_ONCE)
+        raise InvalidCollection(field=field, reason=message("it names more than {most} items"), most=MOST_AT_ONCE)
     return tuple(parse_link(text).label for text in texts)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from starlette.datastructures import QueryParams
 
 from ibi.errors import ErrorKind, IbiError
+from ibi.languages import message
 
 
 class PathNotFound(IbiError):
@@ -72,11 +73,11 @@ class UploadTooSlow(IbiError):
         return {"item": ITEM_TOO_SLOW, "batch": BATCH_TOO_SLOW}.get(str(self.parameters.get("of")), super().template)
 
 
-ITEM_TOO_SLOW: Final = (
+ITEM_TOO_SLOW: Final = message(
     "body: less than {least} bytes a second arrived for {seconds} s, so the request was ended, and nothing was"
     " deposited. Send it again over a faster connection, or large files through a draft."
 )
-BATCH_TOO_SLOW: Final = (
+BATCH_TOO_SLOW: Final = message(
     "body: less than {least} bytes a second arrived for {seconds} s, so the request was ended. The items that had come"
     " whole before that are deposited. Send the batch again over a faster connection; with the same Idempotency-Key,"
     " these come once."
@@ -179,10 +180,10 @@ class ServerStarting(IbiError):
         return READ_SO_FAR if self.parameters.get("items") is None else READ_OF
 
 
-READ_SO_FAR: Final = (
+READ_SO_FAR: Final = message(
     "This server is starting: it is rebuilding its catalogue, {read} items so far. Nothing is lost; ask again later."
 )
-READ_OF: Final = (
+READ_OF: Final = message(
     "This server is starting: it is rebuilding its catalogue, {read} of {items} items so far. Nothing is lost; ask"
     " again later."
 )

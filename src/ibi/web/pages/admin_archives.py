@@ -123,7 +123,7 @@ class ArchivesPage:
 
     async def _forget(self, fields: dict[str, str], actor: Actor, _: str) -> str:
         if "sure" not in fields:
-            raise MissingConsent(what="to forget an Archive")
+            raise MissingConsent(what=message("to forget an Archive"))
         await self._register_of().forget(parse(fields.get("archive", "")), actor=actor)
         return "forgotten"
 

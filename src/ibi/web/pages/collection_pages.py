@@ -36,7 +36,6 @@ from ibi.web.pages.reader import (
     Visitor,
     find_visitor,
     local_target,
-    message,
     page_language,
     see_other,
     translations,
@@ -58,11 +57,6 @@ class SearchAndItems(InvalidCollection):
     """A search finds the items of a collection, or they are chosen by hand: leave one of the two fields empty."""
 
     clauses = ()
-
-
-_ERRORS: Final = (
-    message("A search finds the items of a collection, or they are chosen by hand: leave one of the two fields empty."),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,47 +69,6 @@ REASONS: Final = (
 )
 """Why a field, or a file, is refused."""
 
-SENTENCES: Final = (
-    message("{quoted} cannot be kept as it is: {reason}."),
-    message("The file {quoted} cannot be kept under this name: {reason}."),
-    message("{draft} has values that could not be read: {fields}. Correct them, then publish it."),
-    message("{quoted} was refused earlier. Correct it, or save it again to see why."),
-    message("title: an item is published with at least one title."),
-    message("files: {path} has not come whole. Choose it again, and it goes on where it was; or remove it."),
-    message("files: there is neither a file nor a URL to lead readers to."),
-    message("Another window has saved something else here meanwhile: what stands here now is not saved."),
-    message(
-        "You are signed out. What you typed is still here and is not saved: sign in in another tab, then save again."
-    ),
-    message("You have signed in again meanwhile. What you typed is still here and is not saved: save again."),
-    message("There is no draft {draft} here, or it is not yours, or it was left alone for too long."),
-    message("{draft} is being published or changed at this moment: ask again a little later."),
-    message("{draft} was published as {label} and does not change any more."),
-    message(
-        "{label} is at version {found}, and {draft} was made from version {base}: look at what is there now, and make"
-        " another draft."
-    ),
-    message("This Archive takes at most {most} bytes in one deposit, and with {path} there would be more."),
-    message(
-        "files: at most {most} are sent for one item. Pack some of them together, or deposit on the machine that has"
-        " the data directory."
-    ),
-    message(
-        "The disk of this server has room for {room} more bytes of drafts, which is not enough. Nothing was changed,"
-        " and drafts can still be published. Discard those that are not needed, or tell the administrator of this"
-        " server."
-    ),
-    message(
-        "You have {drafts} drafts, and this Archive keeps at most {most} of one depositor at a time: publish or discard"
-        " one of them, then begin another. GET /api/items?state=draft lists them."
-    ),
-    message(
-        "The drafts of {owner} hold {size} bytes, those on their way included, and with {more} of {path} there would be"
-        " more than the {most} that this Archive keeps of one depositor: publish or discard a draft, or remove files"
-        " from one, then send the file again. GET /api/items?state=draft lists them with their sizes."
-    ),
-)
-"""What is said of a draft that is refused; a test compares them with the errors."""
 
 # One try for each run of digits, and few characters: a line may be two megabytes long.
 _ROR_AT_END: Final = re.compile(r"(?:https?://)?ror\.org/([0-9A-Za-z]+)/?[)>]?$")

@@ -172,7 +172,6 @@ def _gettext(language: str, words: str) -> str:
 
 
 IMPORT_REASONS: Final = (
-    message("{quoted} cannot be read as a description: {reason}."),
     message("it is neither BibTeX nor RIS nor JSON"),
     message("it is a DOI alone; paste the record that doi.org gives for it, as BibTeX, RIS or JSON"),
     message("it has neither a title nor authors"),
@@ -195,9 +194,6 @@ IMPORT_REASONS: Final = (
 """Why a pasted record, or a language, cannot be read; a test compares them with the code."""
 
 VALUE_REASONS: Final = (
-    message("{quoted} cannot stand in a description: {reason}."),
-    message("{quoted} is not a language: {reason}."),
-    message("{quoted} is not a network: {reason}."),
     message("{field} is empty"),
     message("{field} has more than {most} characters"),
     message("{field} has at most {most} values"),

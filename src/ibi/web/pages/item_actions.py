@@ -91,11 +91,6 @@ _CLAIMS_AT_ONCE: Final = (PageAct.EDITION, PageAct.METADATA)
 _TEMPLATES: Final = {PageAct.ACCESS: "act_access.html", PageAct.DELETE: "act_delete.html"}
 
 
-# An error of the rules, in words that are translated.
-_SECOND_SUCCESSOR: Final = message(
-    "{label} has a next edition already, {successor}: editions follow one another in one line. Name the last of"
-    " them instead, or withdraw that one first."
-)
 _NO_REASON: Final = message("Enter the reason for the deletion: it is shown to readers.")
 NOT_CONFIRMED: Final = message("Confirm the deletion.")
 _NO_TITLE: Final = message("The translation needs a title.")

@@ -287,23 +287,6 @@ def see_other(place: str) -> Response:
     return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **PRIVATE})
 
 
-# Why a person is refused, in words that are translated; the acts are those of `ibi.accounts.rights`.
-_REFUSALS: Final = (
-    message("This needs the role {needed}; yours is {role}."),
-    message("{label} belongs to {owner}: {act} needs that account, or the role {needed}. Yours is {role}."),
-    message("the Archive itself"),
-    message("reading its files"),
-    message("working on the draft"),
-    message("changing it"),
-    message("making it more visible"),
-    message("recording or withdrawing its relations"),
-    message("answering a claim on it"),
-    message("answering readers who ask for its files, or write about it"),
-    message("deleting it"),
-    message("changing a collection, and removing it"),
-)
-
-
 def require_librarian(signed: SignedIn) -> None:
     if signed.person.role < Role.LIBRARIAN:
         raise RoleTooSmall(role=signed.person.role, needed=Role.LIBRARIAN)

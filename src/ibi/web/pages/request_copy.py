@@ -77,13 +77,6 @@ _ERRORS: Final = (
     message("say why: the reader gets it by mail"),
     message("say why: it is kept with the request"),
     message("it is a number from 1 to {most}"),
-    message("Too many requests came from your network, or for this item, in a short time: try again in {hours} h."),
-    message("There is no request {number}, or it is not yours to answer, or it was deleted with time."),
-    message("Request {number} was answered already: {state}."),
-    message(
-        "This link leads to no files, or does so no more: it was given for a time, and may have been revoked. Ask again"
-        " on the page of the item."
-    ),
 )
 
 

@@ -98,13 +98,8 @@ _ERRORS: Final = (
     message("it has {number} characters, and at most {most} are kept"),
     message("it has a character that cannot be shown"),
     message("there are {most} entries already, which is all that is kept"),
-    message("{draft} waits for review, and does not change until it is sent back or withdrawn."),
-    message("{draft} does not wait for review: it is {state}. Nothing was changed."),
     message("not submitted"),
     message("submitted already"),
-    message("{draft} asks for the deletion of {label}: it has neither a description nor files of its own."),
-    message("{label} does not belong to {owner} any more, who asked for its deletion: decline the request."),
-    message("{draft} is not as it was when you looked at it: it was changed since. Look at it again, then decide."),
 )
 
 

@@ -47,66 +47,6 @@ _TITLES: Final[Mapping[int, str]] = {
 }
 _ANY_TITLE: Final = message("An error occurred")
 
-SENTENCES: Final = (
-    message("There is nothing here."),
-    message("{method} is not possible here, only {allowed}."),
-    message("{label} has no file {path}."),
-    message("{label} is not here in the language asked for; there is: {offered}."),
-    message("There is nothing here that {relation} would lead to from {label}."),
-    message("What is asked for of {label} is not here but in another Archive: {known}."),
-    message("Here is a copy of {label}; its Original is in another Archive."),
-    message("This Archive is switched off at the moment, and its items cannot be read. Try again later."),
-    message("format: metadata is not written as {given}, only as {offered}."),
-    message(
-        "The depositor of {label} does not want its files listed. With a token they are listed, and a reader who may"
-        " have a file gets it by its name."
-    ),
-    message("There is no item {label} here."),
-    message("{quoted} is not an IBI: {reason}."),
-    message("{quoted} is not a persistent URL: {reason}."),
-    message("This form is not from a page of this site as it is now: go back, load the page again and repeat it."),
-    message("A page of another site sent this request. It was not done."),
-    message("Something went wrong here, and not with your request. The log tells it under {request}."),
-    message("This server is starting: it is rebuilding its catalogue. Nothing is lost; ask again later."),
-    message(
-        "This server is starting: it is rebuilding its catalogue, {read} items so far. Nothing is lost; ask again"
-        " later."
-    ),
-    message(
-        "This server is starting: it is rebuilding its catalogue, {read} of {items} items so far. Nothing is lost; ask"
-        " again later."
-    ),
-    message("This server is stopping."),
-    message(
-        "There are too many connections from the address of your network, which many people may share: wait"
-        " {retry_after} seconds and try again."
-    ),
-    message("This server has as many connections as it can take: wait {retry_after} seconds and try again."),
-    message("The server has too many files open to open another one: wait {retry_after} seconds and try again."),
-    message(
-        "What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another"
-        " Archive, and then verified: `ibi verify {name}`."
-    ),
-    message(
-        "{label} takes no change at the moment: this Archive may have been put back from a backup, and {witnesses} did"
-        " not say yet whether Originals were given away since. Its server asks; try again later. If none was given"
-        " away, its administrator ends the wait with `ibi transfers trust`."
-    ),
-    message("{label} is being changed: try again in {retry_after} seconds."),
-    message("{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."),
-    message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
-    message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),
-    message("body: it did not arrive within {seconds} s."),
-    message("body: it is larger than {most} bytes."),
-    message("{field}: the body has to be {wanted}."),
-    message("Accept: the answer can be had as {offered} only."),
-    message(
-        "This server has no pages for the host {host}: use {url} instead. If {host} is a name of this server, its"
-        " administrator can add the name to the setting hosts."
-    ),
-)
-"""Templates of error messages; a test compares them with the errors themselves."""
-
 
 def title_of(status: int) -> str:
     return _TITLES.get(status, _ANY_TITLE)

@@ -14,7 +14,7 @@ import ibi
 from ibi.errors import InvalidInput
 from ibi.label import parse
 from ibi.web.pages.explain_page import Fault, PartRole, anatomy, parse_link
-from ibi.web.pages.words import FAULT_REASONS, SENTENCES
+from ibi.web.pages.words import FAULT_REASONS
 from tests.support.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
 from tests.support.page_reader import Page, read_page
 
@@ -175,15 +175,3 @@ def reasons(*modules: str) -> set[str]:
 
 def test_every_reason_against_a_label_is_there_to_be_translated() -> None:
     assert reasons("label/diagnosis.py", "persistent_url.py") <= set(FAULT_REASONS)
-
-
-def test_every_sentence_is_that_of_an_error() -> None:
-    from ibi.errors import IbiError
-    from ibi.web.http import errors  # noqa: F401 - loads what a server can raise
-    from ibi.web.http.request_errors import READ_OF, READ_SO_FAR
-
-    def all_below(kind: type[IbiError]) -> set[type[IbiError]]:
-        return {kind}.union(*map(all_below, kind.__subclasses__()))
-
-    templates = {" ".join((kind.__doc__ or "").split()) for kind in all_below(IbiError)} | {READ_OF, READ_SO_FAR}
-    assert set(SENTENCES) <= templates

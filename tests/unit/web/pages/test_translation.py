@@ -1,4 +1,4 @@
-"""Every message of the pages is there in every language, and none that nobody says."""
+"""Every message of pages, letters and errors is there in every language, and none that nobody says."""
 
 from __future__ import annotations
 
@@ -9,25 +9,12 @@ from string import Formatter
 
 import pytest
 from babel.messages.catalog import Message
-from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
-import ibi.services.correspondence
-import ibi.web
 from ibi.web.pages.reader import LOCALES, PAGE_LANGUAGES, locale_of, translations
+from tools.messages import messages
 
-WEB = Path(ibi.web.__file__).parent
-LETTERS = Path(ibi.services.correspondence.__file__).parent
 TRANSLATED = PAGE_LANGUAGES[1:]
-KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2), "message": None}
-
-
-def said() -> set[object]:
-    """The messages in templates and code: what is handed to `_`, `gettext`, `ngettext`, or marked by `message`."""
-    methods = [("**.py", "python"), ("**.html", "jinja2"), ("**.txt", "jinja2")]
-    options = {"**.html": {"trimmed": "true", "newstyle_gettext": "true"}}
-    found = [each for root in (WEB, LETTERS) for each in extract_from_dir(root, methods, options, keywords=KEYWORDS)]
-    return {(words if isinstance(words, str) else tuple(words)) for _, _, words, _, _ in found}
 
 
 def written(language: str) -> Iterator[tuple[str, Message]]:
@@ -46,12 +33,12 @@ def _key(message: Message) -> object:
 def test_no_message_is_untranslated(language: str) -> None:
     there = {_key(message) for _, message in written(language) if message.string and all(_strings(message))}
 
-    assert said() - there == set()
+    assert messages() - there == set()
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
-def test_no_translation_is_of_something_that_no_page_says(language: str) -> None:
-    assert {_key(message) for _, message in written(language)} - said() == set()
+def test_no_translation_is_of_something_that_nobody_says(language: str) -> None:
+    assert {_key(message) for _, message in written(language)} - messages() == set()
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
