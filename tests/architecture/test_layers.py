@@ -79,7 +79,7 @@ VIOLATIONS = {
     "a client in a service, hidden in a function": (
         PORTS,
         "services/minting/mint_guard.py",
-        "def f() -> None:\n    from ibi.transport.single_request import ask_identity",
+        "def f() -> None:\n    from ibi.transport.identity_probe import ask_identity",
     ),
     "a clock in the core": (SANS_IO, "clock.py", "import time"),
     "a clock in the core, hidden in a function": (SANS_IO, "clock.py", "def f() -> None:\n    from time import sleep"),

@@ -16,7 +16,7 @@ from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, Member
 from ibi.conformance.examination import ClauseResult, Examination
 from ibi.languages import LanguageTag
 from ibi.transport.probe_http import ProbeSender, listening
-from ibi.transport.single_request import ServerUrl
+from ibi.transport.server_url import ServerUrl
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, deleted, kept
 from tests.support.asgi_client import ask
 from tests.support.one_port import KeptItem, OnePort

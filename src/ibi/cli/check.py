@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ibi.conformance.checking import CheckedServer
     from ibi.conformance.examination import CheckReport, ClauseResult
     from ibi.transport.probe_http import ProbeSender
-    from ibi.transport.single_request import ServerUrl
+    from ibi.transport.server_url import ServerUrl
 
 _RESOLVER: Final = "J8LNKB5R7W/3FUQHC5"
 _EXIT_CODES: Final = {"fail": 1, "not enough time": 3}
@@ -162,7 +162,7 @@ def _server(url: str) -> tuple[ServerUrl, CheckedServer]:
     """Where the server is, and what of it is to be checked."""
     from ibi.conformance.checking import CheckedServer
     from ibi.transport.errors import InvalidServer
-    from ibi.transport.single_request import ServerUrl
+    from ibi.transport.server_url import ServerUrl
 
     try:
         where = ServerUrl.parse(url if "://" in url else f"http://{url}")

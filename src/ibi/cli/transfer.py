@@ -76,7 +76,7 @@ def transfer(
     from ibi.cli.archive_store import local_settings, opened_archive
     from ibi.cli.options import read_label
     from ibi.transport.api_client import ApiClient
-    from ibi.transport.single_request import ServerUrl
+    from ibi.transport.server_url import ServerUrl
 
     if sum(map(bool, (labels, whole, prefix, words))) != 1:
         raise click.UsageError("name items, or give one of --all, --prefix and --search")

@@ -98,7 +98,8 @@ def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
     """The public address of this minter. A sandbox without a `public_url` has none, nor has an address on the loopback
     interface any use: it leads to the machine that asks."""
     from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
-    from ibi.transport.single_request import ask_identity, is_on_loopback
+    from ibi.transport.identity_probe import ask_identity
+    from ibi.transport.server_url import is_on_loopback
 
     if settings.public_url is not None:
         here = is_on_loopback(settings.public_url)

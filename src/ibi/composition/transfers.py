@@ -38,7 +38,7 @@ from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
 from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.resolver_gateway import RegisterClient
-from ibi.transport.single_request import is_on_loopback
+from ibi.transport.server_url import is_on_loopback
 from ibi.transport.transfer_client import HttpTransferPeers
 
 _ADDRESS: Final = "served-address"

@@ -24,7 +24,7 @@ from ibi.transport.errors import (
     UnusableToken,
     with_certificate_hint,
 )
-from ibi.transport.single_request import ServerUrl
+from ibi.transport.server_url import ServerUrl
 
 _PROBLEM = "urn:ibi:problem:"
 _SHOWN = 500

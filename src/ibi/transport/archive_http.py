@@ -38,7 +38,7 @@ from ibi.transport.archive_connections import (
     ConnectionAllowance,
 )
 from ibi.transport.http_connection import HttpResponse, freshness
-from ibi.transport.single_request import default_tls
+from ibi.transport.server_url import default_tls
 from ibi.vocabulary import State
 
 # --- what a response says ---------------------------------------------------------------------------------------------

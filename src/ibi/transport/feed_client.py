@@ -38,7 +38,8 @@ from ibi.resolver.trace import Failure
 from ibi.safe_text import printable
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
 from ibi.transport.http_connection import HttpResponse, connection_failure
-from ibi.transport.single_request import ServerUrl, connect, default_tls, get
+from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.single_request import connect, get
 from ibi.vocabulary import ArchiveProtocol, State
 
 _MOST_BODY: Final = 2 << 20

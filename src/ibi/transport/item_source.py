@@ -39,7 +39,7 @@ from ibi.transport.errors import (
     UnusableToken,
     with_certificate_hint,
 )
-from ibi.transport.single_request import ServerUrl, default_tls
+from ibi.transport.server_url import ServerUrl, default_tls
 
 MOST_RECORD: Final = 48 << 20
 """Bytes of the record of one item: a hundred thousand files have some thirty million."""

@@ -26,7 +26,8 @@ from ibi.ports.copies import GONE
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard, Checked, NameLookup
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
-from ibi.transport.single_request import ServerUrl, connect, default_tls, get, post
+from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.single_request import connect, get, post
 
 MEDIA_TYPE: Final = 'application/ld+json; profile="https://www.w3.org/ns/activitystreams"'
 _PATIENCE: Final = 15.0

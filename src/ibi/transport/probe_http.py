@@ -30,7 +30,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.origin import authority_of
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked, addresses_of
-from ibi.transport.single_request import ServerUrl, default_tls
+from ibi.transport.server_url import ServerUrl, default_tls
 
 # --- the Archive that the checker plays -------------------------------------------------------------------------------
 

@@ -30,7 +30,8 @@ from ibi.transport.address_guard import Checked, NameLookup
 from ibi.transport.api_client import ApiClient
 from ibi.transport.errors import UnexpectedAnswer
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
-from ibi.transport.single_request import ServerUrl, connect, default_tls, get
+from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.single_request import connect, get
 from ibi.vocabulary import ArchiveProtocol
 
 _TIMEOUT: Final = 30.0

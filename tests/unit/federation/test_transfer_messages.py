@@ -10,7 +10,7 @@ import pytest
 from ibi.federation.transfer_messages import Offer, read_offer, sign_offer
 from ibi.label import RepositoryName
 from ibi.signing import InvalidStatement, SigningKey
-from ibi.transport.single_request import ServerUrl
+from ibi.transport.server_url import ServerUrl
 from tests.support.deposit_samples import labels
 
 KEY = SigningKey(b"k" * 32)

@@ -16,7 +16,7 @@ from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.services.minting.mint_guard import MintGuard, OwnAddress
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.transport.single_request import NoIdentity, ask_identity
+from ibi.transport.identity_probe import NoIdentity, ask_identity
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.running_jobs import running
 from tests.support.set_clocks import SetClocks

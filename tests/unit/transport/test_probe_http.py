@@ -13,7 +13,7 @@ import pytest
 from ibi.conformance.checking import Probe, ProbeResponse
 from ibi.conformance.examination import TimeIsOver
 from ibi.transport.probe_http import ProbeSender
-from ibi.transport.single_request import ServerUrl
+from ibi.transport.server_url import ServerUrl
 
 Handler = Callable[[socket.socket, bytes], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"

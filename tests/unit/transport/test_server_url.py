@@ -7,7 +7,7 @@ from http.client import HTTPSConnection
 import pytest
 
 from ibi.transport.errors import InvalidServer
-from ibi.transport.single_request import ServerUrl
+from ibi.transport.server_url import ServerUrl
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ibi.resolver.trace import Failure
 from ibi.transport import single_request
 from ibi.transport.address_guard import Checked
 from ibi.transport.http_connection import HttpResponse
+from ibi.transport.server_url import default_tls
 from ibi.transport.single_request import connect, get
 from tests.support.mail_server import CERTIFICATE, trusting
 from tests.support.raw_archive import RawArchive, Talk, http, never, raw_archive, until
@@ -86,7 +87,7 @@ async def test_a_certificate_of_another_or_of_a_stranger_is_refused(host: str, t
     server.load_cert_chain(CERTIFICATE)
     async with raw_archive(http(b"yes"), tls=server) as archive:
         with pytest.raises(ssl.SSLCertVerificationError):
-            await ask(there(archive, host=host), trusting() if trusted else single_request.default_tls())
+            await ask(there(archive, host=host), trusting() if trusted else default_tls())
     assert archive.requests == []
 
 

@@ -14,7 +14,7 @@ from ibi.label import Label
 from ibi.model.minting import Identity
 from ibi.origin import is_same_place
 from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
-from ibi.transport.single_request import is_on_loopback
+from ibi.transport.server_url import is_on_loopback
 
 _MOST_NAMED: Final = 5
 

@@ -20,9 +20,10 @@ from ibi.services.minting.mint_guard import Finding, OwnAddress
 from ibi.signing import PublicKey
 from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
 from ibi.storage.machine import MachineClocks
+from ibi.transport.identity_probe import ask_identity
 from ibi.transport.probe_http import ProbeSender, certificate_end
 from ibi.transport.resolver_gateway import RegisterClient
-from ibi.transport.single_request import ServerUrl, ask_identity
+from ibi.transport.server_url import ServerUrl
 
 _PATIENCE: Final = 5.0
 """Seconds for one question."""

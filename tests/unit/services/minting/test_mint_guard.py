@@ -19,7 +19,7 @@ from ibi.services.minting.mint_guard import Finding, MintGuard, OwnAddress
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import end_tasks
 from ibi.services.readiness import Readiness
-from ibi.transport.single_request import NoIdentity
+from ibi.transport.identity_probe import NoIdentity
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.running_jobs import drive, running
 from tests.support.set_clocks import SetClocks

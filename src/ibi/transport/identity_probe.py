@@ -1,0 +1,69 @@
+"""Asks the own public address which minter answers there, to find another instance behind it.
+
+The address comes from the settings of this installation, never from a stranger. It may lie in a private network or on
+this machine. Link-local addresses, among them the metadata services of clouds, are refused as for every other request.
+Nothing secret is sent, and redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from ibi.errors import IbiError
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
+from ibi.transport.http_connection import HttpResponse
+from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.single_request import connect, get
+
+PATIENCE: Final = 2.0
+"""Seconds for the name, the connection and the answer together."""
+
+_PATH: Final = "/api/identity"
+_MOST_BODY: Final = 64 * 1024
+_OK: Final = 200
+
+
+class NoIdentity(IbiError):
+    """{url} does not say who mints there: {reason}."""
+
+    code = "no-identity"
+
+
+async def ask_identity(url: str, within: float = PATIENCE) -> Mapping[str, object]:
+    """What the server at `url` says of its minter; `NoIdentity` if it says nothing, or something else, in that time."""
+    server = ServerUrl.parse(url)
+    try:
+        async with asyncio.timeout(within):
+            response = await _ask(server)
+    except TimeoutError:
+        raise NoIdentity(url=url, reason=f"no answer within {within:g} seconds") from None
+    except (OSError, ValueError) as error:  # the latter for names that no certificate can have
+        raise NoIdentity(url=url, reason=getattr(error, "strerror", None) or type(error).__name__) from None
+    if isinstance(response, Failure):
+        raise NoIdentity(url=url, reason=response.value)
+    if response.status != _OK:
+        raise NoIdentity(url=url, reason=f"it answers with status {response.status}")
+    return _identity_in(response.body, url)
+
+
+def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("prefixes"), dict):
+        raise NoIdentity(url=url, reason="it answers with something else")
+    return found
+
+
+async def _ask(server: ServerUrl) -> HttpResponse | Failure:
+    authority, port = server.origin.authority, server.origin.effective_port
+    checked = await AddressGuard().check_address(authority, port, OPERATOR_NETWORKS)
+    if isinstance(checked, Failure):
+        return checked
+    connection = await connect(checked, _MOST_BODY, default_tls() if server.is_secure else None)
+    return await get(connection, authority, f"{server.path}{_PATH}", "application/json")

@@ -1,0 +1,76 @@
+"""The URL of a server, on which requests are built, and the certificates that are trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from http.client import HTTPConnection, HTTPSConnection
+from typing import TYPE_CHECKING
+
+from ibi.origin import DEFAULT_PORTS, InvalidOrigin, Origin, authority_of, host_of
+from ibi.transport.errors import InvalidServer
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUrl:
+    """Where a server is, and the path that everything of it lies under, without its final slash."""
+
+    origin: Origin
+    path: str
+
+    @classmethod
+    def parse(cls, server: str) -> ServerUrl:
+        """Read `http://…` or `https://…`; a user name, query or fragment in it is a mistake and refused."""
+        if not (server.isascii() and server.isprintable()) or " " in server:
+            raise InvalidServer(server=repr(server), reason="it holds characters that an address has not")
+        scheme, authority = server.partition("://")[0].lower(), authority_of(server)
+        if scheme not in DEFAULT_PORTS or not authority:
+            raise InvalidServer(server=server, reason="it looks like https://ibi.example.org")
+        if "@" in authority:
+            # Not repeated whole: what stands there may be a password.
+            raise InvalidServer(server=host_of(authority.rpartition("@")[2]), reason="a user name has no place in it")
+        path = server.partition("://")[2].removeprefix(authority)
+        if "?" in path or "#" in path:
+            raise InvalidServer(server=server, reason="it has neither ? nor #")
+        try:
+            origin = Origin.parse(authority.lower(), scheme)
+        except InvalidOrigin as error:
+            raise InvalidServer(server=server, reason=error.reason) from None
+        return cls(origin, path.rstrip("/"))
+
+    def __str__(self) -> str:
+        return f"{self.origin}{self.path}"
+
+    @property
+    def is_secure(self) -> bool:
+        return self.origin.scheme == "https"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether no other machine can listen in: encrypted, or on this very machine."""
+        return self.is_secure or _is_loopback(self.origin)
+
+    def connection(self, timeout: float) -> HTTPConnection:
+        """Not opened yet. No proxy is asked, and certificates are checked."""
+        kind = HTTPSConnection if self.is_secure else HTTPConnection
+        return kind(self.origin.host, self.origin.effective_port, timeout=timeout)
+
+
+def is_on_loopback(server: str) -> bool:
+    """Whether a URL names the machine itself."""
+    return _is_loopback(ServerUrl.parse(server).origin)
+
+
+def _is_loopback(origin: Origin) -> bool:
+    return origin.name == "localhost" or (origin.address is not None and origin.address.is_loopback)
+
+
+@cache
+def default_tls() -> SSLContext:
+    """Trusts the machine's authorities. Reading them takes tens of milliseconds: once, and only if it is needed."""
+    from ssl import create_default_context
+
+    return create_default_context()
