@@ -1,41 +1,47 @@
-"""One connection of HTTP/1.1 to a stranger, for threads: answers of any size, read strictly and piece by piece.
+"""The HTTP client of everything that blocks: commands, checks, Copies, sign-in by a provider.
 
-What waits is bounded by the clock: the head of an answer has to come within a time, and its body at a pace. No encoding
-but chunks is known, redirects are the caller's to refuse. Anything that is not plainly one answer (RFC 9112) ends the
-connection. Many answers come over one connection, each when the one before was read to its end.
+It dials the given addresses and no others, so that a name cannot lead elsewhere after its addresses were judged. TLS
+checks the name. All waits are bounded, and so are the heads and bodies of answers. Answers are read strictly: anything
+that is not plainly one answer (RFC 9112) ends the connection. Proxies, cookies and content encodings are unknown, and
+redirects are answers like others. Code on an event loop uses `ibi.transport.single_request`.
 """
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from ssl import SSLContext
+from dataclasses import dataclass
+from math import inf
+from sys import maxsize
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ibi.errors import IbiError
+from ibi.transport.server_url import ServerUrl, default_tls
 
-_MOST_HEAD: Final = 16 * 1024
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+_MOST_ADDRESSES: Final = 4
+"""Of one name that are dialled, one after the other."""
+_MOST_HEAD: Final = 64 * 1024
 _MOST_INTERIM: Final = 8
 _MOST_LINE: Final = 256
 """Bytes of the line before a chunk."""
+_READ_AHEAD: Final = 16 * 1024
+_SMALL_PIECE: Final = 64 * 1024
 PIECE: Final = 1 << 20
 IN_TURN: Final = 4
 """Buffers of a connection, in which large pieces come."""
 Piece = bytes | memoryview
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*)?")
-_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*")
+_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
-
-FOR_CONNECTION: Final = 10.0
-FOR_HEAD: Final = 60.0
-"""Seconds until an answer begins: what is asked for may have to be read first."""
-_GRACE: Final = 30.0
-_SLOWEST: Final = 4096
-"""Bytes a second that come at least, after the first `_GRACE` seconds: slower ones keep a job for ever."""
+_TARGET: Final = re.compile(r"[!-~]+")
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+_WITHOUT_BODY: Final = frozenset({204, 304})
 
 
 class BrokenAnswer(IbiError):
@@ -44,127 +50,179 @@ class BrokenAnswer(IbiError):
     code = "broken-answer"
 
 
-@dataclass(slots=True)
-class AnswerHead:
-    """What an answer begins with. Names of headers are in lower case; of one that comes twice, values are joined."""
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The seconds after which a connection is given up."""
 
-    status: int
-    headers: dict[bytes, bytes] = field(default_factory=dict)
-    is_last: bool = False
-    """Whether the connection ends with it."""
+    connect: float
+    """For one address; the handshake of TLS has as long again."""
+    head: float
+    """From the end of the request to the end of the answer's head."""
+    silence: float
+    """Without a byte of a body."""
+    slowest: float = 0.0
+    """Bytes a second that a body has at least, beyond its first `silence` seconds."""
+    in_all: float = inf
+    """For the connection and all answers over it."""
 
-    def header(self, name: bytes) -> str:
-        return self.headers.get(name, b"").decode("latin-1")
+
+class _Patience:
+    """How long to wait for the next bytes of a head or a body."""
+
+    def __init__(self, until: float, silence: float = inf, slowest: float = 0.0, reason: str = "timed out") -> None:
+        self._until, self._silence, self._slowest, self._reason = until, silence, slowest, reason
+        self._began, self._received = monotonic(), 0
+
+    def count(self, received: int) -> None:
+        self._received += received
+
+    def left(self) -> float:
+        now = monotonic()
+        left = min(self._silence, self._until - now)
+        if self._slowest:
+            left = min(left, self._began + self._silence + self._received / self._slowest - now)
+        if left <= 0:
+            raise TimeoutError(None, self._reason)
+        return left
 
 
 class BlockingConnection:
-    """Raises `OSError` when the connection fails, `BrokenAnswer` for what is no answer."""
+    """A connection to a server. Another request may follow when the answer to the last one was read to its end.
 
-    def __init__(self, address: str, port: int, tls: SSLContext | None, host: str) -> None:
-        """`address` alone is dialled; `host` is for the certificate."""
-        plain = socket.create_connection((address, port), FOR_CONNECTION)
+    Raises `OSError` when the connection fails, and `BrokenAnswer` for anything that is no answer.
+    """
+
+    def __init__(
+        self, server: ServerUrl, addresses: Sequence[str], waits: Waits, tls: SSLContext | None = None
+    ) -> None:
+        """`addresses` alone are dialled, in their order; the name of the `server` is for its certificate. Without `tls`
+        the authorities of this machine are trusted."""
+        self._server, self._waits = server, waits
+        self._until = monotonic() + waits.in_all
+        self._buffers: list[memoryview] = []
+        self._turn = -1
+        self.ahead = b""
+        """Bytes that were received and are not read yet."""
+        self.is_usable = True
+        """Whether another request can be sent."""
+        self.socket = self._dial(addresses[:_MOST_ADDRESSES], tls)
+
+    def _dial(self, addresses: Sequence[str], tls: SSLContext | None) -> socket.socket:
+        refused = OSError(None, "its name cannot be resolved")
+        for count, address in enumerate(addresses, 1):
+            try:
+                return self._dial_address(address, tls, is_last=count == len(addresses))
+            except OSError as error:
+                refused = error
+            except ValueError as error:  # a name that no certificate can have
+                refused = OSError(None, str(error))
+        raise refused
+
+    def _dial_address(self, address: str, tls: SSLContext | None, *, is_last: bool) -> socket.socket:
+        left = self._left(inf)
+        # An address that does not answer leaves time for the next one.
+        plain = socket.create_connection(
+            (address, self._server.origin.effective_port), min(self._waits.connect, left if is_last else left / 2)
+        )
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=host)
+            if not self._server.is_secure:
+                return plain
+            plain.settimeout(self._left(self._waits.connect))
+            return (tls or default_tls()).wrap_socket(plain, server_hostname=self._server.origin.name)
         except BaseException:
             plain.close()
             raise
-        self._ahead = b""
-        """Bytes that were received and are not read yet."""
-        self._is_usable = True
-        self._buffers: list[memoryview] = []
-        self._turn = -1
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether another request can be sent."""
-        return self._is_usable
+    def _left(self, most: float) -> float:
+        return _Patience(min(self._until, monotonic() + most)).left()
 
     def close(self) -> None:
-        self._is_usable = False
+        self.is_usable = False
         with suppress(OSError):
-            self._socket.close()
+            self.socket.close()
 
-    def ask(self, request: bytes) -> AnswerHead:
-        """Send a request, whole; the head of the answer to it. Its body has to be read before the next."""
-        self._is_usable = False
-        self._socket.settimeout(FOR_HEAD)
-        self._socket.sendall(request)
-        deadline = monotonic() + FOR_HEAD
+    def break_off(self) -> None:
+        """Make the request under way fail in its thread. May be called from another one."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def ask(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes | Iterable[bytes] | None = None
+    ) -> BlockingAnswer:
+        """Send a request and return the answer, whose body is still to be read. Pieces of a body are sent as they come,
+        and the `headers` name their length. `ValueError` for characters that would change the request."""
+        self.is_usable = False
+        pieces = (body,) if isinstance(body, bytes) else body or ()
+        length = len(body) if isinstance(body, bytes) else 0 if body is None and method in _WITH_BODY else None
+        head = _request_head(method, target, {"Host": self._server.origin.authority, **headers}, length)
+        # A server that refuses does not wait for the rest: its answer is worth more than the broken connection.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._send(head, pieces)
+        patience = _Patience(min(self._until, monotonic() + self._waits.head))
         for _ in range(_MOST_INTERIM):
-            head = _parse_head(self._read_head(deadline))
-            if head.status >= 200:
-                return head
+            answer = BlockingAnswer(self, method, self.read_until(b"\r\n\r\n", _MOST_HEAD, patience))
+            if answer.status >= 200:
+                return answer
         raise BrokenAnswer(reason="it promises to go on, and does not")
 
-    def _read_head(self, deadline: float) -> bytes:
-        while (end := self._ahead.find(b"\r\n\r\n")) < 0:
-            if len(self._ahead) > _MOST_HEAD:
-                raise BrokenAnswer(reason="its head is too long")
-            self._ahead += self._receive(4096, deadline)
-        head, self._ahead = self._ahead[:end], self._ahead[end + 4 :]
-        return head
+    def _send(self, head: bytes, pieces: Iterable[bytes]) -> None:
+        self.socket.settimeout(self._left(self._waits.head))
+        if isinstance(pieces, tuple):
+            self.socket.sendall(b"".join((head, *pieces)))
+            return
+        self.socket.sendall(head)
+        for piece in pieces:
+            self.socket.settimeout(self._left(self._waits.head))
+            self.socket.sendall(piece)
 
-    def _receive(self, most: int, deadline: float) -> bytes:
-        left = deadline - monotonic()
-        if left <= 0:
-            raise TimeoutError(None, "it takes too long")
-        self._socket.settimeout(left)
-        found = self._socket.recv(most)
-        if not found:
-            raise ConnectionResetError(None, "it hung up")
+    def patience(self, within: float) -> _Patience:
+        """How long to wait for a body that has to be there `within` so many seconds."""
+        until = min(self._until, monotonic() + within)
+        return _Patience(until, self._waits.silence, self._waits.slowest, "it answers too slowly")
+
+    def read_until(self, mark: bytes, longest: int, patience: _Patience) -> bytes:
+        """The bytes before a mark."""
+        while (end := self.ahead.find(mark)) < 0 and len(self.ahead) <= longest:
+            self.ahead += self._receive(_READ_AHEAD, patience)
+        if not 0 <= end <= longest:
+            raise BrokenAnswer(reason="a line or the head of it is too long")
+        found, self.ahead = self.ahead[:end], self.ahead[end + len(mark) :]
         return found
 
-    # --- bodies ---
-
-    def body(self, head: AnswerHead, most: int) -> Iterator[Piece]:
-        """The body in pieces, never more than `most` bytes: `BrokenAnswer` for a longer one, whatever it announces. A
-        piece of it is good until `IN_TURN` - 1 more were given."""
-        if head.status in (204, 304):
-            self._end(head)
-            return
-        pace = _Pace()
-        if b"transfer-encoding" in head.headers:
-            yield from self._chunks(head, most, pace)
-        elif b"content-length" in head.headers:
-            length = _length(head)
-            if length > most:
-                raise BrokenAnswer(reason=f"it has {length} bytes, and {most} are expected at most")
-            yield from self._exactly(length, pace)
-        else:
-            yield from self._to_the_end(most, pace)
-            return
-        self._end(head)
-
-    def _end(self, head: AnswerHead) -> None:
-        self._is_usable = not head.is_last and not self._ahead
-
-    def _exactly(self, length: int, pace: _Pace) -> Iterator[Piece]:
-        while length:
-            piece = self._some(min(length, PIECE), pace)
-            length -= len(piece)
-            yield piece
-
-    def _some(self, most: int, pace: _Pace) -> Piece:
+    def read_some(self, most: int, patience: _Patience) -> Piece:
         """Some bytes, as many as there are at hand; large pieces are gathered, which are quicker to work with."""
-        if self._ahead:
-            piece, self._ahead = self._ahead[:most], self._ahead[most:]
+        if self.ahead:
+            piece, self.ahead = self.ahead[:most], self.ahead[most:]
             return piece
         if most < PIECE:
-            piece = self._receive(most, pace.deadline())
-            pace.count(len(piece))
-            return piece
+            return self._receive(most, patience)
         view, filled = self._buffer(), 0
-        while filled < most:
-            self._socket.settimeout(pace.left())
-            count = self._socket.recv_into(view[filled:])
+        while filled < PIECE:
+            count = self._receive_into(view[filled:], patience)
             if not count:
                 if filled:  # what has come is given; the next look finds the end
                     break
                 raise ConnectionResetError(None, "it hung up")
             filled += count
-            pace.count(count)
         return view[:filled]
+
+    def _receive(self, most: int, patience: _Patience) -> bytes:
+        content = bytearray(most)
+        count = self._receive_into(memoryview(content), patience)
+        if not count:
+            raise ConnectionResetError(None, "it hung up")
+        return bytes(content[:count])
+
+    def _receive_into(self, view: memoryview, patience: _Patience) -> int:
+        self.socket.settimeout(patience.left())
+        try:
+            count = self.socket.recv_into(view)
+        except TimeoutError:
+            patience.left()  # says what took too long, if it was not the silence alone
+            raise
+        patience.count(count)
+        return count
 
     def _buffer(self) -> memoryview:
         """One of a few that are used in turn: to make each anew costs as much as to fill it."""
@@ -174,42 +232,97 @@ class BlockingConnection:
         self._turn = (self._turn + 1) % IN_TURN
         return self._buffers[self._turn]
 
-    def _chunks(self, head: AnswerHead, most: int, pace: _Pace) -> Iterator[Piece]:
-        if head.headers[b"transfer-encoding"].lower() != b"chunked" or b"content-length" in head.headers:
-            raise BrokenAnswer(reason="it is encoded in a way that was not asked for")
-        while True:
-            found = _CHUNK.fullmatch(self._line(pace))
-            if found is None:
-                raise BrokenAnswer(reason="a chunk of it has no length")
-            length = int(found[1], 16)
-            if not length:
+
+class BlockingAnswer:
+    """An answer: its head, and its body while it is read."""
+
+    def __init__(self, connection: BlockingConnection, method: str, head: bytes) -> None:
+        self._connection, self._method = connection, method
+        first, *lines = head.split(b"\r\n")
+        status = _STATUS.fullmatch(first)
+        if status is None:
+            raise BrokenAnswer(reason="it does not begin as one")
+        self.status = int(status[2])
+        self.headers = tuple(map(_read_field, lines))
+        """Names in lower case, and values, in their order."""
+        said = self.header("connection").lower()
+        self._is_last = "close" in said or (status[1] == b"0" and "keep-alive" not in said)
+
+    def header(self, name: str) -> str:
+        """The values of a header that has this name in lower case, joined; empty if there is none."""
+        return ", ".join(value for each, value in self.headers if each == name)
+
+    def read(self, most: int, within: float = inf) -> bytes:
+        """The body, cut after so many bytes. `TimeoutError` if it takes longer than `within` so many seconds."""
+        content = bytearray()
+        for piece in self._pieces(maxsize, min(most, _SMALL_PIECE), within):
+            content += piece[: most - len(content)]
+            if len(content) == most:
                 break
+        return bytes(content)
+
+    def pieces(self, most: int = maxsize, within: float = inf) -> Iterator[Piece]:
+        """The body in pieces, never more than `most` bytes: `BrokenAnswer` for a longer one, whatever it announces. A
+        piece of it is good until `IN_TURN` - 1 more were given."""
+        return self._pieces(most, PIECE, within)
+
+    def _pieces(self, most: int, largest: int, within: float) -> Iterator[Piece]:
+        patience, names = self._connection.patience(within), {name for name, _ in self.headers}
+        if self._method == "HEAD" or self.status in _WITHOUT_BODY:
+            pass
+        elif "transfer-encoding" in names:
+            if self.header("transfer-encoding").lower() != "chunked" or "content-length" in names:
+                raise BrokenAnswer(reason="it is encoded in a way that was not asked for")
+            yield from self._read_chunks(most, largest, patience)
+        elif "content-length" in names:
+            length = self._length()
+            if length > most:
+                raise BrokenAnswer(reason=f"it has {length} bytes, and {most} are expected at most")
+            yield from self._read_exactly(length, largest, patience)
+        else:
+            yield from self._read_to_end(most, patience)
+            return
+        self._connection.is_usable = not self._is_last and not self._connection.ahead
+
+    def _length(self) -> int:
+        text = self.header("content-length")
+        if not (text.isascii() and text.isdigit()) or len(text) > 18:
+            raise BrokenAnswer(reason="its length cannot be read")
+        return int(text)
+
+    def _read_exactly(self, length: int, largest: int, patience: _Patience) -> Iterator[Piece]:
+        while length:
+            piece = self._connection.read_some(min(length, largest), patience)
+            length -= len(piece)
+            yield piece
+
+    def _read_chunks(self, most: int, largest: int, patience: _Patience) -> Iterator[Piece]:
+        while length := self._chunk_length(patience):
             most -= length
             if most < 0:
                 raise BrokenAnswer(reason="it is longer than expected")
-            yield from self._exactly(length, pace)
-            if self._line(pace):
+            yield from self._read_exactly(length, largest, patience)
+            if self._line(patience):
                 raise BrokenAnswer(reason="a chunk of it is longer than it says")
         for _ in range(_MOST_INTERIM):
-            if not self._line(pace):
+            if not self._line(patience):
                 return
         raise BrokenAnswer(reason="its end is too long")
 
-    def _line(self, pace: _Pace) -> bytes:
-        while (end := self._ahead.find(b"\r\n")) < 0:
-            if len(self._ahead) > _MOST_LINE:
-                raise BrokenAnswer(reason="a line of it is too long")
-            found = self._receive(65_536, pace.deadline())
-            pace.count(len(found))
-            self._ahead += found
-        line, self._ahead = self._ahead[:end], self._ahead[end + 2 :]
-        return line
+    def _chunk_length(self, patience: _Patience) -> int:
+        found = _CHUNK.fullmatch(self._line(patience))
+        if found is None:
+            raise BrokenAnswer(reason="a chunk of it has no length")
+        return int(found[1], 16)
 
-    def _to_the_end(self, most: int, pace: _Pace) -> Iterator[Piece]:
+    def _line(self, patience: _Patience) -> bytes:
+        return self._connection.read_until(b"\r\n", _MOST_LINE, patience)
+
+    def _read_to_end(self, most: int, patience: _Patience) -> Iterator[Piece]:
         """RFC 9112 §6.3: with neither a length nor chunks, the end of the connection is that of the body."""
         while True:
             try:
-                piece = self._some(65_536, pace)
+                piece = self._connection.read_some(_SMALL_PIECE, patience)
             except ConnectionResetError as error:
                 if error.errno is None:
                     return
@@ -220,44 +333,18 @@ class BlockingConnection:
             yield piece
 
 
-class _Pace:
-    """Bounds how slowly a body may come."""
-
-    def __init__(self) -> None:
-        self._began, self._received = monotonic(), 0
-
-    def count(self, received: int) -> None:
-        self._received += received
-
-    def deadline(self) -> float:
-        return self._began + _GRACE + self._received / _SLOWEST
-
-    def left(self) -> float:
-        left = min(_GRACE, self.deadline() - monotonic())
-        if left <= 0:
-            raise TimeoutError(None, "it is too slow")
-        return left
+def _request_head(method: str, target: str, headers: Mapping[str, str], length: int | None) -> bytes:
+    if not _TARGET.fullmatch(target):
+        raise ValueError("an address has no such characters")
+    fields = {**headers, **({} if length is None else {"Content-Length": str(length)})}
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
+    if any("\r" in line or "\n" in line for line in lines):
+        raise ValueError("a header has no such characters")
+    return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
-def _parse_head(head: bytes) -> AnswerHead:
-    first, *lines = head.split(b"\r\n")
-    status = _STATUS.fullmatch(first)
-    if status is None:
-        raise BrokenAnswer(reason="it does not begin as one")
-    answer = AnswerHead(int(status[2]))
-    for line in lines:
-        found = _FIELD.fullmatch(line)
-        if found is None:
-            raise BrokenAnswer(reason="a header of it cannot be read")
-        name, value = found[1].lower(), found[2]
-        answer.headers[name] = b"%b, %b" % (answer.headers[name], value) if name in answer.headers else value
-    said = answer.headers.get(b"connection", b"").lower()
-    answer.is_last = b"close" in said or (status[1] == b"0" and b"keep-alive" not in said)
-    return answer
-
-
-def _length(head: AnswerHead) -> int:
-    text = head.headers[b"content-length"]
-    if not text.isdigit() or len(text) > 18:
-        raise BrokenAnswer(reason="its length cannot be read")
-    return int(text)
+def _read_field(line: bytes) -> tuple[str, str]:
+    name, colon, value = line.partition(b":")
+    if not colon or not _NAME.fullmatch(name) or b"\r" in value or b"\n" in value:
+        raise BrokenAnswer(reason="a header of it cannot be read")
+    return name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")

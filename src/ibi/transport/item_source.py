@@ -8,7 +8,7 @@ does not choose what this machine asks next.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
 from ssl import SSLContext
@@ -29,7 +29,7 @@ from ibi.ports.copies import FoundObject, NoCopyService, SourceCut, SourceGone, 
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, addresses_of
 from ibi.transport.api_client import is_unknown_service, one_line, refusal_of
-from ibi.transport.blocking_http import AnswerHead, BlockingConnection, BrokenAnswer, Piece
+from ibi.transport.blocking_http import BlockingAnswer, BlockingConnection, BrokenAnswer, Piece, Waits
 from ibi.transport.errors import (
     InsecureServer,
     InvalidServer,
@@ -39,12 +39,14 @@ from ibi.transport.errors import (
     UnusableToken,
     with_certificate_hint,
 )
-from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.server_url import ServerUrl
 
 MOST_RECORD: Final = 48 << 20
 """Bytes of the record of one item: a hundred thousand files have some thirty million."""
 MOST_RECORDS: Final = 64 << 20
 _MOST_REFUSAL: Final = 64 * 1024
+_WAITS: Final = Waits(connect=10.0, head=60.0, silence=30.0, slowest=4096.0)
+"""The head may wait for what is asked for to be read. A slower body would keep a job for ever."""
 _GONE: Final = frozenset({404, 410})
 _OK, _PARTIAL, _BUSY = 200, 206, frozenset({408, 429, 502, 503, 504})
 _MOST_IDLE: Final = 8
@@ -74,10 +76,11 @@ class HttpItemSource:
         self.url = str(server)
         self.is_on_loopback = all(_is_loopback(each) for each in addresses)
         self._server, self._addresses, self._tls = server, tuple(addresses), tls
-        authorization = "" if token is None else f"Authorization: Bearer {token}\r\n"
-        self._head = (
-            f"Host: {server.origin.authority}\r\nUser-Agent: ibi\r\n{authorization}Accept-Encoding: identity\r\n"
-        )
+        self._headers = {
+            "User-Agent": "ibi",
+            **({} if token is None else {"Authorization": f"Bearer {token}"}),
+            "Accept-Encoding": "identity",
+        }
         self._idle: list[BlockingConnection] = []
         self._lock = Lock()
         self._gives_several = True
@@ -91,12 +94,12 @@ class HttpItemSource:
     # --- records ---
 
     def read_object(self, label: Label) -> ItemObjectRecord:
-        with self._open_request("GET", f"{_place(label)}/object") as (head, body):
-            if head.status != _OK:
-                raise self._refusal(head, body, label, of_record=True)
-            if head.header(b"content-type").lower().startswith("text/"):  # a page, or a list of pairs
+        with self._open_request("GET", f"{_place(label)}/object") as answer:
+            if answer.status != _OK:
+                raise self._refusal(answer, label, of_record=True)
+            if answer.header("content-type").lower().startswith("text/"):  # a page, or a list of pairs
                 raise NoCopyService(source=self.url, label=str(label), detail="what it answers is no record.")
-            content = b"".join(bytes(piece) for piece in body(MOST_RECORD))
+            content = b"".join(bytes(piece) for piece in answer.pieces(MOST_RECORD))
         return self._read(content, label)
 
     def read_objects(self, labels: Sequence[Label]) -> Iterator[FoundObject]:
@@ -104,13 +107,13 @@ class HttpItemSource:
             return
         asked = {label.spelling: label for label in labels}
         content = msgspec.json.encode({"labels": list(asked)})
-        with self._open_request("POST", "/api/items/objects", content) as (head, body):
-            if head.status in (404, 405):  # another make, or an earlier version
+        with self._open_request("POST", "/api/items/objects", content) as answer:
+            if answer.status in (404, 405):  # another make, or an earlier version
                 self._gives_several = False
                 return
-            if head.status != _OK:
-                raise self._refusal(head, body, labels[0])
-            for line in _lines(body(MOST_RECORDS), MOST_RECORD):
+            if answer.status != _OK:
+                raise self._refusal(answer, labels[0])
+            for line in _lines(answer.pieces(MOST_RECORDS), MOST_RECORD):
                 found = self._read_found(line, asked)
                 if found is not None:
                     yield found
@@ -144,15 +147,10 @@ class HttpItemSource:
     def read_chain(self, label: Label) -> bytes:
         """What it tells of the transfers of the item, which is little and has to come soon."""
         until = monotonic() + _FOR_CHAIN
-        with self._open_request("GET", f"{_place(label)}/provenance") as (head, body):
-            if head.status != _OK:
-                raise self._refusal(head, body, label)
-            content = bytearray()
-            for piece in body(_MOST_CHAIN):
-                content += piece
-                if monotonic() > until:
-                    raise UnexpectedAnswer(server=self.url, reason="it answers too slowly")
-        return bytes(content)
+        with self._open_request("GET", f"{_place(label)}/provenance") as answer:
+            if answer.status != _OK:
+                raise self._refusal(answer, label)
+            return b"".join(bytes(piece) for piece in answer.pieces(_MOST_CHAIN, until - monotonic()))
 
     # --- files ---
 
@@ -161,15 +159,15 @@ class HttpItemSource:
         if offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
         place = f"{_place(label)}/files/{quote(file.path, safe='/')}"
-        with self._open_request("GET", place, headers=headers) as (head, body):
-            if head.status not in (_OK, _PARTIAL):
-                raise self._refusal(head, body, label)
+        with self._open_request("GET", place, headers=headers) as answer:
+            if answer.status not in (_OK, _PARTIAL):
+                raise self._refusal(answer, label)
             skip = offset
-            if head.status == _PARTIAL:
-                if not head.header(b"content-range").startswith(f"bytes {offset}-"):
+            if answer.status == _PARTIAL:
+                if not answer.header("content-range").startswith(f"bytes {offset}-"):
                     raise UnexpectedAnswer(server=self.url, reason=f"another part of {one_line(file.path)} came")
                 skip = 0
-            for piece in body(file.size - offset + skip):
+            for piece in answer.pieces(file.size - offset + skip):
                 if skip:
                     piece, skip = piece[skip:], max(0, skip - len(piece))
                 if piece:
@@ -180,45 +178,35 @@ class HttpItemSource:
     @contextmanager
     def _open_request(
         self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> Iterator[tuple[AnswerHead, Callable[[int], Iterator[Piece]]]]:
-        """The head of the answer, and how its body is read, up to so many bytes."""
+    ) -> Iterator[BlockingAnswer]:
+        """The answer to a request, and then an end of it: a connection whose answer was read whole is kept."""
+        sent = {**self._headers, **(headers or {"Accept": "application/json"})}
+        sent |= {} if content is None else {"Content-Type": "application/json"}
         try:
-            connection, head = self._send(
-                self._request(method, path, content, headers or {"Accept": "application/json"})
-            )
+            connection, answer = self._send(method, f"{self._server.path}{path}", sent, content)
             try:
-                yield head, lambda most: connection.body(head, most)
+                yield answer
             finally:
                 self._put_back(connection)
-        except (OSError, BrokenAnswer) as error:
-            if isinstance(error, BrokenAnswer):
-                raise UnexpectedAnswer(server=self.url, reason=error.parameters["reason"]) from None
+        except BrokenAnswer as error:
+            raise UnexpectedAnswer(server=self.url, reason=error.parameters["reason"]) from None
+        except OSError as error:
             raise SourceCut(source=self.url, reason=_reason(error)) from None
 
-    def _request(self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]) -> bytes:
-        more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        if content is not None:
-            more += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
-        head = f"{method} {self._server.path}{path} HTTP/1.1\r\n{self._head}{more}\r\n"
-        return head.encode("ascii") + (content or b"")
-
-    def _send(self, request: bytes) -> tuple[BlockingConnection, AnswerHead]:
+    def _send(
+        self, method: str, target: str, headers: Mapping[str, str], content: bytes | None
+    ) -> tuple[BlockingConnection, BlockingAnswer]:
         """A connection that was kept may have been closed meanwhile: then another is opened."""
         kept = self._take_idle()
-        if kept is not None:
-            try:
-                return kept, kept.ask(request)
-            except (ConnectionError, BrokenAnswer):
-                kept.close()
-            except BaseException:
-                kept.close()
-                raise
-        connection = self._connect()
         try:
-            return connection, connection.ask(request)
-        except BaseException:
-            connection.close()
-            raise
+            return _ask_over(kept or self._connect(), method, target, headers, content)
+        except (ConnectionError, BrokenAnswer):
+            if kept is None:
+                raise
+        return _ask_over(self._connect(), method, target, headers, content)
+
+    def _connect(self) -> BlockingConnection:
+        return BlockingConnection(self._server, self._addresses, _WAITS, self._tls)
 
     def _take_idle(self) -> BlockingConnection | None:
         with self._lock:
@@ -232,31 +220,16 @@ class HttpItemSource:
                 return
         connection.close()
 
-    def _connect(self) -> BlockingConnection:
-        origin = self._server.origin
-        tls = (self._tls or default_tls()) if self._server.is_secure else None
-        refused: OSError = OSError(None, "no address")
-        for address in self._addresses[:4]:
-            try:
-                return BlockingConnection(address, origin.effective_port, tls, origin.host)
-            except OSError as error:
-                refused = error
-            except ValueError as error:  # a name that no certificate can have
-                refused = OSError(None, str(error))
-        raise refused
-
-    def _refusal(
-        self, head: AnswerHead, body: Callable[[int], Iterator[Piece]], label: Label, *, of_record: bool = False
-    ) -> IbiError:
+    def _refusal(self, answer: BlockingAnswer, label: Label, *, of_record: bool = False) -> IbiError:
         """`of_record` if the record of an item was asked for: a server that does not know that offers no Copies."""
-        content = b"".join(bytes(piece) for piece in body(_MOST_REFUSAL))
-        refused = refusal_of(head.status, content, self.url)
-        if head.status in _BUSY:
-            return SourceCut(source=self.url, reason=f"it answers with status {head.status}")
+        content = b"".join(bytes(piece) for piece in answer.pieces(_MOST_REFUSAL))
+        refused = refusal_of(answer.status, content, self.url)
+        if answer.status in _BUSY:
+            return SourceCut(source=self.url, reason=f"it answers with status {answer.status}")
         if of_record and is_unknown_service(refused):
             return NoCopyService(source=self.url, label=str(label), detail=str(refused.parameters["detail"]))
         is_told = isinstance(refused, ServerRefused) and refused.problem is not None
-        return self._explain_gone(label, refused) if head.status in _GONE and is_told else refused
+        return self._explain_gone(label, refused) if answer.status in _GONE and is_told else refused
 
     def _explain_gone(self, label: Label, refused: ServerRefused | UnexpectedAnswer) -> SourceGone:
         return SourceGone(source=self.url, label=str(label), detail=str(refused.parameters.get("detail", "")))
@@ -304,6 +277,16 @@ class HttpItemSources:
         if isinstance(checked, Failure):
             raise UnsafeSource(source=str(server), reason=checked.value)
         return checked.addresses
+
+
+def _ask_over(
+    connection: BlockingConnection, method: str, target: str, headers: Mapping[str, str], content: bytes | None
+) -> tuple[BlockingConnection, BlockingAnswer]:
+    try:
+        return connection, connection.ask(method, target, headers, content)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _check_token(server: ServerUrl, token: str | None) -> None:
