@@ -25,15 +25,15 @@ from ibi.model.visibility import IpNetwork
 from ibi.origin import DEFAULT_PORTS, Origin
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
+from ibi.transport.server_url import look_up
 
 
 def addresses_of(host: str) -> list[str]:
-    """Every address of `host`, in the order the system prefers; none if it does not resolve."""
+    """The same as `look_up`; none if the name does not resolve."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+        return look_up(host)
+    except OSError:
         return []
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 K = TypeVar("K", bound=Hashable)

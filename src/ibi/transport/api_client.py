@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from itertools import islice
-from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
 from ibi.errors import IbiError
 from ibi.safe_text import printable
+from ibi.transport.blocking_http import BlockingAnswer, BlockingConnection, BrokenAnswer, Waits
 from ibi.transport.errors import (
     AnswerCut,
     InsecureServer,
@@ -24,7 +23,7 @@ from ibi.transport.errors import (
     UnusableToken,
     with_certificate_hint,
 )
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.server_url import ServerUrl, look_up
 
 _PROBLEM = "urn:ibi:problem:"
 _SHOWN = 500
@@ -145,11 +144,18 @@ class ApiClient:
         content = None if body is None else json.dumps(body).encode("ascii")
         sent = {"Accept": "application/json", **(headers or {})}
         sent |= {} if body is None else {"Content-Type": "application/json"}
-        try:
-            with self._request(method, path, content, sent, accepted, timeout) as answer:
-                return object_of(self._read(answer), self._server)
-        except (HTTPException, OSError) as error:
-            raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
+        with self._request(method, path, content, sent, accepted, timeout) as answer:
+            return object_of(answer.read(_MOST_ANSWER, _FOR_ANSWER), self._server)
+
+    def _expect_no_content(self, method: str, place: str) -> None:
+        with self._request(method, place, None, {"Accept": "application/json"}, frozenset({204})):
+            pass
+
+    def _list_in(self, answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+        found = answer.get(name.lower())
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")
+        return found
 
     def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
         """A new token, `token` in the answer; asked with one of the scope admin."""
@@ -157,10 +163,7 @@ class ApiClient:
         return self._object("POST", "/api/tokens", said)
 
     def list_tokens(self) -> list[dict[str, object]]:
-        tokens = self._object("GET", "/api/tokens").get("tokens")
-        if not isinstance(tokens, list) or not all(isinstance(each, dict) for each in tokens):
-            raise UnexpectedAnswer(server=self._server, reason="it lists no tokens")
-        return tokens
+        return self._list_in(self._object("GET", "/api/tokens"), "tokens")
 
     def revoke_token(self, identity: str) -> dict[str, object]:
         return self._object("DELETE", f"/api/tokens/{quote(identity, safe='')}")
@@ -181,43 +184,32 @@ class ApiClient:
                     received += 1
                     yield label
                 return
-            except (HTTPException, OSError) as error:
+            except (BrokenAnswer, OSError) as error:
                 if attempt == _ATTEMPTS or isinstance(error, TimeoutError):
                     raise AnswerCut(server=self._server, received=received, count=count, key=key) from error
 
     def _labels(self, count: int, key: str) -> Iterator[dict[str, object]]:
-        """One attempt; `IncompleteRead` if fewer than `count` labels come."""
+        """One attempt; an `OSError` if fewer than `count` labels come."""
         headers = {"Accept": "application/x-ndjson", "Content-Type": "application/json", "Idempotency-Key": key}
         received = 0
-        with self._request("POST", "/api/labels", json.dumps({"count": count}).encode("ascii"), headers) as answer:
-            for line in self._lines(answer):
+        content = json.dumps({"count": count}).encode("ascii")
+        with closing(self._connect(self._timeout)) as connection:
+            for line in self._lines(self._ask(connection, "POST", "/api/labels", content, headers)):
                 received += 1
                 if received > count:
                     raise UnexpectedAnswer(server=self._server, reason=f"more than {count} labels came")
                 yield label_of(line, self._server)
         if received < count:
-            raise IncompleteRead(b"")
+            raise ConnectionResetError(None, "it ends before the last label")
 
-    def _lines(self, answer: HTTPResponse) -> Iterator[bytes]:
+    def _lines(self, answer: BlockingAnswer) -> Iterator[bytes]:
         """Whole lines, without their ends."""
         rest = b""
-        while part := answer.read1(_MOST_BODY):
-            *lines, rest = (rest + part).split(b"\n")
+        for piece in answer.pieces():
+            *lines, rest = (rest + piece).split(b"\n")
             yield from lines
             if len(rest) > _MOST_LINE:
                 raise UnexpectedAnswer(server=self._server, reason="a line is too long")
-
-    def _read(self, answer: HTTPResponse) -> bytes:
-        """The whole answer, which has to come within a time, however little of it comes at once."""
-        content, until = bytearray(), monotonic() + _FOR_ANSWER
-        most = _MOST_ANSWER if answer.length is None else min(_MOST_ANSWER, answer.length)
-        while len(content) < most and (part := answer.read1(most - len(content))):
-            content += part
-            if monotonic() > until:
-                raise ServerUnreachable(server=self._server, reason="it answers too slowly")
-        if answer.length is not None and len(content) < most:
-            raise IncompleteRead(bytes(content))
-        return bytes(content)
 
     @contextmanager
     def _request(
@@ -225,24 +217,42 @@ class ApiClient:
         method: str,
         path: str,
         body: bytes | None,
-        headers: dict[str, str],
+        headers: Mapping[str, str],
         accepted: frozenset[int] = _SUCCESS,
         timeout: float | None = None,
-    ) -> Iterator[HTTPResponse]:
-        with closing(self._url.connection(timeout or self._timeout)) as connection:
-            self._connect(connection)
-            connection.request(method, self._url.path + path, body, {**headers, **self._authorization})
-            with connection.getresponse() as answer:
-                if answer.status not in accepted:
-                    raise refusal_of(answer.status, answer.read(_MOST_BODY), self._server)
-                yield answer
+    ) -> Iterator[BlockingAnswer]:
+        """An answer with one of the `accepted` statuses; `ServerUnreachable` if none comes, or not all of it."""
+        with self._unreachable_if_broken(), closing(self._connect(timeout or self._timeout)) as connection:
+            yield self._ask(connection, method, path, body, headers, accepted)
 
-    def _connect(self, connection: HTTPConnection) -> None:
-        """Open the connection. When this fails nothing was asked, so that the caller may try again."""
+    def _ask(
+        self,
+        connection: BlockingConnection,
+        method: str,
+        path: str,
+        body: bytes | Iterable[bytes] | None,
+        headers: Mapping[str, str],
+        accepted: frozenset[int] = _SUCCESS,
+    ) -> BlockingAnswer:
+        """An answer with one of the `accepted` statuses. The connection raises for one that breaks off."""
+        sent = {"Accept-Encoding": "identity", **headers, **self._authorization}
+        answer = connection.ask(method, self._url.path + path, sent, body)
+        if answer.status not in accepted:
+            raise refusal_of(answer.status, answer.read(_MOST_BODY), self._server)
+        return answer
+
+    @contextmanager
+    def _unreachable_if_broken(self) -> Iterator[None]:
         try:
-            connection.connect()
-        except (OSError, UnicodeError) as error:
+            yield
+        except (BrokenAnswer, OSError) as error:
             raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
+
+    def _connect(self, timeout: float) -> BlockingConnection:
+        """Open the connection. When this fails nothing was asked, so that the caller may try again."""
+        waits = Waits(connect=timeout, head=timeout, silence=timeout)
+        with self._unreachable_if_broken():
+            return BlockingConnection(self._url, look_up(self._url.origin.host), waits)
 
 
 def _is_visible(text: str) -> bool:
@@ -250,5 +260,7 @@ def _is_visible(text: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, BrokenAnswer):
+        return f"it does not answer as a server does: {error.parameters['reason']}"
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return with_certificate_hint(one_line(str(text)).strip(), error)

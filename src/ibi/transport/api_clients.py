@@ -9,17 +9,16 @@ import secrets
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from hashlib import sha256, sha512
-from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from socket import SHUT_RDWR
 from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from ibi.label import Label
 from ibi.model.file import File
-from ibi.transport.api_client import ApiClient, object_of, refusal_of
+from ibi.transport.api_client import ApiClient, object_of
+from ibi.transport.blocking_http import BlockingConnection
 from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
 
 
@@ -36,12 +35,7 @@ class CopiesClient(ApiClient):
         return self._object("GET", f"/api/copies/{quote(job, safe='')}?after={after}")
 
     def drop(self, label: Label) -> None:
-        place = f"/api/items/{quote(label.spelling, safe='/@:.-_~')}/object"
-        try:
-            with self._request("DELETE", place, None, {"Accept": "application/json"}, frozenset({204})):
-                pass
-        except (HTTPException, OSError) as error:
-            raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
+        self._expect_no_content("DELETE", f"{_place(label)}/object")
 
 
 _PIECE: Final = 1024 * 1024
@@ -50,6 +44,7 @@ _SHOWN: Final = frozenset({200, 410})
 """What is left of a deleted item is an answer too."""
 _PARTIAL: Final = 206
 _BYTES: Final = frozenset({200, _PARTIAL})
+_STORED: Final = frozenset({200, 201})
 _ATTEMPTS: Final = 3
 _PUBLISHING: Final = 3600.0
 """Seconds: before it answers, the server reads everything that it publishes."""
@@ -67,7 +62,7 @@ class RecordsClient(ApiClient):
 
     def __init__(self, server: str, token: str | None = None, **options: Any) -> None:
         super().__init__(server, token, **options)
-        self._sending: set[HTTPConnection] = set()
+        self._sending: set[BlockingConnection] = set()
         self._is_stopped = False
 
     def stop_uploads(self) -> None:
@@ -75,8 +70,7 @@ class RecordsClient(ApiClient):
         wait."""
         self._is_stopped = True
         for connection in tuple(self._sending):
-            with suppress(OSError, AttributeError):  # it is not connected yet, or any more
-                connection.sock.shutdown(SHUT_RDWR)
+            connection.break_off()
 
     # --- items ---
 
@@ -113,18 +107,13 @@ class RecordsClient(ApiClient):
         headers = {"Accept": "*/*"}
         if offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
-        try:
-            with self._request("GET", place, None, headers, _BYTES) as answer:
-                skip = 0 if answer.status == _PARTIAL else offset
-                if answer.status == _PARTIAL and not (answer.getheader("Content-Range") or "").startswith(
-                    f"bytes {offset}-"
-                ):
-                    raise UnexpectedAnswer(server=self._server, reason="another part of the file came")
-                while piece := answer.read(_PIECE):
-                    yield piece[skip:]
-                    skip = max(0, skip - len(piece))
-        except (HTTPException, OSError) as error:
-            raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
+        with self._request("GET", place, None, headers, _BYTES) as answer:
+            skip = 0 if answer.status == _PARTIAL else offset
+            if answer.status == _PARTIAL and not answer.header("content-range").startswith(f"bytes {offset}-"):
+                raise UnexpectedAnswer(server=self._server, reason="another part of the file came")
+            for piece in answer.pieces():
+                yield bytes(piece[skip:])
+                skip = max(0, skip - len(piece))
 
     def delete(self, label: Label, reason: str, replaced_by: Label | None, *, purge: bool) -> dict[str, Any]:
         said = {"reason": reason} | ({} if replaced_by is None else {"replaced_by": str(replaced_by)})
@@ -209,10 +198,6 @@ class RecordsClient(ApiClient):
             except ServerUnreachable:
                 if attempt == _ATTEMPTS:
                     raise
-            except (HTTPException, OSError) as error:
-                if attempt == _ATTEMPTS:
-                    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-                    raise ServerUnreachable(server=self._server, reason=reason) from error
             time.sleep(_BETWEEN * attempt)
         raise AssertionError("unreachable")
 
@@ -297,36 +282,16 @@ class RecordsClient(ApiClient):
             raise SourceChanged(path=source)
 
     def _send_file(self, place: str, sending: _Sending, size: int) -> dict[str, Any]:
-        headers = {"Accept": "application/json", "Content-Length": str(size), **self._authorization}
-        with closing(self._url.connection(self._timeout)) as connection:
-            self._connect(connection)
+        headers = {"Accept": "application/json", "Content-Length": str(size)}
+        with self._unreachable_if_broken(), closing(self._connect(self._timeout)) as connection:
             self._sending.add(connection)
             try:
                 if self._is_stopped:
                     raise ConnectionAbortedError("the upload was stopped")
-                answer = _answer_to(connection, self._url.path + place, sending, headers)
-                body = answer.read(_MOST_BODY)
-            except (HTTPException, OSError) as error:
-                reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-                raise ServerUnreachable(server=self._server, reason=reason) from error
+                answer = self._ask(connection, "PUT", place, sending, headers, _STORED)
+                return object_of(answer.read(_MOST_BODY), self._server)
             finally:
                 self._sending.discard(connection)
-        if answer.status not in {200, 201}:
-            raise refusal_of(answer.status, body, self._server)
-        return object_of(body, self._server)
-
-    def _expect_no_content(self, method: str, place: str) -> None:
-        try:
-            with self._request(method, place, None, {"Accept": "application/json"}, frozenset({204})):
-                pass
-        except (HTTPException, OSError) as error:
-            raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
-
-    def _list_in(self, answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
-        found = answer.get(name)
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-            raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")
-        return found
 
     def _members(self, answer: dict[str, Any], name: str) -> dict[str, Any]:
         found = answer.get(name)
@@ -388,13 +353,6 @@ class _Sending:
         return self._digest.hexdigest()
 
 
-def _answer_to(connection: HTTPConnection, place: str, sending: _Sending, headers: dict[str, str]) -> HTTPResponse:
-    """A server that refuses does not wait for the rest: what it says is worth more than that it hung up."""
-    with suppress(BrokenPipeError, ConnectionResetError):
-        connection.request("PUT", place, iter(sending), headers)
-    return connection.getresponse()
-
-
 def _place(label: Label) -> str:
     return f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
 
@@ -424,7 +382,7 @@ class SubscriptionsClient(ApiClient):
         return listed, listed.get("id") not in before
 
     def list_follows(self) -> list[dict[str, Any]]:
-        return self._list_entries("/api/follows", "follows")
+        return self._list_in(self._object("GET", "/api/follows"), "follows")
 
     def remove_follow(self, identity: str) -> dict[str, Any]:
         return self._object("DELETE", f"/api/follows/{quote(identity, safe='')}")
@@ -434,16 +392,10 @@ class SubscriptionsClient(ApiClient):
         return self._object("POST", "/api/webhooks", said)
 
     def list_webhooks(self) -> list[dict[str, Any]]:
-        return self._list_entries("/api/webhooks", "webhooks")
+        return self._list_in(self._object("GET", "/api/webhooks"), "webhooks")
 
     def enable_webhook(self, identity: str) -> dict[str, Any]:
         return self._object("POST", f"/api/webhooks/{quote(identity, safe='')}")
 
     def remove_webhook(self, identity: str) -> dict[str, Any]:
         return self._object("DELETE", f"/api/webhooks/{quote(identity, safe='')}")
-
-    def _list_entries(self, place: str, name: str) -> list[dict[str, Any]]:
-        found = self._object("GET", place).get(name)
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-            raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")
-        return found

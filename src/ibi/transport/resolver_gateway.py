@@ -28,7 +28,6 @@ from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.signing import LONGEST_STATEMENT, PublicKey
 from ibi.transport.address_guard import Checked, NameLookup
 from ibi.transport.api_client import ApiClient
-from ibi.transport.errors import UnexpectedAnswer
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
 from ibi.transport.server_url import ServerUrl, default_tls
 from ibi.transport.single_request import connect, get
@@ -359,10 +358,7 @@ class ArchivesClient(ApiClient):
         return self._object("POST", _PATH, dict(wanted))
 
     def list_archives(self) -> list[dict[str, object]]:
-        archives = self._object("GET", _PATH).get("archives")
-        if not isinstance(archives, list) or not all(isinstance(each, dict) for each in archives):
-            raise UnexpectedAnswer(server=self._server, reason="it lists no Archives")
-        return archives
+        return self._list_in(self._object("GET", _PATH), "Archives")
 
     def forget_archive(self, label: str) -> dict[str, object]:
         return self._object("DELETE", f"{_PATH}/{quote(label)}")
@@ -385,16 +381,10 @@ class DisputesClient(ApiClient):
     """Disputes over Originals at a server's resolver. To settle one needs a token of the scope admin."""
 
     def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
-        return self._disputes(self._object("GET", f"/api/disputes{'?settled=yes' if settled else ''}"))
+        return self._list_in(self._object("GET", f"/api/disputes{'?settled=yes' if settled else ''}"), "disputes")
 
     def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
-        return self._disputes(self._object("PUT", f"/api/disputes/{quote(label)}", {"holder": holder}))
-
-    def _disputes(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-        disputes = answer.get("disputes")
-        if not isinstance(disputes, list) or not all(isinstance(each, dict) for each in disputes):
-            raise UnexpectedAnswer(server=self._server, reason="it lists no disputes")
-        return disputes
+        return self._list_in(self._object("PUT", f"/api/disputes/{quote(label)}", {"holder": holder}), "disputes")
 
 
 class ResolverClient(ApiClient):
@@ -413,7 +403,7 @@ class ResolverClient(ApiClient):
         server is a resolver, or does not say. The token is sent to no other."""
         target = _target(url, "ibiurl.info=json")
         with self._request("GET", target, None, {"Accept": "application/json"}, _ANY) as answer:
-            place = answer.getheader("location", "") if 300 < answer.status < 400 else ""
+            place = answer.header("location") if 300 < answer.status < 400 else ""
         if not place:
             return None
         text, (origin, slash, path) = url.text("", keep_spelling=True), place.partition("/" + str(url.label.spelling))

@@ -1,10 +1,10 @@
-"""The URL of a server, on which requests are built, and the certificates that are trusted."""
+"""The URL of a server, on which requests are built, its addresses, and the certificates that are trusted."""
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from functools import cache
-from http.client import HTTPConnection, HTTPSConnection
 from typing import TYPE_CHECKING
 
 from ibi.origin import DEFAULT_PORTS, InvalidOrigin, Origin, authority_of, host_of
@@ -53,11 +53,6 @@ class ServerUrl:
         """Whether no other machine can listen in: encrypted, or on this very machine."""
         return self.is_secure or _is_loopback(self.origin)
 
-    def connection(self, timeout: float) -> HTTPConnection:
-        """Not opened yet. No proxy is asked, and certificates are checked."""
-        kind = HTTPSConnection if self.is_secure else HTTPConnection
-        return kind(self.origin.host, self.origin.effective_port, timeout=timeout)
-
 
 def is_on_loopback(server: str) -> bool:
     """Whether a URL names the machine itself."""
@@ -66,6 +61,15 @@ def is_on_loopback(server: str) -> bool:
 
 def _is_loopback(origin: Origin) -> bool:
     return origin.name == "localhost" or (origin.address is not None and origin.address.is_loopback)
+
+
+def look_up(host: str) -> list[str]:
+    """Every address of a host, in the order the system prefers. An `OSError` says why it has none."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(None, str(error)) from None
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 @cache

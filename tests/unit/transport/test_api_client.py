@@ -313,6 +313,12 @@ def test_a_server_that_is_not_there() -> None:
             next(client.mint(1))
 
 
+def test_a_name_that_no_name_server_can_have_is_one_that_is_not_there() -> None:
+    with pytest.raises(ServerUnreachable) as refusal:
+        ApiClient(f"http://{'a' * 64}.example").identity()
+    assert str(refusal.value).isprintable()
+
+
 def test_a_server_that_speaks_something_else() -> None:
     def odd(handler: Handler) -> None:
         handler.wfile.write(b"220 mail.example.org ESMTP\r\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http.client import HTTPSConnection
-
 import pytest
 
 from ibi.transport.errors import InvalidServer
@@ -75,14 +73,8 @@ def test_a_url_knows_whether_others_can_listen_in(server: str, private: bool) ->
     assert ServerUrl.parse(server).is_private is private
 
 
-def test_https_is_checked() -> None:
-    connection = ServerUrl.parse("https://ibi.example.org").connection(1)
-    assert isinstance(connection, HTTPSConnection)
-    assert connection._context.check_hostname  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     ("server", "port"), [("http://[::1]", 80), ("https://[2001:db8::7]", 443), ("http://[::1]:8765", 8765)]
 )
 def test_the_last_group_of_an_address_is_not_taken_for_a_port(server: str, port: int) -> None:
-    assert ServerUrl.parse(server).connection(1).port == port
+    assert ServerUrl.parse(server).origin.effective_port == port
