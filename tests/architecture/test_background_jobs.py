@@ -46,7 +46,6 @@ THREADS = {
     "services/subscriptions/follow_worker.py:__call__": "one call",
     "storage/locks.py:__init__": "waits for one lock",
     "transport/address_guard.py:_start_threads": "looks up names until none waits",
-    "transport/probe_http.py:_exchange": "the time of one answer to `ibi check`",
     "transport/probe_http.py:_look_up": "looks up one name",
     "transport/probe_http.py:listening": "a server of one `ibi check`",
     "web/fast/supervisor.py:watch_orders": "the supervisor's order to end a worker, also one whose event loop hangs",

@@ -30,12 +30,15 @@ _MOST_HEAD: Final = 64 * 1024
 _MOST_INTERIM: Final = 8
 _MOST_LINE: Final = 256
 """Bytes of the line before a chunk."""
+_LONGEST_WAIT: Final = 86_400.0
+"""Sockets take no unlimited number of seconds."""
 _READ_AHEAD: Final = 16 * 1024
 _SMALL_PIECE: Final = 64 * 1024
 PIECE: Final = 1 << 20
 IN_TURN: Final = 4
 """Buffers of a connection, in which large pieces come."""
 Piece = bytes | memoryview
+_BEGINNING: Final = b"HTTP/1."
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*)?")
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
@@ -78,7 +81,7 @@ class _Patience:
 
     def left(self) -> float:
         now = monotonic()
-        left = min(self._silence, self._until - now)
+        left = min(self._silence, self._until - now, _LONGEST_WAIT)
         if self._slowest:
             left = min(left, self._began + self._silence + self._received / self._slowest - now)
         if left <= 0:
@@ -161,7 +164,7 @@ class BlockingConnection:
             self._send(head, pieces)
         patience = _Patience(min(self._until, monotonic() + self._waits.head))
         for _ in range(_MOST_INTERIM):
-            answer = BlockingAnswer(self, method, self.read_until(b"\r\n\r\n", _MOST_HEAD, patience))
+            answer = BlockingAnswer(self, method, self._read_head(patience))
             if answer.status >= 200:
                 return answer
         raise BrokenAnswer(reason="it promises to go on, and does not")
@@ -175,6 +178,13 @@ class BlockingConnection:
         for piece in pieces:
             self.socket.settimeout(self._left(self._waits.head))
             self.socket.sendall(piece)
+
+    def _read_head(self, patience: _Patience) -> bytes:
+        while len(self.ahead) < len(_BEGINNING):
+            self.ahead += self._receive(_READ_AHEAD, patience)
+        if not self.ahead.startswith(_BEGINNING):  # whoever speaks something else may wait for us now
+            raise BrokenAnswer(reason="it does not begin as one")
+        return self.read_until(b"\r\n\r\n", _MOST_HEAD, patience)
 
     def patience(self, within: float) -> _Patience:
         """How long to wait for a body that has to be there `within` so many seconds."""

@@ -12,11 +12,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address, ip_network
+from math import inf
 from ssl import SSLError, SSLSocket, cert_time_to_seconds
 from typing import Final
 from urllib.parse import urljoin
@@ -30,7 +30,8 @@ from ibi.model.visibility import IpNetwork
 from ibi.origin import authority_of
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked, addresses_of
-from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.blocking_http import BlockingConnection, BrokenAnswer, Waits
+from ibi.transport.server_url import ServerUrl
 
 # --- the Archive that the checker plays -------------------------------------------------------------------------------
 
@@ -145,7 +146,6 @@ FOR_ALL: Final = 50.0
 FOR_ONE: Final = 8.0
 """Seconds for one request, from the look-up of its name to the last byte that is read."""
 _MOST_BODY: Final = 256 * 1024
-_MOST_ADDRESSES: Final = 4
 _LONGEST_REST: Final = 5
 """Seconds that a server that is busy (429, 503) may ask to wait, once for a request."""
 _BUSY: Final = frozenset({429, 503})
@@ -153,37 +153,16 @@ _AGENT: Final = f"ibi-check/{__version__} (robot; conformance check)"
 """Archives that know robots do not count the links that it follows."""
 
 
-class _Connection(HTTPConnection):
-    """To one of the given addresses, whatever its name stands for by now."""
-
-    def __init__(self, url: ServerUrl, addresses: Sequence[str], timeout: float) -> None:
-        super().__init__(url.origin.host, url.origin.effective_port, timeout=timeout)
-        self._url, self._addresses, self._seconds = url, addresses, timeout
-
-    def connect(self) -> None:
-        """Try its addresses one by one. The first ones have half of the time that is left, so that there is some for
-        the next."""
-        failed, left = OSError("its name cannot be resolved"), self._seconds
-        for address in self._addresses[:_MOST_ADDRESSES]:
-            begin, is_last = time.monotonic(), address == self._addresses[-1]
-            try:
-                self.sock = socket.create_connection((address, self.port), left if is_last else left / 2)
-                break
-            except OSError as error:
-                failed, left = error, max(0.05, left - (time.monotonic() - begin))
-        else:
-            raise failed
-        self.sock.settimeout(self._seconds)
-        if self._url.is_secure:
-            self.sock = default_tls().wrap_socket(self.sock, server_hostname=self._url.origin.name)
+def _connect(server: ServerUrl, addresses: Sequence[str], seconds: float) -> BlockingConnection:
+    """To one of the given addresses, for so many seconds, answers included."""
+    return BlockingConnection(server, addresses, Waits(connect=inf, head=inf, silence=inf, in_all=seconds))
 
 
 def certificate_end(server: ServerUrl, seconds: float = FOR_ONE) -> int:
     """When the certificate of a server ends, in seconds since 1970; `OSError` if it shows none that is accepted."""
     addresses = _look_up(server.origin.host.strip("[]"), seconds)
-    with closing(_Connection(server, addresses, seconds)) as connection:
-        connection.connect()
-        shown = connection.sock.getpeercert() if isinstance(connection.sock, SSLSocket) else None
+    with closing(_connect(server, addresses, seconds)) as connection:
+        shown = connection.socket.getpeercert() if isinstance(connection.socket, SSLSocket) else None
         if not shown:
             raise OSError("it shows no certificate")
         return int(cert_time_to_seconds(str(shown["notAfter"])))
@@ -271,51 +250,32 @@ class ProbeSender:
         target = url.partition("://")[2].removeprefix(authority_of(url)).partition("#")[0] or "/"
         if not target.startswith("/"):
             target = f"/{target}"
-        with closing(_Connection(where, addresses, seconds)) as connection:
-            is_cut = threading.Event()
-            watchdog = threading.Timer(seconds, _cut, (connection, is_cut))
-            watchdog.daemon = True
-            watchdog.start()
-            try:
-                received = self._ask(connection, probe, url, where, target)
-                # What was cut is no answer.
-                if not is_cut.is_set():
-                    return received
-                raise TimeoutError
-            except (OSError, HTTPException, ValueError) as error:
-                is_late = isinstance(error, TimeoutError) or is_cut.is_set()
-                if is_late and seconds < self._for_one and not probe.is_last:
-                    raise TimeIsOver from None  # the server had less time than it may take
-                return ProbeResponse(failure=_late(seconds) if is_late else _reason(error), url=url)
-            finally:
-                watchdog.cancel()
+        try:
+            with closing(_connect(where, addresses, seconds)) as connection:
+                return _ask(connection, probe, url, target)
+        except TimeoutError:
+            if seconds < self._for_one and not probe.is_last:
+                raise TimeIsOver from None  # the server had less time than it may take
+            return ProbeResponse(failure=f"no answer within {seconds:.0f} seconds", url=url)
+        except (OSError, BrokenAnswer, ValueError) as error:
+            return ProbeResponse(failure=_reason(error), url=url)
 
-    def _ask(self, connection: _Connection, probe: Probe, url: str, where: ServerUrl, target: str) -> ProbeResponse:
-        connection.connect()
-        connection.putrequest(probe.method, target, skip_host=True, skip_accept_encoding=True)
-        fields = {"Host": where.origin.authority, "User-Agent": _AGENT, "Accept": "*/*", "Connection": "close"}
-        for name, value in {**fields, **dict(probe.headers)}.items():
-            connection.putheader(name, value)
-        if probe.method == "POST":
-            connection.putheader("Content-Length", "0")
-        connection.endheaders()
-        client = _seen_address(connection.sock)
-        with connection.getresponse() as response:
-            return replace(_read_response(response, url), client=client)
+
+def _ask(connection: BlockingConnection, probe: Probe, url: str, target: str) -> ProbeResponse:
+    fields = {"User-Agent": _AGENT, "Accept": "*/*", "Connection": "close", **dict(probe.headers)}
+    answer = connection.ask(probe.method, target, fields)
+    client = _seen_address(connection.socket)
+    try:
+        body = answer.read(_MOST_BODY)
+    except ConnectionResetError:
+        return ProbeResponse(failure="the answer breaks off", url=url)
+    return ProbeResponse(answer.status, answer.headers, body, url=url, client=client)
 
 
 def _seen_address(connection: socket.socket) -> str:
     """The address of this end as the other one sees it; empty if a translation of addresses may stand between."""
     own, other = (str(end[0]).partition("%")[0] for end in (connection.getsockname(), connection.getpeername()))
     return own if own == other or ip_address(own).is_loopback or ip_address(own).is_global else ""
-
-
-def _read_response(response: HTTPResponse, url: str) -> ProbeResponse:
-    headers = tuple((name.lower(), value) for name, value in response.getheaders())
-    expected, body = response.length, response.read(_MOST_BODY)
-    if expected is not None and len(body) < min(expected, _MOST_BODY):
-        raise IncompleteRead(body)
-    return ProbeResponse(response.status, headers, body, url=url)
 
 
 def _look_up(host: str, seconds: float) -> list[str]:
@@ -327,23 +287,10 @@ def _look_up(host: str, seconds: float) -> list[str]:
     return list(found)
 
 
-def _late(seconds: float) -> str:
-    return f"no answer within {seconds:.0f} seconds"
-
-
-def _cut(connection: HTTPConnection, is_cut: threading.Event) -> None:
-    """End a connection whose time is over, however slowly its bytes still come; said before it ends, so that who reads
-    the rest knows of it."""
-    is_cut.set()
-    if connection.sock is not None:
-        with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, SSLError):
         return f"TLS: {error.reason or error}"
-    if isinstance(error, IncompleteRead):
-        return "the answer breaks off"
+    if isinstance(error, BrokenAnswer):
+        return f"it does not speak HTTP: {error.parameters['reason']}"
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text if isinstance(error, OSError) else f"it does not speak HTTP: {text}"

@@ -174,6 +174,15 @@ def test_what_is_not_plainly_an_answer_is_refused(how: Callable[[BlockingAnswer]
         read(said, how)
 
 
+def test_a_server_that_speaks_something_else_is_not_waited_for() -> None:
+    def greet(connection: socket.socket) -> None:
+        connection.sendall(b"220 mail.example.org ESMTP\r\n")
+        keep_quiet(connection)
+
+    with pytest.raises(BrokenAnswer):
+        read(greet, strictly, waits=replace(WAITS, head=inf))
+
+
 @READINGS
 @pytest.mark.parametrize(
     "said",
