@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ssl import SSLContext
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from ibi.errors import InvalidInput
 from ibi.federation.notification import INBOX
@@ -26,7 +26,7 @@ from ibi.ports.copies import GONE
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard, Checked, NameLookup
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
-from ibi.transport.server_url import ServerUrl, default_tls
+from ibi.transport.server_url import ServerUrl, default_tls, request_target
 from ibi.transport.single_request import connect, get, post
 
 MEDIA_TYPE: Final = 'application/ld+json; profile="https://www.w3.org/ns/activitystreams"'
@@ -135,7 +135,7 @@ class NotificationClient:
                     return Unreached(checked.value)
                 is_secure = origin.scheme == "https"
                 line = await connect(checked, most, (self._tls or default_tls()) if is_secure else None)
-                response = await send(line, origin, _target(url))
+                response = await send(line, origin, request_target(url))
         except (OSError, ValueError) as error:  # `TimeoutError` is one; the latter for names without certificates
             return Unreached(connection_failure(error).value)
         return Unreached(response.value) if isinstance(response, Failure) else response
@@ -143,14 +143,6 @@ class NotificationClient:
 
 def _get(line: HttpConnection, origin: Origin, target: str, accept: str) -> Awaitable[HttpResponse | Failure]:
     return get(line, origin.authority, target, accept)
-
-
-def _target(url: str) -> str:
-    """What stands in the first line of a request for a URL that was read before."""
-    after = url.partition("#")[0].partition("://")[2]
-    start = next((index for index, sign in enumerate(after) if sign in "/?"), len(after))
-    target = after[start:]
-    return target if target.startswith("/") else f"/{target}"
 
 
 def inbox_in(link: bytes, base: str) -> str | None:
@@ -243,13 +235,12 @@ class HttpWebhookSender:
         return None if 200 <= response.status < 300 else f"HTTP status {response.status}"
 
     async def _post(self, webhook: Webhook, delivery: Delivery, second: int) -> HttpResponse | Failure:
-        url, origin = urlsplit(webhook.url), Origin.of_url(webhook.url)
+        origin = Origin.of_url(webhook.url)
         networks = OPERATOR_NETWORKS if webhook.is_named_by_operator else self._networks
         checked = await self._guard.check_address(origin.authority, DEFAULT_PORTS[origin.scheme], networks)
         if isinstance(checked, Failure):
             return checked
         tls = (self._tls or default_tls()) if origin.scheme == "https" else None
         connection = await connect(checked, _MOST_RECEIPT, tls)
-        target = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
         fields = delivery.signed_fields(webhook.secret, second)
-        return await post(connection, origin.authority, target, delivery.body, fields)
+        return await post(connection, origin.authority, request_target(webhook.url), delivery.body, fields)

@@ -10,12 +10,11 @@ import json
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
-from urllib.error import HTTPError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 from authlib.oidc.core import CodeIDToken
@@ -27,8 +26,11 @@ from ibi.accounts.errors import ProviderAway, ProviderRefused
 from ibi.errors import IbiError
 from ibi.model.account import ProviderClaims
 from ibi.safe_text import printable, shorten
+from ibi.transport.blocking_http import BlockingConnection, BrokenAnswer, Waits
+from ibi.transport.errors import InvalidServer
+from ibi.transport.server_url import look_up, request_target, server_of
 
-_TIMEOUT: Final = 10.0
+_WAITS: Final = Waits(connect=10.0, head=10.0, silence=10.0)
 _MOST: Final = 1 << 20
 _KEPT: Final = 3600.0
 """Seconds for which what a provider says of itself is kept."""
@@ -39,11 +41,6 @@ _AGAIN: Final = 60.0
 _LEEWAY: Final = 60
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
 
 
 @dataclass
@@ -206,19 +203,11 @@ class OidcProvider:
         self, url: str, fields: dict[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
         """A JSON object, by GET or, with `fields`, by POST. Redirects are not followed: a secret goes to one server."""
-        self._secure(url)
-        body = None if fields is None else urlencode(fields).encode()
-        request = Request(url, body, {"Accept": "application/json", **(headers or {})})  # noqa: S310 - see above
-        try:
-            with build_opener(_NoRedirects).open(request, timeout=_TIMEOUT) as answer:
-                content = answer.read(_MOST + 1)
-        except HTTPError as error:
-            error.close()
-            if error.code >= 500:
-                raise ProviderAway(name=self.name) from None
-            raise ProviderRefused(name=self.name, reason=f"it answers with the status {error.code}") from None
-        except (OSError, ValueError):
-            raise ProviderAway(name=self.name) from None
+        status, content = self._ask(self._secure(url), fields, headers or {})
+        if status >= 500:
+            raise ProviderAway(name=self.name)
+        if not 200 <= status < 300:
+            raise ProviderRefused(name=self.name, reason=f"it answers with the status {status}")
         try:
             found = json.loads(content) if len(content) <= _MOST else None
         except (ValueError, RecursionError):
@@ -226,3 +215,19 @@ class OidcProvider:
         if not isinstance(found, dict):
             raise ProviderRefused(name=self.name, reason="its answer is no JSON object")
         return found
+
+    def _ask(self, url: str, fields: dict[str, str] | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Status and body, of which no more is read than shows that it is too long."""
+        sent = {"User-Agent": "ibi", "Accept-Encoding": "identity", "Accept": "application/json", **headers}
+        sent |= {} if fields is None else {"Content-Type": "application/x-www-form-urlencoded"}
+        method, body = ("GET", None) if fields is None else ("POST", urlencode(fields).encode())
+        try:
+            server = server_of(url)
+            addresses = look_up(server.origin.host)
+            with closing(BlockingConnection(server, addresses, _WAITS)) as connection:
+                answer = connection.ask(method, request_target(url), {**sent, "Connection": "close"}, body)
+                return answer.status, answer.read(_MOST + 1)
+        except InvalidServer:
+            raise ProviderRefused(name=self.name, reason="it names an address that is none") from None
+        except (BrokenAnswer, OSError, ValueError):
+            raise ProviderAway(name=self.name) from None

@@ -27,11 +27,10 @@ from ibi.conformance.examination import TimeIsOver
 from ibi.conformance.probe_archive import ProbeArchive
 from ibi.errors import IbiError
 from ibi.model.visibility import IpNetwork
-from ibi.origin import authority_of
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked, addresses_of
 from ibi.transport.blocking_http import BlockingConnection, BrokenAnswer, Waits
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.server_url import ServerUrl, request_target, server_of
 
 # --- the Archive that the checker plays -------------------------------------------------------------------------------
 
@@ -221,7 +220,7 @@ class ProbeSender:
 
     def _request(self, probe: Probe, url: str) -> ProbeResponse:
         try:
-            where = ServerUrl.parse(f"{url.partition('://')[0]}://{authority_of(url)}")
+            where = server_of(url)
             addresses = self._addresses_of(where)
         except IbiError as error:
             return ProbeResponse(failure=str(error), url=url)
@@ -247,12 +246,9 @@ class ProbeSender:
     def _exchange(self, probe: Probe, url: str, where: ServerUrl, addresses: Sequence[str]) -> ProbeResponse:
         left = self._for_one if probe.is_last else self._end - self._monotonic()
         seconds = max(0.05, min(self._for_one, left))
-        target = url.partition("://")[2].removeprefix(authority_of(url)).partition("#")[0] or "/"
-        if not target.startswith("/"):
-            target = f"/{target}"
         try:
             with closing(_connect(where, addresses, seconds)) as connection:
-                return _ask(connection, probe, url, target)
+                return _ask(connection, probe, url)
         except TimeoutError:
             if seconds < self._for_one and not probe.is_last:
                 raise TimeIsOver from None  # the server had less time than it may take
@@ -261,9 +257,9 @@ class ProbeSender:
             return ProbeResponse(failure=_reason(error), url=url)
 
 
-def _ask(connection: BlockingConnection, probe: Probe, url: str, target: str) -> ProbeResponse:
+def _ask(connection: BlockingConnection, probe: Probe, url: str) -> ProbeResponse:
     fields = {"User-Agent": _AGENT, "Accept": "*/*", "Connection": "close", **dict(probe.headers)}
-    answer = connection.ask(probe.method, target, fields)
+    answer = connection.ask(probe.method, request_target(url), fields)
     client = _seen_address(connection.socket)
     try:
         body = answer.read(_MOST_BODY)

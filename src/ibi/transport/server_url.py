@@ -54,6 +54,17 @@ class ServerUrl:
         return self.is_secure or _is_loopback(self.origin)
 
 
+def server_of(url: str) -> ServerUrl:
+    """The server of any URL; `InvalidServer` if it names none."""
+    return ServerUrl.parse(f"{url.partition('://')[0]}://{authority_of(url)}")
+
+
+def request_target(url: str) -> str:
+    """What stands in the first line of a request for a URL."""
+    target = url.partition("#")[0].partition("://")[2].removeprefix(authority_of(url))
+    return target if target.startswith("/") else f"/{target}"
+
+
 def is_on_loopback(server: str) -> bool:
     """Whether a URL names the machine itself."""
     return _is_loopback(ServerUrl.parse(server).origin)

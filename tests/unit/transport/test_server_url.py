@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.transport.errors import InvalidServer
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.server_url import ServerUrl, request_target, server_of
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,22 @@ def test_a_url_knows_whether_others_can_listen_in(server: str, private: bool) ->
 )
 def test_the_last_group_of_an_address_is_not_taken_for_a_port(server: str, port: int) -> None:
     assert ServerUrl.parse(server).origin.effective_port == port
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "target"),
+    [
+        ("https://ibi.example.org", "https://ibi.example.org", "/"),
+        ("https://ibi.example.org:8443/a/b?c=d/e#f", "https://ibi.example.org:8443", "/a/b?c=d/e"),
+        ("http://[::1]:8765?c", "http://[::1]:8765", "/?c"),
+        ("http://ibi.example.org#f/g?h", "http://ibi.example.org", "/"),
+    ],
+)
+def test_a_url_is_taken_apart_for_a_request(url: str, server: str, target: str) -> None:
+    assert (str(server_of(url)), request_target(url)) == (server, target)
+
+
+@pytest.mark.parametrize("url", ["ibi.example.org/a", "file:///etc/passwd", "https://user@ibi.example.org/a", "//a/b"])
+def test_a_url_of_no_server_has_none(url: str) -> None:
+    with pytest.raises(InvalidServer):
+        server_of(url)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -387,6 +389,29 @@ async def test_a_provider_that_is_away_leaves_the_password(site: PeopleSite) -> 
         answer = await away.browser().get("/sign-in/provider")
         assert answer.status == 502
         assert "does not answer" in read_page(answer.body).text
+
+
+async def test_a_proxy_of_the_environment_learns_no_secret(
+    site: PeopleSite, liar: LyingProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert (await come_back(site.browser(), liar)).status == 303
+
+
+async def test_an_answer_that_is_too_long_or_no_http_signs_in_no_person(site: PeopleSite, liar: LyingProvider) -> None:
+    liar.about["more"] = "x" * (1 << 20)
+    assert is_refused(await site.browser().get("/sign-in/provider"), site)
+    with socket.create_server(("127.0.0.1", 0)) as mail:
+        threading.Thread(target=_greet, args=(mail,), daemon=True).start()
+        with open_site(OidcProvider(f"http://127.0.0.1:{mail.getsockname()[1]}", "ibi")) as away:
+            assert (await away.browser().get("/sign-in/provider")).status == 502
+
+
+def _greet(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.sendall(b"220 mail.example.org ESMTP\r\n")
+        connection.recv(1 << 16)
 
 
 async def test_a_refusal_of_the_provider_signs_in_no_person(site: PeopleSite, liar: LyingProvider) -> None:
