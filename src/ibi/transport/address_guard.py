@@ -234,15 +234,37 @@ class AddressGuard:
         self, authority: str, default_port: int, networks: Sequence[IpNetwork] = ()
     ) -> Checked | Failure:
         """Return the same for `host[:port]`. An odd spelling of a host (`127.1`, `localhost.`) is refused unread."""
+        place = self._place(authority, default_port)
+        if isinstance(place, Failure):
+            return place
+        found = [place[0]] if _is_address(place[0]) else await self._names.addresses(place[0])
+        return self._judge(*place, found, networks)
+
+    def check_blocking(
+        self,
+        authority: str,
+        default_port: int,
+        networks: Sequence[IpNetwork] = (),
+        addresses_of: Callable[[str], Sequence[str]] = addresses_of,
+    ) -> Checked | Failure:
+        """Return the same to a thread, which waits until `addresses_of` has looked up the name."""
+        place = self._place(authority, default_port)
+        if isinstance(place, Failure):
+            return place
+        found = [place[0]] if _is_address(place[0]) else addresses_of(place[0])
+        return self._judge(*place, found, networks)
+
+    def _place(self, authority: str, default_port: int) -> tuple[str, int] | Failure:
+        """The host and port that are dialled."""
         try:
             wire_values.host_and_port(authority)
         except InvalidInput:
             return Failure.FORBIDDEN_ADDRESS
         origin = Origin.parse(authority)
-        host, port = origin.host.lower(), default_port if origin.port is None else origin.port
-        if (host, port) in self._own:
-            return Failure.OWN_ADDRESS
-        found = [host] if _is_address(host) else await self._names.addresses(host)
+        place = origin.host.lower(), default_port if origin.port is None else origin.port
+        return Failure.OWN_ADDRESS if place in self._own else place
+
+    def _judge(self, host: str, port: int, found: Sequence[str], networks: Sequence[IpNetwork]) -> Checked | Failure:
         if not found:
             return Failure.UNKNOWN_NAME
         try:

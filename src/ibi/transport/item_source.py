@@ -7,7 +7,6 @@ does not choose what this machine asks next.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
@@ -271,9 +270,7 @@ class HttpItemSources:
             if not found:
                 raise ServerUnreachable(server=str(server), reason=f"the name {origin.host} was not found")
             return found
-        # One for each call: what looks names up belongs to one event loop.
-        guard = AddressGuard(self._own)
-        checked = asyncio.run(guard.check_address(origin.authority, origin.effective_port, self._networks))
+        checked = AddressGuard(self._own).check_blocking(origin.authority, origin.effective_port, self._networks)
         if isinstance(checked, Failure):
             raise UnsafeSource(source=str(server), reason=checked.value)
         return checked.addresses

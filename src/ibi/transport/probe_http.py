@@ -7,7 +7,6 @@ word: it is fetched from the same addresses, or from what the address guard lets
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 import time
@@ -26,9 +25,8 @@ from ibi.conformance.checking import NOT_DIALLED, Awaited, HeardRequest, Probe, 
 from ibi.conformance.examination import TimeIsOver
 from ibi.conformance.probe_archive import ProbeArchive
 from ibi.errors import IbiError
-from ibi.model.visibility import IpNetwork
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import AddressGuard, Checked, addresses_of
+from ibi.transport.address_guard import AddressGuard, addresses_of
 from ibi.transport.blocking_http import BlockingConnection, BrokenAnswer, Waits
 from ibi.transport.server_url import ServerUrl, request_target, server_of
 
@@ -233,15 +231,10 @@ class ProbeSender:
         if where.origin.host == self._server.origin.host:
             return self._addresses
         own = tuple(ip_network(address) for address in self._addresses if "%" not in address)
-        checked = asyncio.run(self._check_address(where, own))
+        checked = self._guard.check_blocking(
+            where.origin.authority, where.origin.effective_port, own, lambda host: _look_up(host, self._for_one)
+        )
         return checked if isinstance(checked, Failure) else checked.addresses
-
-    async def _check_address(self, where: ServerUrl, own: Sequence[IpNetwork]) -> Checked | Failure:
-        try:
-            async with asyncio.timeout(self._for_one):
-                return await self._guard.check_address(where.origin.authority, where.origin.effective_port, own)
-        except TimeoutError:
-            return Failure.UNKNOWN_NAME
 
     def _exchange(self, probe: Probe, url: str, where: ServerUrl, addresses: Sequence[str]) -> ProbeResponse:
         left = self._for_one if probe.is_last else self._end - self._monotonic()
