@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Lock
@@ -25,10 +25,12 @@ from joserfc.jwk import KeySet
 from ibi.accounts.errors import ProviderAway, ProviderRefused
 from ibi.errors import IbiError
 from ibi.model.account import ProviderClaims
+from ibi.resolver.trace import Failure
 from ibi.safe_text import printable, shorten
+from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
 from ibi.transport.blocking_http import BlockingConnection, BrokenAnswer, Waits
 from ibi.transport.errors import InvalidServer
-from ibi.transport.server_url import look_up, request_target, server_of
+from ibi.transport.server_url import ServerUrl, look_up, request_target, server_of
 
 _WAITS: Final = Waits(connect=10.0, head=10.0, silence=10.0)
 _MOST: Final = 1 << 20
@@ -223,11 +225,25 @@ class OidcProvider:
         method, body = ("GET", None) if fields is None else ("POST", urlencode(fields).encode())
         try:
             server = server_of(url)
-            addresses = look_up(server.origin.host)
-            with closing(BlockingConnection(server, addresses, _WAITS)) as connection:
+            with closing(BlockingConnection(server, self._addresses_of(server), _WAITS)) as connection:
                 answer = connection.ask(method, request_target(url), {**sent, "Connection": "close"}, body)
                 return answer.status, answer.read(_MOST + 1)
         except InvalidServer:
             raise ProviderRefused(name=self.name, reason="it names an address that is none") from None
         except (BrokenAnswer, OSError, ValueError):
             raise ProviderAway(name=self.name) from None
+
+    def _addresses_of(self, server: ServerUrl) -> Sequence[str]:
+        """All addresses of the host in the settings; of another host, which the provider names, what the guard allows.
+
+        A provider may lead to machines of the same network, and never to what exists beside one machine only.
+        """
+        origin = server.origin
+        if origin.name == server_of(self.address).origin.name:
+            return look_up(origin.host)
+        checked = AddressGuard().check_blocking(origin.authority, origin.effective_port, OPERATOR_NETWORKS)
+        if checked is Failure.UNKNOWN_NAME:
+            raise ProviderAway(name=self.name)
+        if isinstance(checked, Failure):
+            raise ProviderRefused(name=self.name, reason=f"it names an address that is not asked: {checked.value}")
+        return checked.addresses

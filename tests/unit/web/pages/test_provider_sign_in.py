@@ -280,6 +280,15 @@ async def test_no_secret_goes_to_a_server_without_tls(liar: LyingProvider) -> No
         assert is_refused(await come_back(site.browser(), liar), site)
 
 
+@pytest.mark.parametrize("name", ["token_endpoint", "jwks_uri"])
+async def test_no_provider_leads_to_what_exists_beside_a_machine_only(
+    site: PeopleSite, liar: LyingProvider, name: str
+) -> None:
+    """Such as the metadata service of a cloud."""
+    liar.about[name] = "https://169.254.169.254/latest"
+    assert is_refused(await come_back(site.browser(), liar), site)
+
+
 @pytest.mark.parametrize(
     ("said", "name", "shown"),
     [
