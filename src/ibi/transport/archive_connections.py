@@ -389,16 +389,5 @@ class ArchiveLine:
     async def _to(self, address: str, checked: Checked) -> HttpConnection:
         secure = self.archive.protocol is ArchiveProtocol.HTTPS
         connection = HttpConnection(self._budgets.most_body, self._release, self._forget_lost)
-        connection.peer = address
-        try:
-            await asyncio.get_running_loop().create_connection(
-                lambda: connection,
-                address,
-                checked.port,
-                ssl=self._tls() if secure else None,
-                server_hostname=checked.host if secure else None,
-            )
-        except BaseException:
-            connection.abort()
-            raise
+        await connection.open(address, checked, self._tls() if secure else None)
         return connection

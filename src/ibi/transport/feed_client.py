@@ -31,16 +31,15 @@ from ibi.messages.membership import PATH_FORM
 from ibi.model.change import AnnouncedCopies, ChangeKind, FollowedChange, FollowedPage
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
 from ibi.model.visibility import IpNetwork
-from ibi.origin import DEFAULT_PORTS
 from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.safe_text import printable
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
-from ibi.transport.http_connection import HttpResponse, connection_failure
-from ibi.transport.server_url import ServerUrl, default_tls
-from ibi.transport.single_request import connect, get
-from ibi.vocabulary import ArchiveProtocol, State
+from ibi.transport.http_connection import HttpResponse
+from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import SingleRequests, settle
+from ibi.vocabulary import State
 
 _MOST_BODY: Final = 2 << 20
 _FEED_PATIENCE: Final = 3.0
@@ -85,15 +84,11 @@ class ArchiveFeeds:
 
     def __init__(self, guard: AddressGuard, *, tls: SSLContext | None = None) -> None:
         """`tls` is for Archives of HTTPS; without it the machine's authorities are trusted."""
-        self._guard, self._tls = guard, tls
+        self._requests = SingleRequests(guard, tls)
 
     async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         query = "most=1" if after is None else f"after={after}&epoch={quote(epoch, safe='')}&wait={wait}"
-        try:
-            async with asyncio.timeout(wait + _FEED_PATIENCE):
-                response = await self._get(archive, f"{archive.feed}?{query}")
-        except (OSError, ValueError):  # `TimeoutError` is one; the latter for names that no certificate can have
-            return None
+        response = await self._get(archive, f"{archive.feed}?{query}", wait + _FEED_PATIENCE)
         if not isinstance(response, HttpResponse) or response.status != _OK:
             return None
         page = _read_page(response.body)
@@ -103,11 +98,7 @@ class ArchiveFeeds:
 
     async def read_copies(self, archive: ArchiveRef, path: str) -> str | None:
         """What the Archive says, signed, of who holds its Copies, as it came; None if it says nothing."""
-        try:
-            async with asyncio.timeout(_FEED_PATIENCE):
-                response = await self._get(archive, path)
-        except (OSError, ValueError):
-            return None
+        response = await self._get(archive, path)
         if not isinstance(response, HttpResponse) or response.status != _OK:
             return None
         try:
@@ -117,11 +108,7 @@ class ArchiveFeeds:
 
     async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
         """The chain of an item's releases, unchecked; empty if the Archive tells none, None if it does not answer."""
-        try:
-            async with asyncio.timeout(_FEED_PATIENCE):
-                response = await self._get(archive, f"/api/items/{quote(label.spelling, safe='/')}/provenance")
-        except (OSError, ValueError):
-            return None
+        response = await self._get(archive, f"/api/items/{quote(label.spelling, safe='/')}/provenance")
         if not isinstance(response, HttpResponse) or response.status not in (_OK, _NOT_FOUND):
             return None
         try:
@@ -129,13 +116,12 @@ class ArchiveFeeds:
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None
 
-    async def _get(self, archive: ArchiveRef, target: str) -> HttpResponse | Failure:
-        checked = await self._guard.check(archive)
-        if isinstance(checked, Failure):
-            return checked
-        is_secure = archive.protocol is ArchiveProtocol.HTTPS
-        connection = await connect(checked, _MOST_BODY, (self._tls or default_tls()) if is_secure else None)
-        return await get(connection, archive.address, target, "application/json")
+    async def _get(self, archive: ArchiveRef, target: str, within: float = _FEED_PATIENCE) -> HttpResponse | Failure:
+        scheme, fields = archive.protocol.scheme, {"Accept": "application/json"}
+        request = self._requests.send(
+            scheme, archive.address, target, fields, most=_MOST_BODY, networks=archive.networks
+        )
+        return await settle(request, within)
 
 
 def _read_entry(entry: _FollowedEntry) -> FollowedChange:
@@ -231,7 +217,7 @@ class SourceClient:
         """`networks` are those that are dialled beside public addresses for sources that a token named, of which the
         operator may not know. `tls` is for HTTPS; without it the machine's authorities are trusted. `introduce` makes
         a statement for the source at an address, of who follows it; it may block."""
-        self._guard, self._networks, self._tls = guard, networks, tls
+        self._requests, self._networks = SingleRequests(guard, tls), networks
         self._introduce = introduce
         self._introductions: dict[str, tuple[float, str | None]] = {}
 
@@ -337,29 +323,22 @@ class SourceClient:
         fields: Mapping[str, str] | None = None,
     ) -> HttpResponse:
         server = ServerUrl.parse(source.url)
-        told = {**(fields or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
-        try:
-            async with asyncio.timeout(within):
-                response = await self._ask(server, f"{server.path}{target}", most, told, self._networks_of(source))
-        except TimeoutError:
-            raise SourceAway(source=source.url, reason=f"no answer within {within:g} seconds") from None
-        except (OSError, ValueError) as error:  # the latter for names that no certificate can have
-            raise SourceAway(source=source.url, reason=connection_failure(error).value) from None
+        authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
+        request = self._requests.send(
+            server.origin.scheme,
+            server.origin.authority,
+            f"{server.path}{target}",
+            {"Accept": "application/json", **(fields or {}), **authorization},
+            most=most,
+            networks=self._networks_of(source),
+        )
+        response = await settle(request, within)
+        if response is Failure.TIMED_OUT:
+            raise SourceAway(source=source.url, reason=f"no answer within {within:g} seconds")
         if isinstance(response, Failure):
             kind = SourceAway if response.is_silence else SourceUnusable
             raise kind(source=source.url, reason=response.value)
         return response
-
-    async def _ask(
-        self, server: ServerUrl, target: str, most: int, fields: Mapping[str, str], networks: Sequence[IpNetwork]
-    ) -> HttpResponse | Failure:
-        authority = server.origin.authority
-        port = DEFAULT_PORTS[server.origin.scheme]
-        checked = await self._guard.check_address(authority, port, networks)
-        if isinstance(checked, Failure):
-            return checked
-        connection = await connect(checked, most, (self._tls or default_tls()) if server.is_secure else None)
-        return await get(connection, authority, target, "application/json", fields)
 
 
 _NO_HOST: Final = "nowhere.invalid"

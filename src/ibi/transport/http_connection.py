@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ssl import SSLCertVerificationError
+from ssl import SSLCertVerificationError, SSLContext
 from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -28,6 +28,7 @@ from ibi.messages.holders import (
     KeyFields,
 )
 from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import Checked
 
 _LONGEST: Final = 86_400
 _NOT_KEPT: Final = frozenset({b"no-store", b"no-cache", b"private"})
@@ -165,6 +166,17 @@ class HttpConnection(asyncio.Protocol):
         self._length = 0
 
     # --- what its owner does ---
+
+    async def open(self, address: str, where: Checked, tls: SSLContext | None) -> None:
+        """Dial the address. The name is for the certificate."""
+        self.peer = address
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: self, address, where.port, ssl=tls, server_hostname=where.host if tls else None
+            )
+        except BaseException:
+            self.abort()
+            raise
 
     @property
     def is_open(self) -> bool:

@@ -16,8 +16,8 @@ from ibi.errors import IbiError
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
 from ibi.transport.http_connection import HttpResponse
-from ibi.transport.server_url import ServerUrl, default_tls
-from ibi.transport.single_request import connect, get
+from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import SingleRequests
 
 PATIENCE: Final = 2.0
 """Seconds for the name, the connection and the answer together."""
@@ -61,9 +61,11 @@ def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
 
 
 async def _ask(server: ServerUrl) -> HttpResponse | Failure:
-    authority, port = server.origin.authority, server.origin.effective_port
-    checked = await AddressGuard().check_address(authority, port, OPERATOR_NETWORKS)
-    if isinstance(checked, Failure):
-        return checked
-    connection = await connect(checked, _MOST_BODY, default_tls() if server.is_secure else None)
-    return await get(connection, authority, f"{server.path}{_PATH}", "application/json")
+    return await SingleRequests(AddressGuard()).send(
+        server.origin.scheme,
+        server.origin.authority,
+        f"{server.path}{_PATH}",
+        {"Accept": "application/json"},
+        most=_MOST_BODY,
+        networks=OPERATOR_NETWORKS,
+    )

@@ -7,7 +7,6 @@ bounded, and read by the caller as the word of a stranger.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ssl import SSLContext
@@ -21,13 +20,13 @@ from ibi.messages import values as wire
 from ibi.model.notification import FoundItem, Unreached
 from ibi.model.subscription import Delivery, Webhook
 from ibi.model.visibility import IpNetwork
-from ibi.origin import DEFAULT_PORTS, Origin
+from ibi.origin import Origin
 from ibi.ports.copies import GONE
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard, Checked, NameLookup
-from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
-from ibi.transport.server_url import ServerUrl, default_tls, request_target
-from ibi.transport.single_request import connect, get, post
+from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard, NameLookup
+from ibi.transport.http_connection import HttpResponse
+from ibi.transport.server_url import ServerUrl, request_target
+from ibi.transport.single_request import SingleRequests, settle
 
 MEDIA_TYPE: Final = 'application/ld+json; profile="https://www.w3.org/ns/activitystreams"'
 _PATIENCE: Final = 15.0
@@ -66,7 +65,7 @@ class NotificationClient:
     ) -> None:
         """`networks` may be dialled though they are not public. `tls` is for HTTPS; without it the machine's
         authorities are trusted. `sign` gives the fields that prove to a server who sends it a body."""
-        self._guard, self._find_page, self._networks, self._tls = guard, find_page, tuple(networks), tls
+        self._requests, self._find_page, self._networks = SingleRequests(guard, tls), find_page, tuple(networks)
         self._sign = sign
 
     async def find_item(self, label: Label) -> FoundItem | Unreached:
@@ -95,11 +94,10 @@ class NotificationClient:
         return f"{response.fields.get(b'link', b'').decode('latin-1')}\n{response.body.decode(errors='replace')}"
 
     async def deliver(self, inbox: str, body: bytes) -> Unreached | None:
-        def send(line: HttpConnection, origin: Origin, target: str) -> Awaitable[HttpResponse | Failure]:
-            fields = {"Content-Type": MEDIA_TYPE, **self._sign(str(origin), body)}
-            return post(line, origin.authority, target, body, fields)
+        def fields(origin: Origin) -> Mapping[str, str]:
+            return {"Content-Type": MEDIA_TYPE, **self._sign(str(origin), body)}
 
-        response = await self._ask(inbox, _MOST_ANSWER, send)
+        response = await self._ask(inbox, _MOST_ANSWER, fields, body)
         if isinstance(response, Unreached):
             return response
         if 200 <= response.status < 300:
@@ -111,7 +109,7 @@ class NotificationClient:
 
     async def _follow(self, url: str, accept: str, most: int) -> tuple[str, HttpResponse] | Unreached:
         for _ in range(_MOST_REDIRECTS):
-            response = await self._ask(url, most, lambda line, origin, target: _get(line, origin, target, accept))
+            response = await self._ask(url, most, lambda _: {"Accept": accept})
             if isinstance(response, Unreached):
                 return response
             location = response.fields.get(b"location", b"").decode("latin-1")
@@ -121,28 +119,24 @@ class NotificationClient:
         return Unreached("it sends from one address to the next")
 
     async def _ask(
-        self, url: str, most: int, send: Callable[[HttpConnection, Origin, str], Awaitable[HttpResponse | Failure]]
+        self, url: str, most: int, fields: Callable[[Origin], Mapping[str, str]], body: bytes | None = None
     ) -> HttpResponse | Unreached:
         try:
             url = wire.url(url)
             origin = Origin.of_url(url)
         except InvalidInput as error:
             return Unreached(f"its address cannot be read ({error.reason.format(**error.details)})", is_final=True)
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                checked = await self._guard.check_address(origin.authority, origin.effective_port, self._networks)
-                if isinstance(checked, Failure):
-                    return Unreached(checked.value)
-                is_secure = origin.scheme == "https"
-                line = await connect(checked, most, (self._tls or default_tls()) if is_secure else None)
-                response = await send(line, origin, request_target(url))
-        except (OSError, ValueError) as error:  # `TimeoutError` is one; the latter for names without certificates
-            return Unreached(connection_failure(error).value)
+        request = self._requests.send(
+            origin.scheme,
+            origin.authority,
+            request_target(url),
+            fields(origin),
+            most=most,
+            networks=self._networks,
+            body=body,
+        )
+        response = await settle(request, _PATIENCE)
         return Unreached(response.value) if isinstance(response, Failure) else response
-
-
-def _get(line: HttpConnection, origin: Origin, target: str, accept: str) -> Awaitable[HttpResponse | Failure]:
-    return get(line, origin.authority, target, accept)
 
 
 def inbox_in(link: bytes, base: str) -> str | None:
@@ -164,14 +158,12 @@ class ResolverPages:
     """
 
     def __init__(self, resolver: str, *, names: NameLookup | None = None, tls: SSLContext | None = None) -> None:
-        self._server, self._names, self._tls = ServerUrl.parse(resolver), names or NameLookup(), tls
+        self._server, self._requests = ServerUrl.parse(resolver), SingleRequests(names or NameLookup(), tls)
 
     async def __call__(self, label: Label) -> str | FoundItem | Unreached:
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                response = await self._ask(f"{self._server.path}/{label.spelling}:?{_ORIGINAL}")
-        except (OSError, ValueError) as error:
-            return Unreached(f"the resolver: {connection_failure(error).value}")
+        origin, target = self._server.origin, f"{self._server.path}/{label.spelling}:?{_ORIGINAL}"
+        request = self._requests.send(origin.scheme, origin.authority, target, {"Accept": "*/*"}, most=_MOST_ANSWER)
+        response = await settle(request, _PATIENCE)
         if isinstance(response, Failure):
             return Unreached(f"the resolver: {response.value}")
         location = response.fields.get(b"location", b"").decode("latin-1")
@@ -180,15 +172,6 @@ class ResolverPages:
         if response.status == 410:
             return FoundItem("", is_deleted=True)
         return Unreached(f"the resolver answers with status {response.status}")
-
-    async def _ask(self, target: str) -> HttpResponse | Failure:
-        origin = self._server.origin
-        addresses = await self._names.addresses(origin.host)
-        if not addresses:
-            raise OSError(None, f"the name {origin.host} was not found")
-        where = Checked(origin.host, origin.effective_port, tuple(addresses))
-        line = await connect(where, _MOST_ANSWER, (self._tls or default_tls()) if self._server.is_secure else None)
-        return await get(line, origin.authority, target, "*/*")
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
@@ -217,30 +200,25 @@ class HttpWebhookSender:
     ) -> None:
         """`networks` are dialled beside public addresses for webhooks that the API added. `tls` is for HTTPS; without
         it the machine's authorities are trusted."""
-        self._guard, self._networks, self._tls, self._within = guard, networks, tls, within
+        self._requests, self._networks, self._within = SingleRequests(guard, tls), networks, within
 
     async def send(self, webhook: Webhook, delivery: Delivery, second: int) -> str | None:
-        try:
-            async with asyncio.timeout(self._within):
-                response = await self._post(webhook, delivery, second)
-        except TimeoutError:
+        origin = Origin.of_url(webhook.url)
+        request = self._requests.send(
+            origin.scheme,
+            origin.authority,
+            request_target(webhook.url),
+            delivery.signed_fields(webhook.secret, second),
+            most=_MOST_RECEIPT,
+            networks=OPERATOR_NETWORKS if webhook.is_named_by_operator else self._networks,
+            body=delivery.body,
+        )
+        response = await settle(request, self._within)
+        if response is Failure.TIMED_OUT:
             return f"no answer within {self._within:g} seconds"
-        except (OSError, ValueError) as error:  # the latter for names that no certificate can have
-            return connection_failure(error).value
         if isinstance(response, Failure):
             # A receiver may answer anything, as long as it takes the delivery.
             return response.value
         if response.status == _GONE:
             return GONE
         return None if 200 <= response.status < 300 else f"HTTP status {response.status}"
-
-    async def _post(self, webhook: Webhook, delivery: Delivery, second: int) -> HttpResponse | Failure:
-        origin = Origin.of_url(webhook.url)
-        networks = OPERATOR_NETWORKS if webhook.is_named_by_operator else self._networks
-        checked = await self._guard.check_address(origin.authority, DEFAULT_PORTS[origin.scheme], networks)
-        if isinstance(checked, Failure):
-            return checked
-        tls = (self._tls or default_tls()) if origin.scheme == "https" else None
-        connection = await connect(checked, _MOST_RECEIPT, tls)
-        fields = delivery.signed_fields(webhook.secret, second)
-        return await post(connection, origin.authority, request_target(webhook.url), delivery.body, fields)

@@ -26,11 +26,11 @@ from ibi.resolver.signed_register import OfferedRegister
 from ibi.resolver.trace import Failure
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.signing import LONGEST_STATEMENT, PublicKey
-from ibi.transport.address_guard import Checked, NameLookup
+from ibi.transport.address_guard import NameLookup
 from ibi.transport.api_client import ApiClient
-from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
-from ibi.transport.server_url import ServerUrl, default_tls
-from ibi.transport.single_request import connect, get
+from ibi.transport.http_connection import HttpResponse, connection_failure
+from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import SingleRequests, settle
 from ibi.vocabulary import ArchiveProtocol
 
 _TIMEOUT: Final = 30.0
@@ -82,6 +82,7 @@ class ResolverGateway:
     ) -> None:
         self._server, self._timeout, self._signer = ServerUrl.parse(resolver), timeout, signer
         self._names, self._tls = names or NameLookup(), tls
+        self._requests = SingleRequests(self._names, tls)
         self._accepts_https: bool | None = None
         """Whether the resolver says that it knows Archives of HTTPS; None until it has answered."""
 
@@ -162,20 +163,13 @@ class ResolverGateway:
     async def _get(self, query: str) -> HttpResponse | FailureOfReply:
         """The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings
         name."""
-        target = f"{self._server.path}/{resolver_service().spelling}?{query}"
-        response = await get(await self._connect(), self._server.origin.authority, target, "text/plain")
+        origin, target = self._server.origin, f"{self._server.path}/{resolver_service().spelling}?{query}"
+        response = await self._requests.send(
+            origin.scheme, origin.authority, target, {"Accept": "text/plain"}, most=_MOST_BODY
+        )
         if isinstance(response, HttpResponse):
             self._accepts_https = accepts_https(response.accepts)
         return response
-
-    async def _connect(self) -> HttpConnection:
-        """The name is looked up once, in a thread that holds up neither the server nor its end."""
-        origin = self._server.origin
-        addresses = await self._names.addresses(origin.host)
-        if not addresses:
-            raise OSError(None, f"the name {origin.host} was not found")
-        where = Checked(origin.host, origin.effective_port, tuple(addresses))
-        return await connect(where, _MOST_BODY, (self._tls or default_tls()) if self._server.is_secure else None)
 
 
 def explain(offered: OfferedKey, known: PublicKey) -> str:
@@ -234,6 +228,7 @@ def _without_key(outcome: Outcome, key: str) -> Outcome:
 # Redirects are not followed, and what comes is bounded; whether it may be believed is decided by its signature.
 
 _REGISTER_TIMEOUT: Final = 20.0
+_JOSE: Final = {"Accept": "application/jose"}
 _CHALLENGE_BYTES: Final = 24
 _OUT_OF_ORDER: Final = frozenset({502, 503, 504})
 _LONGEST_PAGE: Final = 64 * 1024
@@ -256,16 +251,11 @@ class RegisterClient:
     trusted."""
 
     def __init__(self, resolver: str, *, names: NameLookup | None = None, tls: SSLContext | None = None) -> None:
-        self._server, self._names, self._tls = ServerUrl.parse(resolver), names or NameLookup(), tls
+        self._server, self._requests = ServerUrl.parse(resolver), SingleRequests(names or NameLookup(), tls)
 
     async def fetch(self, etag: str | None) -> FetchedRegister:
-        response = await self._get(
-            "/api/register",
-            "application/jose",
-            _REGISTER_TIMEOUT,
-            LONGEST_STATEMENT,
-            {} if etag is None else {"If-None-Match": etag},
-        )
+        fields = _JOSE | ({} if etag is None else {"If-None-Match": etag})
+        response = await settle(self._send("/api/register", fields, LONGEST_STATEMENT), _REGISTER_TIMEOUT)
         if not isinstance(response, HttpResponse) or response.status in _OUT_OF_ORDER:
             return FetchedRegister(is_there=False)
         if response.status != 200:
@@ -275,7 +265,7 @@ class RegisterClient:
     async def fetch_kept(self) -> OfferedRegister:
         """The register that an Archive at this address keeps of its resolver."""
         url = str(self._server)
-        response = await self._get("/api/register/kept", "application/jose", _REGISTER_TIMEOUT, LONGEST_STATEMENT, {})
+        response = await settle(self._send("/api/register/kept", _JOSE, LONGEST_STATEMENT), _REGISTER_TIMEOUT)
         if not isinstance(response, HttpResponse):
             return OfferedRegister(url, None, "it does not answer")
         if response.status != 200:
@@ -293,10 +283,9 @@ class RegisterClient:
     async def ask_key(self, known: PublicKey | None, within: float) -> OfferedKey:
         """`offered_key`; an `OSError` or `ValueError` says why there is no connection."""
         challenge = token_urlsafe(_CHALLENGE_BYTES)
+        path, fields = f"/api/keys?{urlencode({'challenge': challenge})}", {"Accept": "application/json"}
         async with asyncio.timeout(within):
-            connection = await self._connect(_LONGEST_PAGE)
-            path = f"{self._server.path}/api/keys?{urlencode({'challenge': challenge})}"
-            response = await get(connection, self._server.origin.authority, path, "application/json")
+            response = await self._send(path, fields, _LONGEST_PAGE)
         if not isinstance(response, HttpResponse) or response.status in _OUT_OF_ORDER:
             return OfferedKey(ResolverStanding.SILENT)
         return judge_key(response, challenge, known)
@@ -304,27 +293,14 @@ class RegisterClient:
     async def is_there(self, within: float) -> bool:
         """Whether a server answers at the address of the resolver, in so many seconds: one of another make has no page
         for it, and any answer will do."""
-        response = await self._get("/healthz", "*/*", within, _LONGEST_PAGE, {})
+        response = await settle(self._send("/healthz", {"Accept": "*/*"}, _LONGEST_PAGE), within)
         return isinstance(response, HttpResponse) and response.status not in _OUT_OF_ORDER
 
-    async def _get(
-        self, path: str, accept: str, within: float, most_body: int, headers: dict[str, str]
-    ) -> HttpResponse | Failure:
-        try:
-            async with asyncio.timeout(within):
-                connection = await self._connect(most_body)
-                authority = self._server.origin.authority
-                return await get(connection, authority, f"{self._server.path}{path}", accept, headers)
-        except (OSError, ValueError):  # `TimeoutError` is one; the latter for names that no certificate can have
-            return Failure.UNREACHABLE
-
-    async def _connect(self, most_body: int) -> HttpConnection:
+    async def _send(self, path: str, fields: Mapping[str, str], most: int) -> HttpResponse | Failure:
         origin = self._server.origin
-        addresses = await self._names.addresses(origin.host)
-        if not addresses:
-            raise OSError(None, f"the name {origin.host} was not found")
-        where = Checked(origin.host, origin.effective_port, tuple(addresses))
-        return await connect(where, most_body, (self._tls or default_tls()) if self._server.is_secure else None)
+        return await self._requests.send(
+            origin.scheme, origin.authority, f"{self._server.path}{path}", fields, most=most
+        )
 
 
 def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -> OfferedKey:

@@ -1,4 +1,6 @@
-"""One request over a connection of its own, for questions that an event loop asks rarely.
+"""The HTTP client of services on an event loop: each request has a connection of its own.
+
+Archives are asked over connections that are kept (`ibi.transport.archive_http`), of the same make.
 
 Redirects are not followed, cookies and proxies are not known, and certificates are checked. The addresses are looked up
 before, once, and nothing else than those is dialled.
@@ -7,13 +9,16 @@ before, once, and nothing else than those is dialled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from ssl import SSLContext
 from typing import Final
 
+from ibi.model.visibility import IpNetwork
+from ibi.origin import DEFAULT_PORTS, Origin
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import Checked
-from ibi.transport.http_connection import HttpConnection, HttpResponse
+from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
+from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
+from ibi.transport.server_url import default_tls
 
 _MOST_ADDRESSES: Final = 4
 _FOR_ONE_ADDRESS: Final = 2.0
@@ -39,46 +44,75 @@ async def connect(where: Checked, most_body: int, tls: SSLContext | None) -> Htt
 
 async def _connect(address: str, where: Checked, most_body: int, tls: SSLContext | None) -> HttpConnection:
     connection = HttpConnection(most_body, _ignore, _ignore)
-    try:
-        await asyncio.get_running_loop().create_connection(
-            lambda: connection, address, where.port, ssl=tls, server_hostname=where.host if tls else None
-        )
-    except BaseException:
-        connection.abort()
-        raise
+    await connection.open(address, where, tls)
     return connection
 
 
-_NO_FIELDS: Final[Mapping[str, str]] = {}
+class SingleRequests:
+    """Sends requests from an event loop. Its caller bounds the time of each.
+
+    A guard judges addresses that a stranger may have named. A look-up alone serves for servers that the settings name:
+    they may be anywhere, also in a private network or on this machine.
+    """
+
+    def __init__(self, names: AddressGuard | NameLookup, tls: SSLContext | None = None) -> None:
+        """`tls` is for servers of HTTPS; without it the machine's authorities are trusted."""
+        self._names, self._tls = names, tls
+
+    async def send(
+        self,
+        scheme: str,
+        authority: str,
+        target: str,
+        fields: Mapping[str, str],
+        *,
+        most: int,
+        networks: Sequence[IpNetwork] = (),
+        body: bytes | None = None,
+    ) -> HttpResponse | Failure:
+        """Send a POST with the `body`, or a GET without one, and return an answer of at most so many bytes. All texts
+        are ASCII and free of control characters. A connection that cannot be opened is an `OSError`, or a `ValueError`
+        for a name that no certificate can have."""
+        where = await self._find(scheme, authority, networks)
+        if isinstance(where, Failure):
+            return where
+        connection = await connect(where, most, (self._tls or default_tls()) if scheme == "https" else None)
+        return await exchange(connection, authority, target, fields, body)
+
+    async def _find(self, scheme: str, authority: str, networks: Sequence[IpNetwork]) -> Checked | Failure:
+        if isinstance(self._names, AddressGuard):
+            return await self._names.check_address(authority, DEFAULT_PORTS[scheme], networks)
+        origin = Origin.parse(authority, scheme)
+        addresses = await self._names.addresses(origin.host)
+        if not addresses:
+            raise OSError(None, f"the name {origin.host} was not found")
+        return Checked(origin.host, origin.effective_port, tuple(addresses))
 
 
-async def get(
-    connection: HttpConnection, authority: str, target: str, accept: str, fields: Mapping[str, str] = _NO_FIELDS
+async def settle(request: Awaitable[HttpResponse | Failure], within: float) -> HttpResponse | Failure:
+    """Return the result of a request after at most so many seconds. It never raises for what a server does."""
+    try:
+        async with asyncio.timeout(within):
+            return await request
+    except (OSError, ValueError) as error:
+        return connection_failure(error)
+
+
+async def exchange(
+    connection: HttpConnection, authority: str, target: str, fields: Mapping[str, str], body: bytes | None = None
 ) -> HttpResponse | Failure:
-    """Ask for `target` and close the connection. All texts are ASCII and free of control characters."""
-    return await _send(connection, "GET", authority, target, {"Accept": accept, **fields}, b"")
-
-
-async def post(
-    connection: HttpConnection, authority: str, target: str, body: bytes, fields: Mapping[str, str]
-) -> HttpResponse | Failure:
-    """The same with a body, whose type is among the `fields`."""
-    length = {"Content-Length": str(len(body))}
-    return await _send(connection, "POST", authority, target, {"Accept": "*/*", **fields, **length}, body)
-
-
-async def _send(
-    connection: HttpConnection, method: str, authority: str, target: str, fields: Mapping[str, str], body: bytes
-) -> HttpResponse | Failure:
-    head = f"{method} {target} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: ibi\r\n"
-    head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    """Send one request and close the connection."""
+    sent = {"Host": authority, "User-Agent": "ibi", **({} if body is None else {"Accept": "*/*"}), **fields}
+    sent |= {} if body is None else {"Content-Length": str(len(body))}
+    head = f"{'GET' if body is None else 'POST'} {target} HTTP/1.1\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in sent.items())
     head += "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
-    exchange = _SingleExchange(head.encode("ascii") + body)
+    request = _SingleExchange(head.encode("ascii") + (body or b""))
     try:
         if not connection.is_open:  # the server has closed it, or spoken first
             return Failure.UNREACHABLE
-        connection.send(exchange)
-        return await exchange.answer
+        connection.send(request)
+        return await request.answer
     finally:
         connection.abort()
 

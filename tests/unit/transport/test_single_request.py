@@ -6,15 +6,16 @@ import asyncio
 import socket
 import ssl
 from contextlib import closing
+from ipaddress import ip_network
 
 import pytest
 
 from ibi.resolver.trace import Failure
 from ibi.transport import single_request
-from ibi.transport.address_guard import Checked
+from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
 from ibi.transport.http_connection import HttpResponse
 from ibi.transport.server_url import default_tls
-from ibi.transport.single_request import connect, get
+from ibi.transport.single_request import SingleRequests, connect, exchange, settle
 from tests.support.mail_server import CERTIFICATE, trusting
 from tests.support.raw_archive import RawArchive, Talk, http, never, raw_archive, until
 
@@ -26,7 +27,7 @@ def there(archive: RawArchive, *addresses: str, host: str = "archive.example.org
 
 
 async def ask(where: Checked, tls: ssl.SSLContext | None = None) -> HttpResponse | Failure:
-    return await get(await connect(where, MOST, tls), where.host, "/a?b=c", "text/plain")
+    return await exchange(await connect(where, MOST, tls), where.host, "/a?b=c", {"Accept": "text/plain"})
 
 
 async def test_the_request_is_sent_as_it_is_and_the_connection_closed() -> None:
@@ -105,7 +106,7 @@ async def test_a_server_that_closes_or_speaks_first_is_not_waited_for(says: Talk
     async with raw_archive(says) as archive:
         connection = await connect(there(archive), MOST, None)
         await asyncio.sleep(0.05)
-        assert await get(connection, "archive.example.org", "/", "text/plain") is Failure.UNREACHABLE
+        assert await exchange(connection, "archive.example.org", "/", {}) is Failure.UNREACHABLE
 
 
 async def test_the_connection_of_a_request_that_is_given_up_is_closed() -> None:
@@ -114,3 +115,30 @@ async def test_the_connection_of_a_request_that_is_given_up_is_closed() -> None:
             async with asyncio.timeout(0.1):
                 await ask(there(archive))
         await until(lambda: archive.gone == 1)
+
+
+async def test_a_server_of_the_settings_may_be_anywhere_and_a_strangers_may_not() -> None:
+    async with raw_archive(http(b"yes")) as archive:
+        names, place = NameLookup(lambda host: ("127.0.0.1",)), f"ibi.example.org:{archive.port}"
+        answer = await SingleRequests(names).send("http", place, "/a", {"X": "y"}, most=MOST, body=b"no")
+        assert answer == HttpResponse(200, b"yes", b"text/plain")
+        judged = SingleRequests(AddressGuard(names=names))
+        assert await judged.send("http", place, "/a", {}, most=MOST) is Failure.FORBIDDEN_ADDRESS
+        networks = (ip_network("127.0.0.0/8"),)
+        assert isinstance(await judged.send("http", place, "/a", {}, most=MOST, networks=networks), HttpResponse)
+    assert (
+        archive.requests[0]
+        == (
+            f"POST /a HTTP/1.1\r\nHost: {place}\r\nUser-Agent: ibi\r\nAccept: */*\r\nX: y\r\nContent-Length: 2\r\n"
+            "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
+        ).encode()
+    )
+
+
+async def test_a_request_that_is_settled_never_raises_for_what_a_server_does() -> None:
+    unknown = SingleRequests(NameLookup(lambda host: ()))
+    assert await settle(unknown.send("http", "ibi.example.org", "/", {}, most=MOST), 5.0) is Failure.UNREACHABLE
+    here = SingleRequests(NameLookup(lambda host: ("127.0.0.1",)))
+    async with raw_archive(never) as archive:
+        silent = here.send("http", f"ibi.example.org:{archive.port}", "/", {}, most=MOST)
+        assert await settle(silent, 0.05) is Failure.TIMED_OUT
