@@ -31,6 +31,7 @@ from ibi.messages.membership import PATH_FORM
 from ibi.model.change import AnnouncedCopies, ChangeKind, FollowedChange, FollowedPage
 from ibi.model.subscription import FeedEntry, SourceAddress, SourcePage
 from ibi.model.visibility import IpNetwork
+from ibi.origin import Origin
 from ibi.ports.copies import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
@@ -117,10 +118,8 @@ class ArchiveFeeds:
             return None
 
     async def _get(self, archive: ArchiveRef, target: str, within: float = _FEED_PATIENCE) -> HttpResponse | Failure:
-        scheme, fields = archive.protocol.scheme, {"Accept": "application/json"}
-        request = self._requests.send(
-            scheme, archive.address, target, fields, most=_MOST_BODY, networks=archive.networks
-        )
+        origin, fields = Origin.parse(archive.address, archive.protocol.scheme), {"Accept": "application/json"}
+        request = self._requests.send(origin, target, fields, most=_MOST_BODY, networks=archive.networks)
         return await settle(request, within)
 
 
@@ -325,8 +324,7 @@ class SourceClient:
         server = ServerUrl.parse(source.url)
         authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
         request = self._requests.send(
-            server.origin.scheme,
-            server.origin.authority,
+            server.origin,
             f"{server.path}{target}",
             {"Accept": "application/json", **(fields or {}), **authorization},
             most=most,

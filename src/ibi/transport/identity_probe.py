@@ -62,8 +62,7 @@ def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
 
 async def _ask(server: ServerUrl) -> HttpResponse | Failure:
     return await SingleRequests(AddressGuard()).send(
-        server.origin.scheme,
-        server.origin.authority,
+        server.origin,
         f"{server.path}{_PATH}",
         {"Accept": "application/json"},
         most=_MOST_BODY,

@@ -127,8 +127,7 @@ class NotificationClient:
         except InvalidInput as error:
             return Unreached(f"its address cannot be read ({error.reason.format(**error.details)})", is_final=True)
         request = self._requests.send(
-            origin.scheme,
-            origin.authority,
+            origin,
             request_target(url),
             fields(origin),
             most=most,
@@ -162,7 +161,7 @@ class ResolverPages:
 
     async def __call__(self, label: Label) -> str | FoundItem | Unreached:
         origin, target = self._server.origin, f"{self._server.path}/{label.spelling}:?{_ORIGINAL}"
-        request = self._requests.send(origin.scheme, origin.authority, target, {"Accept": "*/*"}, most=_MOST_ANSWER)
+        request = self._requests.send(origin, target, {"Accept": "*/*"}, most=_MOST_ANSWER)
         response = await settle(request, _PATIENCE)
         if isinstance(response, Failure):
             return Unreached(f"the resolver: {response.value}")
@@ -205,8 +204,7 @@ class HttpWebhookSender:
     async def send(self, webhook: Webhook, delivery: Delivery, second: int) -> str | None:
         origin = Origin.of_url(webhook.url)
         request = self._requests.send(
-            origin.scheme,
-            origin.authority,
+            origin,
             request_target(webhook.url),
             delivery.signed_fields(webhook.secret, second),
             most=_MOST_RECEIPT,

@@ -164,9 +164,7 @@ class ResolverGateway:
         """The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings
         name."""
         origin, target = self._server.origin, f"{self._server.path}/{resolver_service().spelling}?{query}"
-        response = await self._requests.send(
-            origin.scheme, origin.authority, target, {"Accept": "text/plain"}, most=_MOST_BODY
-        )
+        response = await self._requests.send(origin, target, {"Accept": "text/plain"}, most=_MOST_BODY)
         if isinstance(response, HttpResponse):
             self._accepts_https = accepts_https(response.accepts)
         return response
@@ -298,9 +296,7 @@ class RegisterClient:
 
     async def _send(self, path: str, fields: Mapping[str, str], most: int) -> HttpResponse | Failure:
         origin = self._server.origin
-        return await self._requests.send(
-            origin.scheme, origin.authority, f"{self._server.path}{path}", fields, most=most
-        )
+        return await self._requests.send(origin, f"{self._server.path}{path}", fields, most=most)
 
 
 def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -> OfferedKey:

@@ -14,7 +14,7 @@ from ssl import SSLContext
 from typing import Final
 
 from ibi.model.visibility import IpNetwork
-from ibi.origin import DEFAULT_PORTS, Origin
+from ibi.origin import Origin
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
@@ -61,8 +61,7 @@ class SingleRequests:
 
     async def send(
         self,
-        scheme: str,
-        authority: str,
+        origin: Origin,
         target: str,
         fields: Mapping[str, str],
         *,
@@ -73,16 +72,15 @@ class SingleRequests:
         """Send a POST with the `body`, or a GET without one, and return an answer of at most so many bytes. All texts
         are ASCII and free of control characters. A connection that cannot be opened is an `OSError`, or a `ValueError`
         for a name that no certificate can have."""
-        where = await self._find(scheme, authority, networks)
+        where = await self._find(origin, networks)
         if isinstance(where, Failure):
             return where
-        connection = await connect(where, most, (self._tls or default_tls()) if scheme == "https" else None)
-        return await exchange(connection, authority, target, fields, body)
+        connection = await connect(where, most, (self._tls or default_tls()) if origin.scheme == "https" else None)
+        return await exchange(connection, origin.authority, target, fields, body)
 
-    async def _find(self, scheme: str, authority: str, networks: Sequence[IpNetwork]) -> Checked | Failure:
+    async def _find(self, origin: Origin, networks: Sequence[IpNetwork]) -> Checked | Failure:
         if isinstance(self._names, AddressGuard):
-            return await self._names.check_address(authority, DEFAULT_PORTS[scheme], networks)
-        origin = Origin.parse(authority, scheme)
+            return await self._names.check_address(origin.authority, origin.effective_port, networks)
         addresses = await self._names.addresses(origin.host)
         if not addresses:
             raise OSError(None, f"the name {origin.host} was not found")

@@ -10,6 +10,7 @@ from ipaddress import ip_network
 
 import pytest
 
+from ibi.origin import Origin
 from ibi.resolver.trace import Failure
 from ibi.transport import single_request
 from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
@@ -119,26 +120,25 @@ async def test_the_connection_of_a_request_that_is_given_up_is_closed() -> None:
 
 async def test_a_server_of_the_settings_may_be_anywhere_and_a_strangers_may_not() -> None:
     async with raw_archive(http(b"yes")) as archive:
-        names, place = NameLookup(lambda host: ("127.0.0.1",)), f"ibi.example.org:{archive.port}"
-        answer = await SingleRequests(names).send("http", place, "/a", {"X": "y"}, most=MOST, body=b"no")
+        names, place = NameLookup(lambda host: ("127.0.0.1",)), Origin("http", "ibi.example.org", archive.port)
+        answer = await SingleRequests(names).send(place, "/a", {"X": "y"}, most=MOST, body=b"no")
         assert answer == HttpResponse(200, b"yes", b"text/plain")
         judged = SingleRequests(AddressGuard(names=names))
-        assert await judged.send("http", place, "/a", {}, most=MOST) is Failure.FORBIDDEN_ADDRESS
+        assert await judged.send(place, "/a", {}, most=MOST) is Failure.FORBIDDEN_ADDRESS
         networks = (ip_network("127.0.0.0/8"),)
-        assert isinstance(await judged.send("http", place, "/a", {}, most=MOST, networks=networks), HttpResponse)
-    assert (
-        archive.requests[0]
-        == (
-            f"POST /a HTTP/1.1\r\nHost: {place}\r\nUser-Agent: ibi\r\nAccept: */*\r\nX: y\r\nContent-Length: 2\r\n"
-            "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
-        ).encode()
-    )
+        assert isinstance(await judged.send(place, "/a", {}, most=MOST, networks=networks), HttpResponse)
+    assert archive.requests[0].splitlines() == [
+        b"POST /a HTTP/1.1",
+        f"Host: {place.authority}".encode(),
+        *(b"User-Agent: ibi", b"Accept: */*", b"X: y", b"Content-Length: 2"),
+        *(b"Accept-Encoding: identity", b"Connection: close", b""),
+    ]
 
 
 async def test_a_request_that_is_settled_never_raises_for_what_a_server_does() -> None:
     unknown = SingleRequests(NameLookup(lambda host: ()))
-    assert await settle(unknown.send("http", "ibi.example.org", "/", {}, most=MOST), 5.0) is Failure.UNREACHABLE
+    assert await settle(unknown.send(Origin("http", "ibi.example.org"), "/", {}, most=MOST), 5.0) is Failure.UNREACHABLE
     here = SingleRequests(NameLookup(lambda host: ("127.0.0.1",)))
     async with raw_archive(never) as archive:
-        silent = here.send("http", f"ibi.example.org:{archive.port}", "/", {}, most=MOST)
+        silent = here.send(Origin("http", "ibi.example.org", archive.port), "/", {}, most=MOST)
         assert await settle(silent, 0.05) is Failure.TIMED_OUT
