@@ -11,19 +11,18 @@ from typing import Any
 from urllib.parse import quote
 
 from ibi.errors import IbiError
+from ibi.label import Label
 from ibi.safe_text import printable
 from ibi.transport.blocking_http import BlockingAnswer, BlockingConnection, BrokenAnswer, Waits
 from ibi.transport.errors import (
     AnswerCut,
-    InsecureServer,
     ServerRefused,
     ServerUnreachable,
     UnexpectedAnswer,
     UnusableKey,
-    UnusableToken,
     with_certificate_hint,
 )
-from ibi.transport.server_url import ServerUrl, look_up
+from ibi.transport.server_url import ServerUrl, bearer, look_up
 
 _PROBLEM = "urn:ibi:problem:"
 _SHOWN = 500
@@ -87,6 +86,10 @@ def _json(body: bytes) -> object:
         return None
 
 
+def item_path(label: Label) -> str:
+    return f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
+
+
 def one_line(text: str) -> str:
     """Return the text without anything that could move a cursor or fill a screen."""
     shown = printable(text[: _SHOWN + 1])
@@ -116,11 +119,7 @@ class ApiClient:
         that is known to be safe."""
         self._url, self._timeout = ServerUrl.parse(server), timeout
         self._server = str(self._url)
-        self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
-        if token is not None and (not _is_visible(token) or " " in token):
-            raise UnusableToken()
-        if token is not None and not (self._url.is_private or allow_plain):
-            raise InsecureServer(server=self._server)
+        self._authorization = bearer(self._url, token, allow_plain=allow_plain)
 
     def identity(self) -> dict[str, object]:
         """Who mints there."""
@@ -175,7 +174,7 @@ class ApiClient:
         once. Without a `key` one is drawn for this call.
         """
         key = secrets.token_hex(16) if key is None else key
-        if not _is_visible(key) or len(key) > _MOST_KEY or key != key.strip():
+        if not (0 < len(key) <= _MOST_KEY and key.isascii() and key.isprintable() and key == key.strip()):
             raise UnusableKey()
         received = 0
         for attempt in range(1, _ATTEMPTS + 1):
@@ -253,10 +252,6 @@ class ApiClient:
         waits = Waits(connect=timeout, head=timeout, silence=timeout)
         with self._unreachable_if_broken():
             return BlockingConnection(self._url, look_up(self._url.origin.host), waits)
-
-
-def _is_visible(text: str) -> bool:
-    return bool(text) and text.isascii() and text.isprintable()
 
 
 def _reason(error: Exception) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from ibi.label import Label
 from ibi.model.file import File
-from ibi.transport.api_client import ApiClient, object_of
+from ibi.transport.api_client import ApiClient, item_path, object_of
 from ibi.transport.blocking_http import BlockingConnection
 from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
 
@@ -35,7 +35,7 @@ class CopiesClient(ApiClient):
         return self._object("GET", f"/api/copies/{quote(job, safe='')}?after={after}")
 
     def drop(self, label: Label) -> None:
-        self._expect_no_content("DELETE", f"{_place(label)}/object")
+        self._expect_no_content("DELETE", f"{item_path(label)}/object")
 
 
 _PIECE: Final = 1024 * 1024
@@ -75,7 +75,7 @@ class RecordsClient(ApiClient):
     # --- items ---
 
     def record(self, label: Label) -> dict[str, Any]:
-        return self._object("GET", _place(label), accepted=_SHOWN)
+        return self._object("GET", item_path(label), accepted=_SHOWN)
 
     def search(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
         """The items that a search finds, as the server lists them; then those found in the text of their files. Each
@@ -98,12 +98,12 @@ class RecordsClient(ApiClient):
 
     def manifest(self, label: Label) -> list[dict[str, Any]]:
         """The files of an item, with their digests."""
-        return self._list_in(self._object("GET", f"{_place(label)}/manifest"), "files")
+        return self._list_in(self._object("GET", f"{item_path(label)}/manifest"), "files")
 
     def file_from(self, label: Label, file: File, number: int | None, offset: int) -> Iterator[bytes]:
         """The bytes of a file from an offset on; those before are left out if the server sends all of them."""
         version = "" if number is None else f"/versions/{number}"
-        place = f"{_place(label)}{version}/files/{quote(file.path, safe='/')}"
+        place = f"{item_path(label)}{version}/files/{quote(file.path, safe='/')}"
         headers = {"Accept": "*/*"}
         if offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
@@ -118,18 +118,18 @@ class RecordsClient(ApiClient):
     def delete(self, label: Label, reason: str, replaced_by: Label | None, *, purge: bool) -> dict[str, Any]:
         said = {"reason": reason} | ({} if replaced_by is None else {"replaced_by": str(replaced_by)})
         said |= {"purge": "true"} if purge else {}
-        return self._object("DELETE", f"{_place(label)}?{urlencode(said)}")
+        return self._object("DELETE", f"{item_path(label)}?{urlencode(said)}")
 
     def relate(self, label: Label, said: dict[str, str], *, undo: bool) -> dict[str, Any]:
         """`said` names a `next_edition`, a `metadata_item`, or a `translation` and its `language`."""
-        place = f"{_place(label)}/relations"
+        place = f"{item_path(label)}/relations"
         if undo:
             return self._object("DELETE", f"{place}?{urlencode(said)}")
         return self._object("POST", place, said)
 
     def give(self, label: Label, owner: str | None) -> dict[str, Any]:
         """Give the item to an account, or to the Archive."""
-        return self._object("PUT", f"{_place(label)}/owner", {"owner": owner})
+        return self._object("PUT", f"{item_path(label)}/owner", {"owner": owner})
 
     def claims(self, state: str) -> Iterator[dict[str, Any]]:
         """The claims in that state which concern the token, page by page."""
@@ -144,7 +144,7 @@ class RecordsClient(ApiClient):
         return self._object("POST", "/api/items/claims", said)
 
     def usage_of(self, label: Label) -> list[dict[str, Any]]:
-        return self._list_in(self._object("GET", f"{_place(label)}/usage", accepted=_SHOWN), "days")
+        return self._list_in(self._object("GET", f"{item_path(label)}/usage", accepted=_SHOWN), "days")
 
     def usage(self) -> Iterator[dict[str, Any]]:
         """Of every item that was used, page by page."""
@@ -157,7 +157,7 @@ class RecordsClient(ApiClient):
 
     def versions(self, label: Label) -> Iterator[dict[str, Any]]:
         """All versions of an item, newest first."""
-        return self._pages(f"{_place(label)}/versions", "versions", "before", "number")
+        return self._pages(f"{item_path(label)}/versions", "versions", "before", "number")
 
     def _pages(self, place: str, name: str, parameter: str, member: str, **query: str) -> Iterator[dict[str, Any]]:
         """All entries of a list, page by page; the next page is asked for by a `member` of the last entry."""
@@ -170,11 +170,11 @@ class RecordsClient(ApiClient):
             query[parameter] = str(found[-1].get(member))
 
     def version(self, label: Label, number: int) -> dict[str, Any]:
-        return self._object("GET", f"{_place(label)}/versions/{number}")
+        return self._object("GET", f"{item_path(label)}/versions/{number}")
 
     def restore(self, label: Label, number: int, message: str | None) -> dict[str, Any]:
         body = None if message is None else {"message": message}
-        return self._object("POST", f"{_place(label)}/versions/{number}/restore", body, timeout=_PUBLISHING)
+        return self._object("POST", f"{item_path(label)}/versions/{number}/restore", body, timeout=_PUBLISHING)
 
     # --- whole items ---
 
@@ -191,15 +191,12 @@ class RecordsClient(ApiClient):
             "Content-Type": f"multipart/form-data; boundary={edge}",
             "Idempotency-Key": secrets.token_hex(16) if key is None else key,
         }
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                with self._request("POST", "/api/items", body, headers, timeout=_PUBLISHING) as answer:
-                    return object_of(answer.read(_MOST_BODY), self._server)
-            except ServerUnreachable:
-                if attempt == _ATTEMPTS:
-                    raise
-            time.sleep(_BETWEEN * attempt)
-        raise AssertionError("unreachable")
+
+        def ask() -> dict[str, Any]:
+            with self._request("POST", "/api/items", body, headers, timeout=_PUBLISHING) as answer:
+                return object_of(answer.read(_MOST_BODY), self._server)
+
+        return _repeat(ask)
 
     # --- drafts ---
 
@@ -210,7 +207,7 @@ class RecordsClient(ApiClient):
         return self._object("POST", "/api/items", description)
 
     def begin_update(self, label: Label) -> dict[str, Any]:
-        return self._object("POST", f"{_place(label)}/draft")
+        return self._object("POST", f"{item_path(label)}/draft")
 
     def describe(self, draft: str, description: dict[str, Any]) -> dict[str, Any]:
         return self._object("PUT", _draft(draft), description)
@@ -225,17 +222,7 @@ class RecordsClient(ApiClient):
         """Return the item that the draft became. If an answer is lost the request is repeated, which is safe."""
         place, headers = f"{_draft(draft)}/publish", {} if key is None else {"Idempotency-Key": key}
         body = None if message is None else {"message": message}
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return self._object("POST", place, body, headers=headers, timeout=_PUBLISHING)
-            except ServerUnreachable:
-                if attempt == _ATTEMPTS:
-                    raise
-            except ServerRefused as error:
-                if error.problem != "draft-busy" or attempt == _ATTEMPTS:
-                    raise
-            time.sleep(_BETWEEN * attempt)
-        raise AssertionError("unreachable")
+        return _repeat(lambda: self._object("POST", place, body, headers=headers, timeout=_PUBLISHING))
 
     def reviews(self) -> list[dict[str, Any]]:
         """The drafts that wait for review, the oldest first."""
@@ -300,6 +287,20 @@ class RecordsClient(ApiClient):
         return found
 
 
+def _repeat(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Ask again, a few times, while no answer comes or the draft is busy."""
+    for attempt in range(1, _ATTEMPTS):
+        try:
+            return ask()
+        except ServerUnreachable:
+            pass
+        except ServerRefused as error:
+            if error.problem != "draft-busy":
+                raise
+        time.sleep(_BETWEEN * attempt)
+    return ask()
+
+
 class _Furthest:
     """Counts the bytes of a file that may be sent several times: what is sent again is not counted again."""
 
@@ -351,10 +352,6 @@ class _Sending:
     @property
     def digest(self) -> str:
         return self._digest.hexdigest()
-
-
-def _place(label: Label) -> str:
-    return f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
 
 
 def _draft(draft: str) -> str:

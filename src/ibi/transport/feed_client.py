@@ -37,6 +37,7 @@ from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.safe_text import printable
 from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
+from ibi.transport.api_client import item_path
 from ibi.transport.http_connection import HttpResponse
 from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import SingleRequests, settle
@@ -256,8 +257,7 @@ class SourceClient:
     # --- items ---
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
-        place = f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
-        response = await self._get(source, place, _MOST_RECORD, token=token)
+        response = await self._get(source, item_path(label), _MOST_RECORD, token=token)
         if response.status in _NOT_THERE:
             return None
         body = response.body if response.status == _GONE else _check_response(source, response)

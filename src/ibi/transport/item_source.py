@@ -27,18 +27,16 @@ from ibi.model.visibility import IpNetwork
 from ibi.ports.copies import FoundObject, NoCopyService, SourceCut, SourceGone, UnsafeSource
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, addresses_of
-from ibi.transport.api_client import is_unknown_service, one_line, refusal_of
+from ibi.transport.api_client import is_unknown_service, item_path, one_line, refusal_of
 from ibi.transport.blocking_http import BlockingAnswer, BlockingConnection, BrokenAnswer, Piece, Waits
 from ibi.transport.errors import (
-    InsecureServer,
     InvalidServer,
     ServerRefused,
     ServerUnreachable,
     UnexpectedAnswer,
-    UnusableToken,
     with_certificate_hint,
 )
-from ibi.transport.server_url import ServerUrl
+from ibi.transport.server_url import ServerUrl, bearer
 
 MOST_RECORD: Final = 48 << 20
 """Bytes of the record of one item: a hundred thousand files have some thirty million."""
@@ -70,16 +68,16 @@ class HttpItemSource:
     """The port `ItemSource`."""
 
     def __init__(
-        self, server: ServerUrl, addresses: Sequence[str], token: str | None, tls: SSLContext | None = None
+        self,
+        server: ServerUrl,
+        addresses: Sequence[str],
+        authorization: Mapping[str, str],
+        tls: SSLContext | None = None,
     ) -> None:
         self.url = str(server)
         self.is_on_loopback = all(_is_loopback(each) for each in addresses)
         self._server, self._addresses, self._tls = server, tuple(addresses), tls
-        self._headers = {
-            "User-Agent": "ibi",
-            **({} if token is None else {"Authorization": f"Bearer {token}"}),
-            "Accept-Encoding": "identity",
-        }
+        self._headers = {"User-Agent": "ibi", **authorization, "Accept-Encoding": "identity"}
         self._idle: list[BlockingConnection] = []
         self._lock = Lock()
         self._gives_several = True
@@ -93,7 +91,7 @@ class HttpItemSource:
     # --- records ---
 
     def read_object(self, label: Label) -> ItemObjectRecord:
-        with self._open_request("GET", f"{_place(label)}/object") as answer:
+        with self._open_request("GET", f"{item_path(label)}/object") as answer:
             if answer.status != _OK:
                 raise self._refusal(answer, label, of_record=True)
             if answer.header("content-type").lower().startswith("text/"):  # a page, or a list of pairs
@@ -146,7 +144,7 @@ class HttpItemSource:
     def read_chain(self, label: Label) -> bytes:
         """What it tells of the transfers of the item, which is little and has to come soon."""
         until = monotonic() + _FOR_CHAIN
-        with self._open_request("GET", f"{_place(label)}/provenance") as answer:
+        with self._open_request("GET", f"{item_path(label)}/provenance") as answer:
             if answer.status != _OK:
                 raise self._refusal(answer, label)
             return b"".join(bytes(piece) for piece in answer.pieces(_MOST_CHAIN, until - monotonic()))
@@ -157,7 +155,7 @@ class HttpItemSource:
         headers = {"Accept": "*/*"}
         if offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
-        place = f"{_place(label)}/files/{quote(file.path, safe='/')}"
+        place = f"{item_path(label)}/files/{quote(file.path, safe='/')}"
         with self._open_request("GET", place, headers=headers) as answer:
             if answer.status not in (_OK, _PARTIAL):
                 raise self._refusal(answer, label)
@@ -256,8 +254,8 @@ class HttpItemSources:
         server = ServerUrl.parse(url)
         if server.path:
             raise InvalidServer(server=url, reason="an Archive is named by its host and port alone")
-        _check_token(server, token)
-        source = HttpItemSource(server, self._addresses(server), token, self._tls)
+        authorization = bearer(server, token)
+        source = HttpItemSource(server, self._addresses(server), authorization, self._tls)
         try:
             yield source
         finally:
@@ -286,15 +284,6 @@ def _ask_over(
         raise
 
 
-def _check_token(server: ServerUrl, token: str | None) -> None:
-    if token is None:
-        return
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise UnusableToken()
-    if not server.is_private:
-        raise InsecureServer(server=str(server))
-
-
 def _lines(pieces: Iterator[Piece], longest: int) -> Iterator[bytes]:
     rest = bytearray()
     for piece in pieces:
@@ -308,10 +297,6 @@ def _lines(pieces: Iterator[Piece], longest: int) -> Iterator[bytes]:
             raise BrokenAnswer(reason="a line of it is too long")
     if rest:
         yield bytes(rest)
-
-
-def _place(label: Label) -> str:
-    return f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
 
 
 def _is_loopback(address: str) -> bool:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ibi.origin import DEFAULT_PORTS, InvalidOrigin, Origin, authority_of, host_of
-from ibi.transport.errors import InvalidServer
+from ibi.transport.errors import InsecureServer, InvalidServer, UnusableToken
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -52,6 +52,18 @@ class ServerUrl:
     def is_private(self) -> bool:
         """Whether no other machine can listen in: encrypted, or on this very machine."""
         return self.is_secure or _is_loopback(self.origin)
+
+
+def bearer(server: ServerUrl, token: str | None, *, allow_plain: bool = False) -> dict[str, str]:
+    """The header that has the token. `UnusableToken` if it is none; `InsecureServer` if others could read it on its
+    way, unless `allow_plain` says that the network is known to be safe."""
+    if token is None:
+        return {}
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise UnusableToken()
+    if not (server.is_private or allow_plain):
+        raise InsecureServer(server=str(server))
+    return {"Authorization": f"Bearer {token}"}
 
 
 def server_of(url: str) -> ServerUrl:
