@@ -182,7 +182,7 @@ class BlockingConnection:
     def _read_head(self, patience: _Patience) -> bytes:
         while len(self.ahead) < len(_BEGINNING):
             self.ahead += self._receive(_READ_AHEAD, patience)
-        if not self.ahead.startswith(_BEGINNING):  # whoever speaks something else may wait for us now
+        if not self.ahead.startswith(_BEGINNING):  # a mail server, say, would send nothing more
             raise BrokenAnswer(reason="it does not begin as one")
         return self.read_until(b"\r\n\r\n", _MOST_HEAD, patience)
 
