@@ -201,36 +201,45 @@ Refused = Mapping[str, RefusedValue]
 """Refused values by the names of their fields in the form: `creators` is one field, with a line for each creator."""
 
 _SAYS: Final[Mapping[str, Callable[[Description], object]]] = {
-    "title": lambda said: said.metadata.title,
+    "title": lambda said: said.metadata.title[:1],
     "creators": lambda said: said.metadata.creator,
     "contributors": lambda said: said.metadata.contributor,
-    "publisher": lambda said: said.metadata.publisher,
+    "publisher": lambda said: said.metadata.publisher[:1],
     "funding": lambda said: said.metadata.funding,
     "related": lambda said: said.metadata.related_identifiers,
     "places": lambda said: said.metadata.places,
-    "date": lambda said: said.metadata.date,
+    "date": lambda said: said.metadata.date[:1],
     "type": lambda said: said.metadata.type or said.metadata.resource_type,
     "licence": lambda said: said.metadata.licence,
     "language": lambda said: said.language,
     "subjects": lambda said: said.metadata.subject,
-    "summary": lambda said: said.metadata.description,
+    "summary": lambda said: said.metadata.description[:1],
     "target": lambda said: said.target,
     "embargo": lambda said: said.visibility.embargo,
     "embargo_reason": lambda said: said.visibility.embargo_reason,
     "networks": lambda said: said.visibility.networks,
     "unlisted": lambda said: not said.visibility.listing,
 }
+"""The value behind each field of the form; of texts the first, because the form shows no others."""
 REFUSABLE: Final = frozenset(_SAYS) | {"record"}
 """Fields of the form; `record` is the record of another system that was pasted."""
 
 
-def still_refused(refused: Refused, description: Description) -> dict[str, RefusedValue]:
-    """The refused values that are left when a draft gets this description: one of a field that it fills is not."""
-    return {name: each for name, each in refused.items() if not _SAYS.get(name, _says_nothing)(description)}
+def still_refused(refused: Refused, before: Description, after: Description) -> dict[str, RefusedValue]:
+    """Return the refused values that are left when a description takes the place of another.
+
+    A field is corrected when it gets a value that the draft did not have. The old value alone corrects nothing: a
+    client that sends back what it has read would drop the text that was typed.
+    """
+    return {name: each for name, each in refused.items() if not _is_corrected(name, before, after)}
 
 
-def _says_nothing(_: Description) -> object:
-    return None
+def _is_corrected(name: str, before: Description, after: Description) -> bool:
+    read_value = _SAYS.get(name)
+    if read_value is None:
+        return False
+    value = read_value(after)
+    return bool(value) and value != read_value(before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

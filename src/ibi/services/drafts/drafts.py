@@ -202,7 +202,7 @@ class Drafts:
         refused: Refused | None = None,
     ) -> DraftView:
         """Give the draft another description. `refused` are the values that the form could not read; without it, those
-        of fields that the description fills are dropped."""
+        of fields that get a new value are dropped."""
         self._views.open_record(who, draft)
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
@@ -214,7 +214,7 @@ class Drafts:
             check_dates(description.metadata, _dates_of(item))
             known = (record.description, *(() if item is None else (Description.of(item),)))
             check_terms(description, known, self._clocks.read().wall)
-            left = still_refused(record.refused, description) if refused is None else refused
+            left = still_refused(record.refused, record.description, description) if refused is None else refused
             self._files.write(replace(record, description=description, refused=left))
             return self.find(who, draft)
 

@@ -243,6 +243,45 @@ async def test_a_put_over_the_api_refuses_and_writes_no_refused_value(app: Recor
     assert set(json.loads(answer.body)["refused"]) == {"licence"}
 
 
+async def test_a_put_of_the_old_value_drops_no_text_that_was_typed(app: RecordsApp, lia: DepositingPerson) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma", date="2020", licence="CC-BY-4.0", unlisted="1")
+    await lia.send(place, {"date": "31/02/2026", "licence": "cc by", "unlisted": "1", "act": "save"})
+    before, read = await refused(app, place), json.loads((await api(app, "GET", place)).body)
+    said = {name: read[name] for name in ("metadata", "target", "visibility") if name in read}
+    said["metadata"]["title"] = ["Duas", "Two"]
+    for _ in range(2):
+        assert (await api(app, "PUT", place, said)).status == 200
+        assert await refused(app, place) == before
+        assert (await api(app, "POST", f"{place}/publish", {})).status == 409
+    assert shown((await lia.get(place)).body)["date"] == "31/02/2026"
+    said["metadata"]["date"] = ["2021"]
+    assert set(json.loads((await api(app, "PUT", place, said)).body)["refused"]) == {"licence"}
+
+
+async def test_a_further_title_corrects_no_title_that_was_refused(app: RecordsApp, lia: DepositingPerson) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma")
+    await lia.send(place, {"title": LONG, "act": "save"})
+    assert (await api(app, "PUT", place, {"metadata": {"title": ["Uma", "One"]}})).status == 200
+    assert set(await refused(app, place)) == {"title"}
+    assert (await api(app, "PUT", place, {"metadata": {"title": ["Duas", "One"]}})).status == 200
+    assert await refused(app, place) == {}
+
+
+async def test_a_window_that_shows_a_refused_text_loses_nothing_to_a_put(
+    app: RecordsApp, lia: DepositingPerson
+) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma", date="2020")
+    await lia.send(place, {"date": "31/02/2026", "act": "save"})
+    page = read_page((await lia.get(place)).body)
+    marks = page.all("input", name="marks")[0].attrib["value"]
+    await api(app, "PUT", place, {"metadata": {"title": "Duas", "date": "2020"}})
+    await lia.send(place, {"title": "Uma", "date": "31/02/2026", "marks": marks, "act": "save"}, headers=JSON)
+    assert (await refused(app, place))["date"]["text"] == "31/02/2026"
+    await api(app, "PUT", place, {"metadata": {"title": "Duas", "date": "2021"}})
+    await lia.send(place, {"date": "31/02/2026", "marks": marks, "act": "save"}, headers=JSON)
+    assert await refused(app, place) == {}  # the window did not touch the date, which is corrected since
+
+
 async def test_the_tag_of_a_draft_changes_with_its_refused_values(app: RecordsApp, lia: DepositingPerson) -> None:
     place = await lia.begin([("a.txt", b"one")], title="Uma")
     tags = [(await api(app, "GET", place)).headers["etag"]]
