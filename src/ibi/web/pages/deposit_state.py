@@ -53,13 +53,13 @@ from ibi.web.pages.deposit_form import (
     as_shown,
     fill_fields,
     fill_from,
-    plain_text,
     read_fields,
     read_record,
     refuse,
     told_errors,
 )
 from ibi.web.pages.reader import Sessions, Visitor
+from ibi.web.pages.rendering import shown_text
 
 MOST_TYPED: Final = 2 * 1024 * 1024
 """Bytes of all fields together."""
@@ -219,6 +219,10 @@ class FormReader:
 
 
 FIELDS: Final = frozenset(fill_fields(Description()))
+_ONE_LINE: Final = frozenset(
+    {"title", "publisher", "date", "language", "licence", "target", "embargo", "embargo_reason"}
+)
+"""Fields of one line; a test compares them with the page."""
 _FIELD_OF: Final = {
     "title-missing": "title",
     "nothing-to-publish": "files",
@@ -338,11 +342,18 @@ class FormState:
 
 def mark_fields(content: FormContent) -> dict[str, str]:
     """A short mark of what each field says."""
-    return {name: _mark(text) for name, text in content.fill().items()}
+    return {name: _mark(name, text) for name, text in content.fill().items()}
 
 
-def _mark(text: str) -> str:
-    return blake2b(plain_text(text).encode(), digest_size=6).hexdigest()
+def _mark(name: str, text: str) -> str:
+    """Mark the text as the page shows it, so that a form that did not change the field has the same mark.
+
+    A page cannot show control characters, and a browser takes the line ends out of a field of one line.
+    """
+    shown = shown_text(text)
+    return blake2b(
+        (shown.replace("\n", "") if name in _ONE_LINE else shown).strip().encode(), digest_size=6
+    ).hexdigest()
 
 
 def write_marks(marks: Typed) -> str:
@@ -361,9 +372,10 @@ def find_clashes(now: FormContent, typed: Typed, marks: Typed) -> tuple[frozense
     for name, text in now.fill().items():
         if name not in typed or name not in marks:
             continue
-        if _mark(typed[name]) == marks[name] or _mark(as_shown(now.description, name, typed[name])) == marks[name]:
+        mark, mark_now = _mark(name, typed[name]), _mark(name, text)
+        if marks[name] in (mark, _mark(name, as_shown(now.description, name, typed[name]))):
             untouched.add(name)
-        elif marks[name] != _mark(text) and plain_text(typed[name]) != plain_text(text):
+        elif mark_now not in (marks[name], mark):
             clashing.add(name)
     return frozenset(untouched), frozenset(clashing)
 
@@ -380,18 +392,25 @@ def read_form_into(before: FormContent, sent: Typed, state: FormState, now: Inst
         clashing = frozenset()
     state.typed = {name: text for name, text in sent.items() if name not in untouched}
     shown, unread = before.fill(), untouched | clashing
-    state.newer = {name: shown[name] for name in untouched if _mark(shown[name]) != marks[name]}
+    state.newer = {name: shown[name] for name in untouched if _mark(name, shown[name]) != marks[name]}
+    if (kept := before.refused.get(RECORD)) is not None and _is_same(sent.get(RECORD, ""), kept.text):
+        unread |= {RECORD}
     changed = {name: each.text for name, each in before.refused.items()}
     changed |= {name: text for name, text in sent.items() if name not in unread}
     description, errors = read_fields(before.description, changed, now)
     if sent.get("act") == "import":
-        description = _take_record(description, sent.get(RECORD, ""), state, errors)
+        description = _take_record(description, changed.get(RECORD, ""), state, errors)
     elif RECORD in before.refused and changed[RECORD].strip() and (error := read_record(changed[RECORD])) is not None:
         errors[RECORD] = error
     refused = {name: refuse(changed.get(name, shown.get(name, "")), error) for name, error in errors.items()}
     _check_size(refused)
     state.errors = told_errors(errors) | {name: ChangedElsewhere() for name in clashing}
     return FormContent(description, refused)
+
+
+def _is_same(sent: str, kept: str) -> bool:
+    """Whether a record that was sent is the one that the page has shown."""
+    return _mark(RECORD, sent) == _mark(RECORD, kept)
 
 
 def _check_size(refused: Refused) -> None:

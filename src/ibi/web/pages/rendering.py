@@ -107,6 +107,7 @@ _UNWRITABLE: Final = re.compile(
     + "".join(f"{chr(plane << 16)}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 17))
     + "]"
 )
+_MISSING: Final = "\ufffd"
 _MOST_SHOWN: Final = 10**18
 """Numbers beyond it are said to be greater: not all of them can be formatted."""
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -264,7 +265,12 @@ def _site(scope: Scope) -> SiteFacts:
 def render_text(template: str, language: str, **context: Any) -> str:
     """Render a document; letters that HTML cannot write are shown as missing."""
     written = _environment(language).get_template(template).render(language=language, **context)
-    return _UNWRITABLE.sub("\ufffd", written)
+    return _UNWRITABLE.sub(_MISSING, written)
+
+
+def shown_text(text: str) -> str:
+    """Return a text as a page shows it, and as a browser sends it back from a field of several lines."""
+    return _UNWRITABLE.sub(_MISSING, close_directions(text)).replace("\r\n", "\n").replace("\r", "\n")
 
 
 class _Compiled(BytecodeCache):

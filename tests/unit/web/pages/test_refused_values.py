@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from ibi.model.draft import REFUSABLE, Description
 from ibi.model.visibility import network
 from ibi.ports.errors import DraftDamaged
 from ibi.services.drafts.ledger import Depositor
+from ibi.web.pages import deposit_state
 from ibi.web.pages.deposit_form import fill_fields
 from ibi.web.pages.deposit_state import MOST_TYPED
 from tests.support.asgi_client import Answer, ask
@@ -360,6 +362,58 @@ async def test_a_record_that_is_pasted_and_not_imported_is_shown_again_after_a_s
     answer = await lia.send(place, {"record": "@article{x, title={A}}", "act": "save"}, [("a.txt", b"1")])
     assert answer.status == 200
     assert "@article" in (read_page(answer.body).one("textarea", id="record").text or "")
+
+
+async def marks_of(lia: DepositingPerson, place: str) -> str:
+    marks: str = read_page((await lia.get(place)).body).one("input", name="marks").attrib["value"]
+    return marks
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "seen"),
+    [
+        ("title", "a\0b", "a\ufffdb"),
+        ("title", "a\x0eb", "a\ufffdb"),
+        ("title", "\x85a\rb\x01", "\ufffdab\ufffd"),
+        ("title", f"\u202e{LONG}", f"\u202e{LONG}\u202c"),
+        ("creators", "Silva\x0c, Ana\x02\rSouza", "Silva\x0c, Ana\ufffd\nSouza"),
+        ("summary", "a\ufdd0 \u2066b\x01", "a\ufffd \u2066b\ufffd\u2069"),
+    ],
+)
+async def test_a_text_that_the_page_shows_otherwise_is_not_changed_by_another_field(
+    app: RecordsApp, lia: DepositingPerson, field: str, text: str, seen: str
+) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma")
+    await lia.send(place, {field: text, "act": "save"})
+    before = await refused(app, place)
+    assert before[field]["text"] == text
+    body = (await lia.get(place)).body
+    assert shown(body)[field].replace("\r", "\n").replace("\n", "" if field == "title" else "\n") == seen
+    sent = {field: seen.replace("\n", "\r\n"), "subjects": "other", "marks": await marks_of(lia, place), "act": "save"}
+    await lia.send(place, sent)
+    assert await refused(app, place) == before
+    sent = {field: RIGHT[field], "marks": await marks_of(lia, place), "act": "save"}
+    await lia.send(place, sent)
+    assert await refused(app, place) == {}
+
+
+def test_fields_of_one_line_are_those_of_the_page() -> None:
+    template = Path(deposit_state.__file__).with_name("templates") / "deposit.html"
+    inputs = set(re.findall(r'<input id="(\w+)" name="\1" value', template.read_text(encoding="utf-8")))
+    assert inputs & deposit_state.FIELDS == deposit_state._ONE_LINE
+
+
+@pytest.mark.parametrize("act", ["save", "import"])
+async def test_a_pasted_record_with_a_control_character_stays_as_it_was_pasted(
+    app: RecordsApp, lia: DepositingPerson, act: str
+) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma")
+    await lia.send(place, {"record": "@article{\0", "act": "import"}, headers=JSON)
+    before = await refused(app, place)
+    marks = await marks_of(lia, place)
+    await lia.send(place, {"record": "@article{\ufffd", "subjects": "other", "marks": marks, "act": act}, headers=JSON)
+    assert await refused(app, place) == before
+    assert before["record"]["text"] == "@article{\0"
 
 
 async def test_access_that_a_librarian_may_not_open_is_refused_alone(
