@@ -363,7 +363,7 @@ def _read_deletion(found: Fields) -> RequestedDeletion:
     return RequestedDeletion(found.required("reason", string), found.nullable("replaced_by", read_forms))
 
 
-def _read_refused(value: object, path: str) -> Refused:
+def read_refused(value: object, path: str) -> Refused:
     members = require_type(dict, value, path)
     return {name: _read_refused_value(each, f"{path}.{name}") for name, each in members.items()}
 
@@ -388,7 +388,7 @@ def decode_draft(body: bytes) -> DraftRecord:
             kept=found.optional("kept", many(read_file), ()),
             reserved=found.nullable("reserved", read_forms),
             publication=found.nullable("publication", _read_publication),
-            refused=found.optional("refused", _read_refused, {}),
+            refused=found.optional("refused", read_refused, {}),
             deletion=found.nullable("deletion", _read_deletion),
         )
     except InvalidDocument:

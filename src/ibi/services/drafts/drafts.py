@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from base64 import b32encode
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
@@ -200,9 +200,10 @@ class Drafts:
         description: Description,
         check: Check = _no_conditions,
         refused: Refused | None = None,
+        keep: Collection[str] | None = None,
     ) -> DraftView:
         """Give the draft another description. `refused` are the values that the form could not read; without it, those
-        of fields that get a new value are dropped."""
+        of fields that get a new value are dropped, and those that `keep` does not name."""
         self._views.open_record(who, draft)
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
@@ -214,7 +215,10 @@ class Drafts:
             check_dates(description.metadata, _dates_of(item))
             known = (record.description, *(() if item is None else (Description.of(item),)))
             check_terms(description, known, self._clocks.read().wall)
-            left = still_refused(record.refused, record.description, description) if refused is None else refused
+            left = refused
+            if left is None:
+                kept = {name: each for name, each in record.refused.items() if keep is None or name in keep}
+                left = still_refused(kept, record.description, description)
             self._files.write(replace(record, description=description, refused=left))
             return self.find(who, draft)
 

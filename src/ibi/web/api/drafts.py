@@ -16,7 +16,15 @@ from ibi.archive.importing.imported import MOST_IMPORTED, ImportedRecord
 from ibi.archive.importing.reading import read_records
 from ibi.archive.profile import encoded_path
 from ibi.model.account import Scope
-from ibi.model.draft import DRAFT_ID, deletion_document, description_document, refused_document
+from ibi.model.draft import (
+    DRAFT_ID,
+    Description,
+    Refused,
+    deletion_document,
+    description_document,
+    read_refused,
+    refused_document,
+)
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
@@ -29,7 +37,7 @@ from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
-from ibi.web.api.record_requests import json_object, parse_description_here, record_target
+from ibi.web.api.record_requests import json_object, parse_description_here, record_target, refusing_members
 from ibi.web.http.body import NO_STORE, read_body, short_json
 from ibi.web.http.headers import Validators
 from ibi.web.http.request import idempotency_key
@@ -212,12 +220,20 @@ class DraftPages:
     async def describe(self, request: Request) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
         draft = record_target(request.scope, "").required_draft
-        description = await parse_description_here(self._site, await json_object(request) or {})
-        check = _conditions(request)
+        description, kept = await self._parse_change(request)
+        check = _with_refused(kept, _conditions(request))
         return self._answer(
-            await self._callers.run_short(lambda: services.drafts.describe(who, draft, description, check)),
+            await self._callers.run_short(lambda: services.drafts.describe(who, draft, description, check, keep=kept)),
             HTTPStatus.OK,
         )
+
+    async def _parse_change(self, request: Request) -> tuple[Description, Refused | None]:
+        """Read the new description of a draft, and the refused values that stay with it; None if all may."""
+        document = dict(await json_object(request) or {})
+        with refusing_members():
+            said = document.pop("refused", None)
+            kept = None if said is None else read_refused(said, "body.refused")
+        return await parse_description_here(self._site, document), kept
 
     async def discard(self, request: Request, draft: str) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
@@ -241,18 +257,17 @@ class DraftPages:
         """Describe the existing draft of an item, or else a new one."""
         who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
-        description, check = (
-            await parse_description_here(self._site, await json_object(request) or {}),
-            _conditions(request),
-        )
+        description, kept = await self._parse_change(request)
+        check = _with_refused(kept, _conditions(request))
 
         def change() -> tuple[DraftView, HTTPStatus]:
             found = services.drafts.of_item(who, label)
             if found is None and not services.drafts.may_update(who, label):
                 raise UnknownDraft(draft=f"of {label}", is_denied=True)  # as GET answers, with or without a draft
             if found is None:
+                _check_refused(kept or {}, {})
                 return services.drafts.begin_update(who, label, description), HTTPStatus.CREATED
-            return services.drafts.describe(who, found.record.id, description, check), HTTPStatus.OK
+            return services.drafts.describe(who, found.record.id, description, check, keep=kept), HTTPStatus.OK
 
         return self._answer(*await self._callers.run_short(change))
 
@@ -300,6 +315,24 @@ class DraftPages:
 def _conditions(request: Request) -> Check:
     headers = request.scope["headers"]
     return lambda view: draft_validators(view).check(headers)
+
+
+def _with_refused(kept: Refused | None, check: Check) -> Check:
+    def check_both(view: DraftView) -> None:
+        check(view)
+        _check_refused(kept or {}, view.record.refused)
+
+    return check_both
+
+
+def _check_refused(kept: Refused, recorded: Refused) -> None:
+    """`InvalidMember` if a refused value is not in the draft: only its form writes them."""
+    for name, each in kept.items():
+        if recorded.get(name) != each:
+            raise InvalidMember(
+                field=f"refused.{name[:40]}",
+                reason="the draft has no such value: repeat one as it is to keep it, or leave it out to withdraw it",
+            )
 
 
 def own_key(key: str) -> str:

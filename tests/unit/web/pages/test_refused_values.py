@@ -89,7 +89,8 @@ async def api(app: RecordsApp, method: str, place: str, body: object = None) -> 
     """What an administrator's token gets of the draft of this form."""
     headers = {**app.bearer(Scope.ADMIN, "root"), "content-type": "application/json"}
     sent = b"" if body is None else json.dumps(body).encode()
-    return await ask(app.app, method, f"/api/items/{place.removeprefix('/deposit/')}", headers, sent)
+    path = f"/api/items/{place.removeprefix('/deposit/')}".removesuffix("/")
+    return await ask(app.app, method, path, headers, sent)
 
 
 async def refused(app: RecordsApp, place: str) -> dict[str, Any]:
@@ -235,10 +236,20 @@ async def test_a_put_over_the_api_refuses_and_writes_no_refused_value(app: Recor
     place = await lia.begin([("a.txt", b"one")], title="Uma")
     await lia.send(place, {"date": "31/02/2026", "licence": "cc by", "act": "save"})
     before = await refused(app, place)
-    wrongs: tuple[dict[str, object], ...] = ({"metadata": {"date": "30/02/2026"}}, {"refused": {}}, {"refused": before})
+    wrongs: tuple[dict[str, object], ...] = (
+        {"metadata": {"date": "30/02/2026"}},
+        {"refused": {**before, "date": {"text": "30/02/2026", "code": "invalid-metadata"}}},
+        {"refused": {"title": before["date"]}},
+        {"refused": {"date": "31/02/2026"}},
+        {"refused": []},
+    )
     for wrong in wrongs:
-        assert (await api(app, "PUT", place, wrong)).status == 400
+        answer = await api(app, "PUT", place, wrong)
+        assert answer.status == 400
+        assert json.loads(answer.body)["field"].partition(".")[0] in {"metadata", "refused", "date"}
         assert await refused(app, place) == before
+    assert (await api(app, "PUT", place, {"refused": before})).status == 200
+    assert await refused(app, place) == before
     assert (await api(app, "PUT", place, {"metadata": {"title": "Duas"}})).status == 200
     assert await refused(app, place) == before
     answer = await api(app, "PUT", place, {"metadata": {"title": "Duas", "date": "2026"}})
@@ -258,6 +269,41 @@ async def test_a_put_of_the_old_value_drops_no_text_that_was_typed(app: RecordsA
     assert shown((await lia.get(place)).body)["date"] == "31/02/2026"
     said["metadata"]["date"] = ["2021"]
     assert set(json.loads((await api(app, "PUT", place, said)).body)["refused"]) == {"licence"}
+
+
+async def test_refused_values_are_withdrawn_over_the_api(app: RecordsApp, lia: DepositingPerson) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma", date="2020")
+    await lia.send(place, {"date": "31/02/2026", "licence": "cc by", "record": "@article{", "act": "import"})
+    read = json.loads((await api(app, "GET", place)).body)
+    said = {"metadata": read["metadata"]}
+    left = {name: each for name, each in read["refused"].items() if name != "record"}
+    assert set(left) == {"date", "licence"}
+    assert json.loads((await api(app, "PUT", place, {**said, "refused": left})).body)["refused"] == left
+    said["metadata"]["date"] = ["2021"]  # a new value corrects a field, though its entry is repeated
+    answer = await api(app, "PUT", place, {**said, "refused": left})
+    assert set(json.loads(answer.body)["refused"]) == {"licence"}
+    answer = await api(app, "PUT", place, {**said, "refused": {}})
+    assert "refused" not in json.loads(answer.body)
+    assert (await api(app, "POST", f"{place}/publish", {})).status == 201
+
+
+async def test_the_draft_of_an_item_takes_the_same_member(
+    app: RecordsApp, people: MemoryPeople, lia: DepositingPerson
+) -> None:
+    place = await lia.begin([("a.txt", b"one")], title="Uma")
+    label = json.loads((await api(app, "POST", f"{place}/publish", {})).body)["rep"]
+    wrong = {"refused": {"date": {"text": "31/02/2026", "code": "invalid-metadata"}}}
+    for method, path in (("PUT", f"{label}/draft"), ("POST", f"{label}/draft"), ("POST", "")):
+        sent = {"metadata": {"title": "Uma"}, **wrong}
+        assert (await api(app, method, path, sent)).status == 400
+    begun = await api(app, "PUT", f"{label}/draft", {"metadata": {"title": "Uma"}, "refused": {}})
+    assert begun.status == 201
+    bia = DepositingPerson(app, people, "bia", Role.LIBRARIAN)
+    await bia.send(f"/deposit/{json.loads(begun.body)['id']}", {"date": "31/02/2026", "act": "save"})
+    again = await api(app, "PUT", f"{label}/draft", {"metadata": {"title": "Uma"}})
+    assert set(json.loads(again.body)["refused"]) == {"date"}
+    again = await api(app, "PUT", f"{label}/draft", {"metadata": {"title": "Uma"}, "refused": {}})
+    assert "refused" not in json.loads(again.body)
 
 
 async def test_a_further_title_corrects_no_title_that_was_refused(app: RecordsApp, lia: DepositingPerson) -> None:
