@@ -148,8 +148,9 @@ class _JobThread:
                 loop.call_soon_threadsafe(_settle, done, (value, error))
 
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=f"job {self._name}", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name=f"job {self._name}", daemon=True)
+            thread.start()  # may be refused for want of threads: the next step tries again
+            self._thread = thread
         self._calls.put(run)
         found, failure = await done
         if failure is not None:

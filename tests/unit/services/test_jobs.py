@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 from ibi.model.failing_job import FailingJob
 from ibi.services.jobs import Job, JobRunner, JobStopped
 from tests.support.running_jobs import running
+from tests.support.scarce_threads import refuse_threads
 from tests.support.virtual_time import in_virtual_time, now
 
 
@@ -127,6 +128,18 @@ async def test_whatever_a_step_raises_ends_no_job(error: BaseException, *, is_bl
             await woken.wait()
             assert runner.health()[0].failures == 1
     assert sum(each["event"] == "a job failed" for each in logs) == 1
+
+
+async def test_a_job_whose_thread_cannot_be_started_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stepped = threading.Event()
+    refuse_threads(monkeypatch, "job a", times=2)
+    with capture_logs() as logs:
+        async with running(Job("a", stepped.set, 60.0, first_rest=0.01, longest_rest=0.01)) as runner:
+            await until(stepped.is_set)
+            assert runner.health()[0].failures == 2
+    reasons = [str(each["exc_info"]) for each in logs if each["event"] == "a job failed"]
+    assert reasons == ["can't start new thread"] * 2
+    assert not any(each["event"] == "jobs did not end in time" for each in logs)
 
 
 def test_failures_in_a_row_are_ever_further_apart_up_to_a_bound_and_a_success_begins_anew() -> None:

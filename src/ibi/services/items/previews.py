@@ -80,10 +80,15 @@ class MarkdownPreviews:
         with self._change:
             if self._is_stopping or digest in self._waiting or len(self._waiting) >= _MOST_WAITING:
                 return
-            self._waiting[digest] = name, text
             if self._thread is None:
-                self._thread = Thread(target=self._render_waiting, name="previews", daemon=True)
-                self._thread.start()
+                thread = Thread(target=self._render_waiting, name="previews", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    self._log.warning("previews cannot be rendered at the moment", reason=str(error))
+                    return
+                self._thread = thread
+            self._waiting[digest] = name, text
 
     def _render_waiting(self) -> None:
         while (digest := self._next_waiting()) is not None:

@@ -17,6 +17,7 @@ from ibi.services.items.previews import MarkdownPreviews
 from ibi.storage.errors import DiskRefused
 from ibi.storage.sqlite.previews import SqlitePreviews
 from ibi.storage.text_process import TextProcess
+from tests.support.scarce_threads import refuse_threads
 
 _: type[MarkdownRenderer] = TextProcess
 NAME = RepositoryName.parse("lab.br/arq/2009/07.21.14.43")
@@ -79,6 +80,18 @@ def test_an_error_while_one_is_rendered_stops_no_other_and_it_is_tried_again(
     assert previews.find(NAME, "a", text) == PENDING
     assert previews.wait(60)
     assert renderer.texts == [text, "other", text]
+
+
+def test_a_thread_that_cannot_be_started_loses_no_preview(
+    previews: MarkdownPreviews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_threads(monkeypatch, "previews")
+    assert previews.find(NAME, "a", "text") == PENDING
+    assert previews.wait(60)
+    for digest in "ab":
+        assert previews.find(NAME, digest, "text") == PENDING
+        assert previews.wait(60)
+        assert previews.find(NAME, digest, "text").text == "TEXT"
 
 
 def test_one_that_waits_already_does_not_wait_twice_and_only_so_many_wait(
