@@ -17,7 +17,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Event
-from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -231,7 +231,10 @@ class JobRunner:
         self._on_board: set[str] = set()
         self._board_thread = _JobThread("board")
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._handler_before: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
         self._thread = 0
+        self.loop_failures = 0
+        """Errors of timers and other callbacks of the event loop that nobody caught."""
 
     # --- which jobs there are ---
 
@@ -291,6 +294,8 @@ class JobRunner:
 
     def start(self) -> None:
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._handler_before = self._loop.get_exception_handler()
+        self._loop.set_exception_handler(self._note_loop_failure)
         if self._board is not None:
             with suppress(Exception):  # a board that cannot be read is told by those who read it
                 self._on_board = {each.name for each in self._board.all()}
@@ -304,6 +309,8 @@ class JobRunner:
         await self._end_all(first, self._leaving)
         await self._end_all([each for each in running if each.job.ends_last])
         self._board_thread.end()
+        if self._loop is not None:
+            self._loop.set_exception_handler(self._handler_before)
         self._loop = None
 
     async def _end_all(self, jobs: Iterable[_RunningJob], others: Iterable[asyncio.Task[None]] = ()) -> None:
@@ -320,6 +327,16 @@ class JobRunner:
         if late:
             self._log.warning("jobs did not end in time", jobs=sorted(task.get_name() for task in late))
             await asyncio.wait(late, timeout=self._stop_within / 10)
+
+    def _note_loop_failure(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log and count an error that no job raised; the loop goes on."""
+        error = context.get("exception")
+        if error is None:
+            (self._handler_before or asyncio.AbstractEventLoop.default_exception_handler)(loop, context)
+            return
+        self.loop_failures += 1
+        with suppress(Exception):  # a log that cannot be written ends no loop
+            self._log.error("a callback of the event loop failed", what=context.get("message"), exc_info=error)
 
     def _begin(self, running: _RunningJob) -> None:
         assert self._loop is not None

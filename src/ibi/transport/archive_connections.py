@@ -215,9 +215,11 @@ class Call:
         """Stop waiting for the answer: `done` gets the failure, and the connection is closed."""
         connection = self.connection
         self.had_no_time = connection is None or self.left_late
-        self.answered(failure)
-        if connection is not None:
-            connection.abort()
+        try:
+            self.answered(failure)
+        finally:
+            if connection is not None:
+                connection.abort()
 
 
 class ArchiveLine:

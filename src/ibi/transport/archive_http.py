@@ -308,13 +308,15 @@ class ArchiveHttp:
         """Send a request and tell `done` what comes, at the latest when its budget is spent."""
 
         def settled(response: HttpResponse | Failure) -> None:
-            del self._calls[call]
-            if call.had_no_time:
-                line.breaker.unused(_now())
-            else:
-                (note or _note)(line.breaker, response)
-            self._probe_later(line)
-            done(response)
+            self._calls.pop(call, None)
+            try:
+                if call.had_no_time:
+                    line.breaker.unused(_now())
+                else:
+                    (note or _note)(line.breaker, response)
+                self._probe_later(line)
+            finally:  # whatever fails here, the caller does not wait for ever
+                done(response)
 
         deadline = _now() + self._budgets.total
         call = Call(line, line.request(query), deadline, settled)
@@ -353,18 +355,30 @@ class ArchiveHttp:
         if line.breaker.probe_at is None or self._lines.get(line.archive) is not line:
             return  # it is back, or was forgotten
         line.breaker.begin_probe()
-        self._call(line, InclusionConfirmationRequest().to_query(), _ignore, _note_probe)
+        try:
+            self._call(line, InclusionConfirmationRequest().to_query(), _ignore, _note_probe)
+        except Exception as error:  # noqa: BLE001 - told to the loop; the Archive is probed again after a rest
+            _note_probe(line.breaker, Failure.UNREACHABLE)
+            self._probe_later(line)
+            _tell_loop("an Archive could not be probed", error)
 
     # --- time ---
 
     def _give_up_overdue(self) -> None:
         """All have the same budget: the oldest call is the first to be overdue, and one timer serves all."""
-        now = _now()
-        while self._calls and (oldest := next(iter(self._calls))).deadline <= now:
-            oldest.give_up(Failure.TIMED_OUT)
-        self._overdue = None
-        if self._calls:
-            self._overdue = asyncio.get_running_loop().call_at(next(iter(self._calls)).deadline, self._give_up_overdue)
+        self._overdue, now = None, _now()
+        try:
+            while self._calls and (oldest := next(iter(self._calls))).deadline <= now:
+                try:
+                    oldest.give_up(Failure.TIMED_OUT)
+                except Exception as error:  # noqa: BLE001 - told to the loop; the others are overdue, too
+                    _tell_loop("a call could not be given up", error)
+                finally:
+                    self._calls.pop(oldest, None)
+        finally:
+            if self._calls:
+                deadline = next(iter(self._calls)).deadline
+                self._overdue = asyncio.get_running_loop().call_at(deadline, self._give_up_overdue)
 
     def _line(self, archive: ArchiveRef) -> ArchiveLine:
         line = self._lines.get(archive)
@@ -380,15 +394,16 @@ class ArchiveHttp:
             self._tidying = asyncio.get_running_loop().call_later(self._budgets.idle / 2, self._tidy)
 
     def _tidy(self) -> None:
-        now = _now()
-        self._allowance.close_idle_since(now - self._budgets.idle)
-        for archive, line in tuple(self._lines.items()):
-            longest = _FORGOTTEN_AFTER if line.breaker.is_closed else _PROBED_FOR
-            if line.is_unused and now - line.last_used > longest:
-                del self._lines[archive]
-        self._tidying = None
-        if self._lines:
-            self._tidy_later()
+        self._tidying, now = None, _now()
+        try:
+            self._allowance.close_idle_since(now - self._budgets.idle)
+            for archive, line in tuple(self._lines.items()):
+                longest = _FORGOTTEN_AFTER if line.breaker.is_closed else _PROBED_FOR
+                if line.is_unused and now - line.last_used > longest:
+                    del self._lines[archive]
+        finally:
+            if self._lines:
+                self._tidy_later()
 
 
 def _lacks_reader(clients: tuple[IpAddress, ...]) -> bool:
@@ -397,6 +412,11 @@ def _lacks_reader(clients: tuple[IpAddress, ...]) -> bool:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _tell_loop(message: str, error: Exception) -> None:
+    """Have the loop handle an error as it does one that nobody caught: it is logged and counted."""
+    asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
 
 def _reason(came: HttpResponse | Failure) -> Failure:

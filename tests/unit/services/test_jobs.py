@@ -142,6 +142,22 @@ async def test_a_job_whose_thread_cannot_be_started_is_tried_again(monkeypatch: 
     assert not any(each["event"] == "jobs did not end in time" for each in logs)
 
 
+async def test_an_error_of_a_timer_is_logged_and_counted() -> None:
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+
+    def fail() -> None:
+        raise ZeroDivisionError("nought")
+
+    with capture_logs() as logs:
+        async with running() as runner:
+            loop.call_later(0, fail)
+            await until(lambda: runner.loop_failures == 1)
+    (told,) = (each for each in logs if each["event"] == "a callback of the event loop failed")
+    assert (told["log_level"], str(told["exc_info"])) == ("error", "nought")
+    assert loop.get_exception_handler() is before
+
+
 def test_failures_in_a_row_are_ever_further_apart_up_to_a_bound_and_a_success_begins_anew() -> None:
     async def run() -> list[float]:
         steps = Steps(*(OSError() for _ in range(8)), None, OSError())

@@ -20,7 +20,7 @@ from ibi.resolver.membership import CallBack
 from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup
-from ibi.transport.archive_connections import Budgets
+from ibi.transport.archive_connections import Budgets, Call
 from ibi.transport.archive_http import ArchiveHttp
 from tests.support.raw_archive import (
     ACKNOWLEDGMENT,
@@ -434,3 +434,48 @@ async def test_an_archive_learns_our_own_address_in_the_place_of_one_that_nobody
 
 async def test_an_archive_learns_nothing_where_addresses_are_hidden() -> None:
     assert await told_to(ArchiveHttp(AddressGuard()), str(NO_READER)) == ["0.0.0.0"] * 2
+
+
+async def test_an_error_of_one_overdue_call_leaves_no_other_without_its_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    archives, told = ArchiveHttp(AddressGuard(), budgets=Budgets(total=0.05)), list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+    give_up, left = Call.give_up, [None]
+
+    def give_up_or_fail(call: Call, failure: Failure) -> None:
+        if left:
+            left.pop()
+            raise RuntimeError("nobody expects this")
+        give_up(call, failure)
+
+    monkeypatch.setattr(Call, "give_up", give_up_or_fail)
+    async with raw_archive(never) as archive, asyncio.timeout(LONG):
+        asked = asyncio.ensure_future(archives.confirm(archive.ref()))
+        await asyncio.sleep(0)  # its call is the first
+        for _ in range(3):
+            assert (await archives.confirm(archive.ref())).failure is Failure.TIMED_OUT
+        assert told == ["nobody expects this"]
+        asked.cancel()
+        await archives.close()
+
+
+async def test_an_error_of_a_breaker_leaves_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    archives, told = ArchiveHttp(AddressGuard(), budgets=Budgets(total=0.05)), list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+    monkeypatch.setattr(archives, "_probe_later", lambda _: 1 / 0)
+    async with raw_archive(never) as archive, asyncio.timeout(LONG):
+        both = await asyncio.gather(archives.confirm(archive.ref()), archives.confirm(archive.ref()))
+        assert {each.failure for each in both} == {Failure.TIMED_OUT}
+        assert told == ["division by zero"] * 2
+        await archives.close()
+
+
+async def test_tidying_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    archives, told = ArchiveHttp(AddressGuard(), budgets=Budgets(idle=0.02)), list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+    monkeypatch.setattr(archives._allowance, "close_idle_since", lambda _: 1 / 0)
+    async with raw_archive(http(PAIRS)) as archive, asyncio.timeout(LONG):
+        await archives.ask(archive.ref(), REQUEST, within=LONG)
+        await until(lambda: len(told) == 3)
+    await archives.close()

@@ -255,25 +255,29 @@ class MissLimit:
         in between."""
         self._timer = None
         now = self._clock()
-        if self._arrived and not self._arrived[0][1].done() and self._refusal_at() <= now:
-            self._arrived.popleft()[1].set_result(False)
-            self._next_refusal = now + 1 / (self._rate * _REFUSALS)
-        elif self._due and self._due[0][0] <= now:
-            self._give_turn(heappop(self._due)[2], now)
-        self._next_turn = now + 1 / (self._rate * _NETWORKS)
-        self._wake(now)
+        try:
+            if self._arrived and not self._arrived[0][1].done() and self._refusal_at() <= now:
+                self._next_refusal = now + 1 / (self._rate * _REFUSALS)
+                self._arrived.popleft()[1].set_result(False)
+            elif self._due and self._due[0][0] <= now:
+                self._give_turn(heappop(self._due)[2], now)
+        finally:  # whatever has failed, the others have their turn
+            self._next_turn = now + 1 / (self._rate * _NETWORKS)
+            self._wake(now)
 
     def _give_turn(self, network: IpNetwork | None, now: float) -> None:
-        line = self.lines[network]
-        waiter = line.pop()
-        if len(self._turn_at) >= _MOST_KNOWN:
-            self._turn_at.clear()
-        pace = _BURST_PACE if self._has_burst(network, now) else 1.0
-        self._turn_at[network] = at = now + 1 / (self._rate * pace)
-        if len(line):
-            heappush(self._due, (at, next(self._order), network))
-        else:
-            del self.lines[network]
+        line, at = self.lines[network], now + 1 / self._rate
+        try:
+            waiter = line.pop()
+            if len(self._turn_at) >= _MOST_KNOWN:
+                self._turn_at.clear()
+            pace = _BURST_PACE if self._has_burst(network, now) else 1.0
+            self._turn_at[network] = at = now + 1 / (self._rate * pace)
+        finally:
+            if len(line):
+                heappush(self._due, (at, next(self._order), network))
+            else:
+                del self.lines[network]
         if waiter is not None:
             waiter.set_result(True)
 

@@ -264,6 +264,10 @@ class FollowMetrics(PolledFigures):
 # --- background jobs --------------------------------------------------------------------------------------------------
 
 
+EVENT_LOOP: Final = "event loop"
+"""The label of errors that no job raised."""
+
+
 class JobCollector(Collector):
     """How the background jobs of this process do."""
 
@@ -284,6 +288,7 @@ class JobCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         failures, success = self.describe()
+        failures.add_metric([EVENT_LOOP], self._runner.loop_failures)
         for job in self._runner.health():
             failures.add_metric([job.name], job.failures)
             if job.last_success is not None:

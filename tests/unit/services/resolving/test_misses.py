@@ -258,3 +258,21 @@ async def test_one_that_is_gone_takes_no_place() -> None:
     gone.cancel()
     await asyncio.wait_for(waits, 5)
     assert gone.cancelled() or gone.done()
+
+
+def test_an_error_at_one_turn_takes_no_turn_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> tuple[int, list[str]]:
+        told, limit = list[str](), MissLimit(RATE, clock=now)
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        limit.charge(HONEST, 1000 * MISS)
+        with monkeypatch.context() as broken:
+            broken.setattr(limit, "_has_burst", lambda *_: 1 / 0)
+            waiting = [asyncio.ensure_future(limit.turn(each)) for each in (HONEST, HONEST, HONEST, flooder())]
+            while not told:  # noqa: ASYNC110 (virtual time)
+                await asyncio.sleep(0.001)
+        done, _ = await asyncio.wait(waiting, timeout=5)
+        for each in waiting:
+            each.cancel()
+        return len(done), told
+
+    assert in_virtual_time(run()) == (3, ["division by zero"])
