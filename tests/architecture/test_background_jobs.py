@@ -40,7 +40,6 @@ LOOPS = {
 
 THREADS = {
     "services/jobs.py:__call__": "the thread of a job",
-    "services/drafts/drafts.py:_sweep_now_and_then": "one sweep",
     "services/integrity/verified_file.py:_in_thread": "the first reading of one file",
     "services/items/previews.py:_want": "renders previews until none waits",
     "services/subscriptions/follow_worker.py:__call__": "one call",

@@ -321,7 +321,7 @@ def _item_services(
     people: People | None = None,
     public_url: str = "",
 ) -> ItemServices:
-    """The services that take deposits. Abandoned drafts are removed now, and later when others are begun."""
+    """The services that take deposits. Abandoned drafts are removed now, and later by a job."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
     rules = DraftRules(archive.largest_deposit, archive.draft_days, quota)
@@ -336,6 +336,7 @@ def _item_services(
         reviews=open_reviews(settings, opened),
         is_reviewed=archive.review,
         news=ReviewLetters(box, book, public_url, settings.resolver, letter_translations),
+        hold=WorkerLock(settings.data / "drafts.lock").hold,
     )
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]

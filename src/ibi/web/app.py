@@ -419,6 +419,7 @@ def _busy_parts(archive: ArchiveSite | None) -> Iterator[_Busy | None]:
         return
     yield archive.transfers
     if archive.item_services is not None:
+        yield archive.item_services.drafts
         yield archive.item_services.copy_work
         yield archive.item_services.requests
 

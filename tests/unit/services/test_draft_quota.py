@@ -275,16 +275,14 @@ def test_what_a_crash_has_left_of_an_upload_counts_until_it_is_swept(desk: Desk)
     assert desk.held() == (1, 0)
 
 
-def test_abandoned_drafts_are_swept_beside_the_begin_of_another(desk: Desk) -> None:
+async def test_abandoned_drafts_are_swept_by_a_job(desk: Desk) -> None:
     left = desk.begin()
     desk.clocks.advance(31 * DAY)
     desk.begin(BIA)
     assert (desk.data / "drafts" / left).exists()
-    desk.monotonic += 3601
-    desk.begin(BIA)
-    for thread in threading.enumerate():
-        if thread.name == "ibi-draft-sweep":
-            thread.join()
+    (job,) = desk.server()[1].jobs()
+    assert (job.name, job.interval, job.first) == ("drafts", 3600.0, 3600.0)
+    job.step()
     assert not (desk.data / "drafts" / left).exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
 import json
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from ibi.archive.drafts import (
     DepositTooLarge,
@@ -41,6 +43,7 @@ from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import CountedLabels
+from tests.support.running_jobs import running
 from tests.support.set_clocks import SetClocks
 
 ANA, OTHER, LIBRARIAN = (
@@ -386,6 +389,28 @@ def test_what_a_crash_left_of_an_upload_goes_and_what_is_on_its_way_does_not(des
     upload.finish(None)
     desk.drafts.sweep()
     assert [file.size for file in desk.publish(draft).files] == [7, 24]
+
+
+async def test_a_sweep_that_fails_is_told_and_tried_again_and_no_depositor_notices(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept, loop, outcomes = asyncio.Event(), asyncio.get_running_loop(), [OSError("the disk is gone"), None]
+
+    def sweep_removed() -> None:
+        desk.begin()
+        error = outcomes.pop(0)
+        if error is not None:
+            raise error
+        loop.call_soon_threadsafe(swept.set)
+
+    monkeypatch.setattr(desk.files, "sweep_removed", sweep_removed)
+    (job,) = desk.drafts.jobs()
+    job.first, job.first_rest = 0.0, 0.01
+    with capture_logs() as logs:
+        async with running(job) as runner, asyncio.timeout(60):
+            await swept.wait()
+            assert runner.health()[0].failures == 1
+    assert [str(each["exc_info"]) for each in logs if each["event"] == "a job failed"] == ["the disk is gone"]
 
 
 def test_a_sweep_leaves_what_has_come_and_is_about_to_be_recorded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
-from threading import Lock, Thread
 from typing import Final
 
 from ibi.accounts.rights import Belonging, ItemAct, may
@@ -33,7 +32,6 @@ from ibi.archive.drafts import (
 )
 from ibi.archive.errors import UnknownItem
 from ibi.archive.life_cycle import Act, require
-from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.identification import LabelForms
@@ -59,6 +57,8 @@ from ibi.services.drafts.reviews import ReviewNews, Reviews, Submitted
 from ibi.services.drafts.uploads import DraftUploads, DraftViews
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.stored_item import name_of
+from ibi.services.jobs import Job
+from ibi.services.limits import hold_alone
 from ibi.vocabulary import State
 
 _BETWEEN_SWEEPS: Final = 3600.0
@@ -94,8 +94,10 @@ class Drafts:
         reviews: ReviewStore | None = None,
         is_reviewed: bool = False,
         news: ReviewNews | None = None,
+        hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """If it `is_reviewed` what depositors publish, `reviews` keep what waits; `news` are told of each step."""
+        """If it `is_reviewed` what depositors publish, `reviews` keep what waits; `news` are told of each step. `hold`
+        tells whether this process sweeps, of several on one data directory."""
         self.rules, self.is_reviewed = rules, is_reviewed and reviews is not None
         self._files, self._kept, self._clocks = files, kept, clocks
         self._views = DraftViews(files, clocks, rules, service, reviews)
@@ -103,20 +105,18 @@ class Drafts:
         self._publishing = DraftPublishing(files, kept, clocks, service)
         find_made = self._publishing.find_made
         self.reviews = None if reviews is None else Reviews(reviews, self._views, kept, clocks, find_made, news=news)
-        self._monotonic, self._swept, self._sweeping = monotonic, monotonic(), Lock()
+        self._hold = hold
         self.uploads: Final = DraftUploads(files, self._views, self._ledger)
         self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service, self.must_submit)
 
     def begin(self, who: Depositor, description: Description, like: Item | None = None) -> DraftView:
         """Begin a draft of a new item; it may keep the terms of the one that it is `like`."""
-        self._sweep_now_and_then()
         check_dates(description.metadata)
         check_terms(description, () if like is None else (Description.of(like),), self._clocks.read().wall)
         return self._add(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
         """Begin a draft that changes a published item: with its files, and its description unless another is given."""
-        self._sweep_now_and_then()
         item = self._kept.find(label)
         self._check_update(who, item, description)
         require(item, Act.UPDATE)
@@ -407,6 +407,12 @@ class Drafts:
 
     # --- order ---
 
+    def jobs(self) -> tuple[Job, ...]:
+        return (Job("drafts", self._sweep_once, _BETWEEN_SWEEPS, hold=self._hold, first=_BETWEEN_SWEEPS),)
+
+    def _sweep_once(self) -> None:
+        self.sweep()
+
     def sweep(self) -> int:
         """Remove abandoned drafts and the remains of crashes; return the number of drafts removed."""
         self._files.sweep_removed()
@@ -425,18 +431,6 @@ class Drafts:
                 return True
             self._files.sweep(draft)
         return False
-
-    def _sweep_now_and_then(self) -> None:
-        """In a thread of its own: with many drafts a sweep takes longer than its caller should wait."""
-        with self._sweeping:
-            if self._monotonic() - self._swept < _BETWEEN_SWEEPS:
-                return
-            self._swept = self._monotonic()
-        Thread(target=self._sweep_beside, name="ibi-draft-sweep", daemon=True).start()
-
-    def _sweep_beside(self) -> None:
-        with suppress(IbiError, OSError):  # the next one may have more luck
-            self.sweep()
 
     # --- beginning ---
 
