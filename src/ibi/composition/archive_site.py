@@ -35,7 +35,7 @@ from ibi.demo.collection import fill
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.messages.identification import UrlKeys
-from ibi.minting.errors import AnotherInstance, ClockRefused
+from ibi.minting.errors import AnotherInstance, ClockRefused, DoubtUnreadable
 from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin
 from ibi.ports.accounts import AuditLog, People
@@ -139,7 +139,7 @@ def open_archive_site(
     is_new = ArchiveRecordFile(settings.data).read() is None
     try:
         record = _record(settings, public_url, minter, store, is_ours=address == public_url)
-    except (ClockRefused, AnotherInstance) as refusal:
+    except (ClockRefused, AnotherInstance, DoubtUnreadable) as refusal:
         log.error("no Archive is begun", reason=str(refusal))
         return None, store.check
     if demo:

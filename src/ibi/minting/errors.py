@@ -74,6 +74,15 @@ class AnotherInstance(IbiError):
     """Seconds after which the address has been asked again."""
 
 
+class DoubtUnreadable(IbiError):
+    """It cannot be read whether another instance of this server may mint ({reason}). No label is minted until it can be
+    read, or the address of this server has been asked."""
+
+    code = "doubt-unreadable"
+    kind = ErrorKind.UNAVAILABLE
+    retry_after = Fraction(60)
+
+
 class ClockBehind(ClockRefused):
     """The clock of this machine says {now} and is {behind} s behind the last label, {last}: no label is minted until it
     has caught up. If the clock is right and the last label wrong, accept it with `ibi mint --accept-clock`."""

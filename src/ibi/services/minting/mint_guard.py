@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from ibi.errors import IbiError
-from ibi.minting.errors import AnotherInstance
+from ibi.minting.errors import AnotherInstance, DoubtUnreadable
 from ibi.minting.mint_log import LogBroken
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
@@ -70,6 +70,8 @@ class Look(NamedTuple):
     finding: Finding
     reason: str = ""
     """Why there is no result, if so."""
+    is_unreadable: bool = False
+    """Whether something answers there that cannot be read."""
 
 
 class OwnAddress:
@@ -96,7 +98,9 @@ class OwnAddress:
             return Look(Finding.UNKNOWN, str(error))
         except Exception as error:  # noqa: BLE001 - what cannot be read names no minter
             return Look(
-                Finding.UNKNOWN, f"its answer cannot be read: {type(error).__name__}: {error}"[:_LONGEST_REASON]
+                Finding.UNKNOWN,
+                f"its answer cannot be read: {type(error).__name__}: {error}"[:_LONGEST_REASON],
+                is_unreadable=True,
             )
         return self._judge(answer, await asyncio.to_thread(epoch))
 
@@ -105,12 +109,12 @@ class OwnAddress:
 
     def _judge(self, answer: object, epoch: str) -> Look:
         if not isinstance(answer, Mapping):
-            return Look(Finding.UNKNOWN, _NO_MINTER)
+            return Look(Finding.UNKNOWN, _NO_MINTER, is_unreadable=True)
         if answer.get("instance") == epoch:
             return Look(Finding.ITSELF)
         prefixes = answer.get("prefixes")
         if not isinstance(prefixes, Mapping):
-            return Look(Finding.UNKNOWN, _NO_MINTER)
+            return Look(Finding.UNKNOWN, _NO_MINTER, is_unreadable=True)
         theirs = {each for each in prefixes.values() if isinstance(each, str)}
         return Look(Finding.UNKNOWN if theirs.isdisjoint(self._identity.prefixes) else Finding.ANOTHER)
 
@@ -172,6 +176,13 @@ class MintGuard:
             if not self._looked.is_set() and not await asyncio.to_thread(self._ticks.is_in_doubt):
                 self._open()
             await self._look(self._address)
+        except Exception as error:
+            if not self._looked.is_set():  # a possible copy must not mint
+                self._refusals["doubt"] = DoubtUnreadable(reason=f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+                self._log.error("nothing is minted until the address was asked", reason=str(error))
+            raise
+        else:
+            self._refusals.pop("doubt", None)
         finally:  # whatever has failed, nobody waits for it
             self._open()
         delay, self._delay = self._delay, min(_DELAY, 2 * self._delay)
@@ -197,7 +208,8 @@ class MintGuard:
     def _tell(self, address: OwnAddress, look: Look) -> None:
         """Log changes since the last check."""
         if look.finding is not self._last:
-            tell = self._log.error if look.finding is Finding.ANOTHER else self._log.info
+            is_wrong = look.finding is Finding.ANOTHER or look.is_unreadable
+            tell = self._log.error if is_wrong else self._log.info
             reason = {"reason": look.reason} if look.reason else {}
             tell("asked the own address who mints there", url=address.url, answer=look.finding.value, **reason)
         self._last = look.finding

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from ibi.errors import IbiError
-from ibi.minting.errors import AnotherInstance
+from ibi.minting.errors import AnotherInstance, DoubtUnreadable
 from ibi.minting.mint_log import LogBroken
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
+from ibi.services.jobs import JobRunner
 from ibi.services.minting.mint_guard import Finding, MintGuard, OwnAddress
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import end_tasks
@@ -212,15 +213,78 @@ async def test_an_error_that_was_not_foreseen_is_a_reason_and_keeps_nobody_waiti
     assert any("ZeroDivisionError: nought" in each.get("reason", "") for each in logs)
 
 
-async def test_a_clock_that_cannot_be_read_is_a_failure_of_the_job_and_keeps_nobody_waiting() -> None:
-    class Unreadable(MemoryTicks):
-        def is_in_doubt(self) -> bool:
-            raise OSError("no disk")
+class Unreadable(MemoryTicks):
+    """A store whose doubt cannot be read, nor the epoch with which an answer is compared."""
 
+    is_broken = True
+
+    def is_in_doubt(self) -> bool:
+        if self.is_broken:
+            raise OSError("no disk")
+        return super().is_in_doubt()
+
+    def epoch(self) -> str:
+        if self.is_broken:
+            raise OSError("no disk")
+        return super().epoch()
+
+
+async def test_while_the_doubt_cannot_be_read_nothing_is_minted_and_nobody_waits() -> None:
+    world = World()
+    world.ticks = ticks = Unreadable()
+    ticks.freeze(IDENTITY)
+    world.answer = world.another
+    guard = MintGuard(ticks, OwnAddress(URL, IDENTITY, world.ask))
+    clocks = SetClocks()
+    queue = MintQueue(ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
+    minting, log, address = queue.jobs()
+    address.first_rest = address.longest_rest = 0.01
+
+    async def failed(runner: JobRunner, times: int) -> None:
+        while runner.health()[2].failures < times:  # noqa: ASYNC110 (nothing tells of it)
+            await asyncio.sleep(0.001)
+
+    with capture_logs() as logs:
+        async with running(minting, log, address) as runner, asyncio.timeout(60):
+            for times in (1, 2):
+                await failed(runner, times)
+                with pytest.raises(DoubtUnreadable, match=r"may mint \(OSError: no disk\)"):
+                    await queue.mint(1, "ana")
+                assert not guard.is_open
+            ticks.is_broken = False
+            while not ticks.is_in_doubt():  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.001)
+            with pytest.raises(AnotherInstance):
+                await queue.mint(1, "ana")
+            world.answer = world.itself
+            while await asyncio.to_thread(lambda: ticks.is_in_doubt()):
+                address.wake()
+            await queue.mint(1, "ana")
+    assert {"error"} == {each["log_level"] for each in logs if each["event"].startswith("nothing is minted")}
+
+
+async def test_a_doubt_that_cannot_be_read_once_does_not_stop_minting_when_nobody_answers() -> None:
     ticks, clocks = Unreadable(), SetClocks()
     ticks.freeze(IDENTITY)
     guard = MintGuard(ticks, OwnAddress(URL, IDENTITY, World().ask))
     queue = MintQueue(ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
-    async with running(*queue.jobs()) as runner, asyncio.timeout(20):
+    with pytest.raises(OSError, match="no disk"):
+        await cast("Awaitable[float]", guard.jobs()[1].step())
+    with pytest.raises(DoubtUnreadable):
+        await guard.wait_for_check()
+    ticks.is_broken = False
+    async with running(*queue.jobs()), asyncio.timeout(60):
+        while not guard.is_open:  # noqa: ASYNC110 (nothing tells of it)
+            await asyncio.sleep(0.001)
         await queue.mint(1, "ana")
-        assert next(each for each in runner.health() if each.name == "own address").failures == 1
+
+
+@pytest.mark.parametrize("answer", [7, {}, {"prefixes": None}])
+async def test_an_answer_that_cannot_be_read_is_logged_as_an_error(answer: Any) -> None:
+    world = World()
+    world.answer = lambda: answer
+    with capture_logs() as logs:
+        async with world.minting() as queue:
+            await queue.mint(1, "ana")
+    (told,) = (each for each in logs if "own address" in each["event"])
+    assert (told["log_level"], "something else" in told["reason"]) == ("error", True)
