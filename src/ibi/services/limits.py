@@ -129,46 +129,65 @@ class LimitRows(Protocol):
 
     def get(self, subject: Hashable) -> tuple[float, ...] | None: ...
 
-    def put(self, subject: Hashable, values: tuple[float, ...]) -> None:
-        """At most four numbers. When there are too many subjects, one that was not written lately is dropped."""
+    def put(self, subject: Hashable, values: tuple[float, ...], keep: float = 0.0) -> bool:
+        """Write at most four numbers; return whether there was room. When there are too many subjects, one that was not
+        written lately is dropped, but none that has to be kept for so many seconds from its writing."""
 
     def drop(self, subject: Hashable) -> None: ...
 
     def __len__(self) -> int: ...
 
 
-class MemoryRows:
-    """Rows of one process, of at most so many subjects. For one thread at a time."""
+MOST_TURNS: Final = 16384
+"""Turns of networks that are promised at a time; each has a row that is not dropped before."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+
+class MemoryRows:
+    """Rows of one process: of at most so many subjects that may be dropped, and of `MOST_TURNS` and one more that are
+    kept. For one thread at a time."""
+
+    def __init__(self, most: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._monotonic = most, monotonic
         self._rows: dict[Hashable, tuple[float, ...]] = {}
+        self._kept: dict[Hashable, tuple[float, tuple[float, ...]]] = {}
+        """With the time until which each is kept; the earlier ones come first."""
 
     def alone(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def get(self, subject: Hashable) -> tuple[float, ...] | None:
-        return self._rows.get(subject)
+        kept = self._kept.get(subject)
+        return self._rows.get(subject) if kept is None else kept[1]
 
-    def put(self, subject: Hashable, values: tuple[float, ...]) -> None:
-        self._rows.pop(subject, None)
+    def put(self, subject: Hashable, values: tuple[float, ...], keep: float = 0.0) -> bool:
+        now = self._monotonic()
+        while self._kept and next(iter(self._kept.values()))[0] <= now:
+            del self._kept[next(iter(self._kept))]
+        if keep and subject not in self._kept and len(self._kept) > MOST_TURNS:
+            return False
+        self.drop(subject)
+        if keep:
+            self._kept[subject] = now + keep, values
+            return True
         if len(self._rows) >= self._most:
             del self._rows[next(iter(self._rows))]
         self._rows[subject] = values
+        return True
 
     def drop(self, subject: Hashable) -> None:
         self._rows.pop(subject, None)
+        self._kept.pop(subject, None)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) + len(self._kept)
 
 
 _MOST_NETWORKS: Final = 4096
-_LONGEST_QUEUE: Final = 3600.0
-"""Seconds until the last turn that is promised."""
 _NO_TURN: Final = float("-inf")
 _KEPT_TURN: Final = 60.0
 """Seconds for which a network may be late for its turn."""
+_ALL_KEPT: Final = 10.0**7
+"""Seconds for which it is kept how many came in all: it is written anew with each."""
 
 
 class RateLimiter:
@@ -176,7 +195,8 @@ class RateLimiter:
     thread at a time.
 
     A network that finds no room in all gets a turn: it is taken if it comes again when it was told to, however many
-    others ask meanwhile. So a flood delays the others, and keeps none of them out.
+    others ask meanwhile. So a flood delays the others, and keeps none of them out. Beyond `MOST_TURNS` networks that
+    wait, one is told when the last of these has its turn, and none is promised to it.
     """
 
     def __init__(
@@ -188,7 +208,7 @@ class RateLimiter:
         rows: LimitRows | None = None,
     ) -> None:
         self._most, self._most_of_one, self._refusal, self._monotonic = most, most_of_one, refusal, monotonic
-        self._left = MemoryRows(_MOST_NETWORKS) if rows is None else rows
+        self._left = MemoryRows(_MOST_NETWORKS, monotonic) if rows is None else rows
 
     def count(self, network: str) -> None:
         """One more; the refusal if it is too many."""
@@ -207,13 +227,14 @@ class RateLimiter:
         """Take one of all; the refusal if there is none, with the turn that the network has from now on."""
         if turn <= now:
             all_left, _ = self._read_left("", self._most, now)
-            if all_left < 1 and _wait(all_left, self._most) > _LONGEST_QUEUE:
-                raise self._refusal(bound=LimitScope.SERVER, retry_after=int(_LONGEST_QUEUE))
-            self._left.put("", (all_left - 1, now, _NO_TURN))
+            wait = _wait(all_left, self._most)
+            if all_left < 1:
+                turn = now + wait
+                if -all_left >= MOST_TURNS or not self._left.put(network, (left, now, turn), wait + _KEPT_TURN):
+                    raise self._refusal(bound=LimitScope.SERVER, retry_after=_whole_seconds(wait))
+            self._left.put("", (all_left - 1, now, _NO_TURN), _ALL_KEPT)
             if all_left >= 1:
                 return
-            turn = now + _wait(all_left, self._most)
-            self._left.put(network, (left, now, turn))
         raise self._refusal(bound=LimitScope.SERVER, retry_after=_whole_seconds(turn - now))
 
     def _read_left(self, key: str, most: int, now: float) -> tuple[float, float]:

@@ -78,10 +78,12 @@ class ProcessLock:
                 return
 
 
-_BUCKETS: Final = 512
+_BUCKETS: Final = 8192
+"""So many that of `MOST_TURNS` networks, whose rows are kept, hardly one finds its bucket full. Memory that is not
+written takes no room."""
 _WAYS: Final = 8
 _ROW: Final = Struct("=QQ4d")
-"""A subject, when its row was last written, and its values."""
+"""A subject, when its row was last written or until when it is kept, and its values."""
 _VALUES: Final = 4
 
 
@@ -101,14 +103,18 @@ class SharedRows:
         with self._lock:
             return next((tuple(row[2:]) for _, row in self._bucket(key) if row[0] == key), None)
 
-    def put(self, subject: Hashable, values: tuple[float, ...]) -> None:
-        key = _key(subject)
+    def put(self, subject: Hashable, values: tuple[float, ...], keep: float = 0.0) -> bool:
+        key, now = _key(subject), time.monotonic_ns()
         filled = (*values, *(0.0,) * (_VALUES - len(values)))
         with self._lock:
             places = list(self._bucket(key))
-            own = next((place for place, row in places if row[0] == key), None)
-            oldest = min(places, key=lambda each: int(each[1][1]))[0]
-            _ROW.pack_into(self._memory, oldest if own is None else own, key, time.monotonic_ns(), *filled)
+            place = next((place for place, row in places if row[0] == key), None)
+            if place is None:
+                place, oldest = min(places, key=lambda each: int(each[1][1]))
+                if int(oldest[1]) > now:
+                    return False  # all of them have to be kept
+            _ROW.pack_into(self._memory, place, key, now + int(keep * 1e9), *filled)
+        return True
 
     def drop(self, subject: Hashable) -> None:
         key = _key(subject)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from threading import RLock
+from typing import cast
+
 import pytest
 
-from ibi.services.limits import LimitExceeded, LimitScope, RateLimiter
+from ibi.services.limits import MOST_TURNS, LimitExceeded, LimitScope, RateLimiter
+from ibi.storage.worker_state import ProcessLock, SharedRows
 
 
 class Refused(LimitExceeded):
@@ -99,10 +104,56 @@ def test_a_turn_that_is_not_taken_is_gone_after_a_minute() -> None:
     assert refusal(limits, "e") is not None
 
 
-def test_no_more_turns_are_promised_than_there_are_in_an_hour() -> None:
-    limits, _ = limiter(60, 20)
-    waits = [refused.retry_after for number in range(5000) if (refused := refusal(limits, f"n {number}")) is not None]
-    assert max(waits) == 3600
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the limiter and of the rows that workers share."""
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: int(clock.now * 1e9))
+    return clock
+
+
+@pytest.mark.parametrize("has_workers", [False, True])
+@pytest.mark.parametrize("networks", [4500, 8000])
+def test_each_of_several_thousand_networks_is_taken_when_it_was_told_to_come(
+    clock: Clock, networks: int, *, has_workers: bool
+) -> None:
+    rows = SharedRows(cast("ProcessLock", RLock())) if has_workers else None
+    limits, began = RateLimiter(60, 20, Refused, clock, rows), clock.now
+    told = {name: refused.retry_after for name in map(str, range(networks)) if (refused := refusal(limits, name))}
+    assert len(told) == networks - 60
+    due = dict[int, list[str]]()
+    for name, wait in told.items():
+        due.setdefault(wait, []).append(name)
+    for second in range(max(due) + 1):
+        clock.now = began + second
+        for name in due.get(second, ()):
+            assert refusal(limits, name) is None
+        refusal(limits, f"a newcomer {second}")  # whose rows drop none of those that wait
+
+
+@pytest.mark.parametrize("has_workers", [False, True])
+def test_a_turn_is_not_dropped_for_networks_that_were_taken(clock: Clock, *, has_workers: bool) -> None:
+    rows = SharedRows(cast("ProcessLock", RLock())) if has_workers else None
+    limits = RateLimiter(60, 20, Refused, clock, rows)
+    for number in range(60):
+        refusal(limits, f"n {number}")
+    waiting = {name: refused.retry_after for name in "abc" if (refused := refusal(limits, name))}
+    left = limits._left
+    for number in range(100_000):
+        left.put(f"taken {number}", (19.0, clock.now, float("-inf")))
+    for name, wait in waiting.items():
+        clock.now = 1000.0 + wait
+        assert refusal(limits, name) is None
+
+
+def test_beyond_so_many_that_wait_one_is_told_of_the_last_turn_and_the_others_keep_theirs() -> None:
+    limits, clock = limiter(60, 20)
+    waits = [refused.retry_after for number in range(20_000) if (refused := refusal(limits, f"n {number}"))]
+    assert max(waits) == MOST_TURNS + 1
+    assert len(limits._left) == MOST_TURNS + 60 + 1  # one row is of all together
+    for number in (60, 61, 9000, 60 + MOST_TURNS - 1):
+        clock.now = 1000.0 + number - 59
+        assert refusal(limits, f"n {number}") is None
 
 
 def test_no_more_are_taken_in_a_minute_than_is_said() -> None:

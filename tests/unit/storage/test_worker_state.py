@@ -112,12 +112,22 @@ class TestRows:
 
     def test_the_row_that_was_written_longest_ago_gives_way(self, state: WorkerState) -> None:
         rows = state.offers
-        for number in range(10_000):
+        rows.put("kept", (1.0,), 3600.0)
+        for number in range(70_000):
             rows.put(number, (float(number), 0.5))
-        assert len(rows) <= 4096
-        assert rows.get(9_999) == (9_999.0, 0.5, 0.0, 0.0)
-        rows.drop(9_999)
-        assert rows.get(9_999) is None
+        assert len(rows) <= 65_536
+        assert rows.get(69_999) == (69_999.0, 0.5, 0.0, 0.0)
+        assert rows.get("kept") == (1.0, 0.0, 0.0, 0.0)
+        rows.drop(69_999)
+        assert rows.get(69_999) is None
+
+    def test_a_row_for_which_all_others_have_to_be_kept_is_refused(self, state: WorkerState) -> None:
+        rows, number = state.offers, 8192
+        while rows.put(number, (0.0,), 3600.0):
+            number += 8192  # all in one bucket
+        assert number == 9 * 8192
+        assert rows.put(8192, (1.0,), 3600.0)
+        assert rows.get(8192) == (1.0, 0.0, 0.0, 0.0)
 
     def test_letters_that_strangers_ask_for_drop_no_row_of_a_sign_in_or_an_account(self, state: WorkerState) -> None:
         state.sign_ins.put(("name", "ada"), (5.0,))
