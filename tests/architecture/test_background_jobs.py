@@ -39,7 +39,7 @@ LOOPS = {
 """Loops that wait and may look endless, each of which ends with one unit of work: by file and function, and why."""
 
 THREADS = {
-    "services/jobs.py:__call__": "the thread of a job",
+    "services/jobs.py:attempt": "the thread of a job",
     "services/integrity/verified_file.py:_in_thread": "the first reading of one file",
     "services/items/previews.py:_want": "renders previews until none waits",
     "services/subscriptions/follow_worker.py:__call__": "one call",

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 from threading import Event
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
@@ -134,6 +135,13 @@ class _JobThread:
         self._thread: threading.Thread | None = None
 
     async def __call__(self, call: Callable[[], T]) -> T:
+        found, failure = await self.attempt(call)
+        if failure is not None:
+            raise failure
+        return cast("T", found)
+
+    async def attempt(self, call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+        """Return what the call returns or raises."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
         context = copy_context()
@@ -152,10 +160,7 @@ class _JobThread:
             thread.start()  # may be refused for want of threads: the next step tries again
             self._thread = thread
         self._calls.put(run)
-        found, failure = await done
-        if failure is not None:
-            raise failure
-        return cast("T", found)
+        return await done
 
     def end(self) -> None:
         self._calls.put(None)
@@ -165,11 +170,24 @@ class _JobThread:
             call()
 
 
+async def _attempt(step: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseException | None]:
+    try:
+        return await step(), None
+    except BaseException as error:  # noqa: BLE001 - handed to the job
+        return None, error
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody has cancelled the task that asks."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _describe(error: BaseException) -> str:
     name = type(error).__name__
     try:
         return f"{name}: {error}"[:_LONGEST_REASON].encode("utf-8", "replace").decode()
-    except Exception:  # noqa: BLE001 - an error that cannot be said is one all the same
+    except BaseException:  # noqa: BLE001 - an error that cannot be said is one all the same
         return name
 
 
@@ -186,6 +204,8 @@ class _RunningJob:
         self.in_thread = _JobThread(job.name)
         self.woken = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
+        self.stepping: asyncio.Task[tuple[float | None, BaseException | None]] | None = None
+        """The last step that ran on the event loop."""
         self.is_leaving = self.is_in_thread = False
         self.is_ours = True
         self.failures = self.in_a_row = 0
@@ -209,6 +229,11 @@ class _RunningJob:
         with suppress(TimeoutError):
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
                 await self.woken.wait()
+
+
+def _is_end(running: _RunningJob, error: BaseException) -> bool:
+    """Whether a step has ended because its job has to."""
+    return running.is_leaving and isinstance(error, (JobStopped, asyncio.CancelledError))
 
 
 class JobRunner:
@@ -340,9 +365,26 @@ class JobRunner:
 
     def _begin(self, running: _RunningJob) -> None:
         assert self._loop is not None
-        job = running.job
-        job.begin()
-        running.task = self._loop.create_task(self._run(running), name=job.name)
+        running.job.begin()
+        self._start_task(running)
+
+    def _start_task(self, running: _RunningJob) -> None:
+        if running.is_leaving or self._loop is None:
+            return
+        running.task = self._loop.create_task(self._run(running), name=running.job.name)
+        running.task.add_done_callback(partial(self._begin_again, running))
+
+    def _begin_again(self, running: _RunningJob, task: asyncio.Task[None]) -> None:
+        """Have a job go on whose task ended though nobody told it to."""
+        if task.cancelled() or (error := task.exception()) is None or running.is_leaving or self._loop is None:
+            return
+        running.failures += 1
+        running.in_a_row += 1
+        running.failing_since = running.failing_since or self._wall()
+        running.reason = _describe(error)
+        self._log.error("a job ended by itself, and is begun again", job=running.job.name, exc_info=error)
+        running.in_thread = _JobThread(running.job.name)
+        self._loop.call_later(_LEAST_REST, self._start_task, running)
 
     def _end(self, running: _RunningJob) -> None:
         if running.is_leaving:
@@ -355,7 +397,9 @@ class JobRunner:
             self._log.error("a job cannot be told to end", job=running.job.name, exc_info=True)
         task = running.task
         # A step in a thread ends by itself: it was told to stop.
-        if task is not None and task is not asyncio.current_task() and not running.is_in_thread:
+        current = asyncio.current_task()
+        is_own = current is not None and current in (task, running.stepping)
+        if task is not None and not is_own and not running.is_in_thread:
             task.cancel()
 
     # --- one job ---
@@ -378,31 +422,42 @@ class JobRunner:
             running.is_ours = job.hold is hold_alone or await running.in_thread(job.hold)
             if not running.is_ours or running.is_leaving:
                 return min(job.interval, LEASE_LOOK)
-            wait = await self._step(running)
+            wait, failure = await self._step(running)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
-            if running.is_leaving and isinstance(error, (JobStopped, asyncio.CancelledError)):
+            if _is_end(running, error):
                 return 0.0
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             return await self._note_failure(running, error)
+        if failure is not None:
+            if _is_end(running, failure):
+                return 0.0
+            if isinstance(failure, KeyboardInterrupt) or _is_cancelled():
+                raise failure
+            return await self._note_failure(running, failure)
         self._note_success(running)
         await self._tell_board(running)
         return wait
 
-    async def _step(self, running: _RunningJob) -> float:
+    async def _step(self, running: _RunningJob) -> tuple[float, BaseException | None]:
+        """Run a step; return how long to rest, or what the step has raised, whatever that is."""
         job = running.job
         if job.is_blocking:
             running.is_in_thread = True
             try:
-                wait = await running.in_thread(cast("Callable[[], float | None]", job.step))
+                wait, error = await running.in_thread.attempt(cast("Callable[[], float | None]", job.step))
             finally:
                 running.is_in_thread = False
         else:
-            wait = await cast("Callable[[], Awaitable[float | None]]", job.step)()
-        return job.interval if wait is None else max(0.0, float(wait))
+            step = _attempt(cast("Callable[[], Awaitable[float | None]]", job.step))
+            # In a task of its own: a step that cancels its task ends itself, and not the job.
+            running.stepping = asyncio.get_running_loop().create_task(step, name=job.name)
+            wait, error = await running.stepping
+        if error is not None:
+            return 0.0, error
+        return job.interval if wait is None else max(0.0, float(wait)), None
 
     def _note_success(self, running: _RunningJob) -> None:
         running.last_success = self._wall()

@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ibi.model.failing_job import FailingJob
-from ibi.services.jobs import Job, JobRunner, JobStopped
+from ibi.services.jobs import Job, JobRunner, JobStopped, _RunningJob
 from tests.support.running_jobs import running
 from tests.support.scarce_threads import refuse_threads
 from tests.support.virtual_time import in_virtual_time, now
@@ -108,7 +108,18 @@ def test_a_step_that_raises_is_logged_with_its_traceback_and_counted_and_the_nex
     assert any(each["event"] == "a job works again" for each in logs)
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), MemoryError(), JobStopped(), StopIteration])
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(SystemExit(3), asyncio.CancelledError(), MemoryError(), JobStopped(), StopIteration),
+        *(GeneratorExit(), StopAsyncIteration(), BaseExceptionGroup("both", [SystemExit(3)]), Unsayable()),
+    ],
+)
 @pytest.mark.parametrize("is_blocking", [True, False])
 async def test_whatever_a_step_raises_ends_no_job(error: BaseException, *, is_blocking: bool) -> None:
     numbers, woken = count(), asyncio.Event()
@@ -128,6 +139,51 @@ async def test_whatever_a_step_raises_ends_no_job(error: BaseException, *, is_bl
             await woken.wait()
             assert runner.health()[0].failures == 1
     assert sum(each["event"] == "a job failed" for each in logs) == 1
+
+
+async def test_a_step_that_cancels_its_own_task_ends_no_job() -> None:
+    numbers, went_on = count(), asyncio.Event()
+
+    async def step() -> None:
+        task = asyncio.current_task()
+        if next(numbers) < 2 and task is not None:
+            task.cancel()
+            await asyncio.sleep(60)
+        went_on.set()
+
+    async with running(Job("a", step, 60.0, first_rest=0.01, longest_rest=0.01)) as runner, asyncio.timeout(20):
+        await went_on.wait()
+        assert runner.health()[0].failures == 2
+
+
+async def test_a_step_that_removes_its_own_job_is_not_cancelled() -> None:
+    ended = asyncio.Event()
+
+    async def step() -> None:
+        runner.remove("a")
+        await asyncio.sleep(0.01)
+        ended.set()
+
+    async with running(Job("a", step, 60.0)) as runner, asyncio.timeout(20):
+        await ended.wait()
+        assert runner.jobs == ()
+
+
+async def test_a_job_whose_task_ends_by_an_error_of_the_runner_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, rest, left = Steps(), _RunningJob.rest, [None]
+
+    async def rest_or_fail(self: _RunningJob, seconds: float) -> None:
+        if left:
+            left.pop()
+            raise ZeroDivisionError("nought")
+        await rest(self, seconds)
+
+    monkeypatch.setattr(_RunningJob, "rest", rest_or_fail)
+    with capture_logs() as logs:
+        async with running(Job("a", steps.step, 60.0)) as runner, asyncio.timeout(20):
+            await steps.ran.wait()
+            assert runner.health()[0].failures == 1
+    assert [each["log_level"] for each in logs if "begun again" in each["event"]] == ["error"]
 
 
 async def test_a_job_whose_thread_cannot_be_started_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
