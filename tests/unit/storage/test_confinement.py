@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from inspect import cleandoc
 from pathlib import Path
@@ -130,6 +130,26 @@ def test_a_planted_extractor_traces_no_process_and_reaches_nothing_by_rarer_call
     assert found.text.startswith("1\n") or found.text == "done1\n"
 
 
+STAT = """
+buffer, library = ctypes.create_string_buffer(256), ctypes.CDLL(None, use_errno=True)
+number = {{"x86_64": 262, "aarch64": 79}}[os.uname().machine]
+if library.syscall(number, {folder}, {path!r}, buffer, {flags}) < 0:
+    raise OSError(ctypes.get_errno(), "refused")
+"""
+
+
+@pytest.mark.parametrize("flags", [0, 0x100, 0x1000, 0x1100])
+def test_a_planted_extractor_asks_nothing_about_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flags: int
+) -> None:
+    key = tmp_path / "archive.pem"
+    key.write_text("a secret")
+    for folder in (-100, 0):
+        code = STAT.format(folder=folder, path=bytes(key), flags=flags)
+        before = "os.uname = lambda known=os.uname(): known"  # which is refused afterwards
+        assert planted(monkeypatch, code, before=before) == ExtractedText("refused: PermissionError")
+
+
 def test_a_planted_extractor_does_not_leave_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert planted(monkeypatch, f"bytearray({MOST_MEMORY})") == ExtractedText("refused: MemoryError")
     assert planted(monkeypatch, f"bytearray({MOST_MEMORY // 4})") == ExtractedText("done")
@@ -171,12 +191,17 @@ from ibi.config import load_settings
 settings = load_settings({{}}, {{"IBI_DATA": ".", "IBI_ARCHIVE_EXTRACT_UNCONFINED": str({unconfined!r}).lower()}})
 print(describe_extraction())
 print([f"{{each.check}} {{each.level}}: {{each.what}}" for each in check_extraction(ExaminedDirectory(settings))])
+from pytest import MonkeyPatch
+from tests.unit.storage.test_confinement import planted
+for code in {attacks!r}:
+    print(code, "=>", planted(MonkeyPatch(), code, process=process).text)
 """
 
 
-def on_lesser_kernel(*without: str, unconfined: bool = False) -> list[str]:
-    """What a process says that runs where the kernel lacks some: what is offered, whether texts are read, one text."""
-    script = WITHOUT.format(without=without, unconfined=unconfined)
+def on_lesser_kernel(*without: str, unconfined: bool = False, attacks: Sequence[str] = ()) -> list[str]:
+    """What a process says that runs where the kernel lacks some: what is offered, whether texts are read, one text, and
+    what became of each of the `attacks` of a planted extractor."""
+    script = WITHOUT.format(without=without, unconfined=unconfined, attacks=tuple(attacks))
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -200,7 +225,47 @@ def test_landlock_alone_confines_files() -> None:
     assert text == "ExtractedText(text='some text', ends_because=None)"
     assert held.endswith("; not: seccomp.")
     assert found.startswith("['extraction warning: ")
-    assert "not from starting processes" in found
+    assert "starting processes" in found
+
+
+@needs_both
+@pytest.mark.parametrize("lacking", ["landlock", "seccomp"])
+def test_what_is_left_of_the_two_keeps_a_planted_extractor_from_files_and_tcp(
+    lacking: str, tmp_path: Path, listener: int
+) -> None:
+    key, new = tmp_path / "archive.pem", tmp_path / "new"
+    key.write_text("a secret")
+    attacks = (
+        f"open({str(key)!r}).read()",
+        f"open({str(new)!r}, 'w').write('x')",
+        f"os.listdir({str(tmp_path)!r})",
+        f"os.unlink({str(key)!r})",
+        f"os.truncate({str(key)!r}, 0)",
+        f"socket.create_connection(('127.0.0.1', {listener}))",
+    )
+    outcomes = on_lesser_kernel(lacking, attacks=("1 + 1", *attacks))[4:]
+    assert outcomes == ["1 + 1 => done", *(f"{code} => refused: PermissionError" for code in attacks)]
+    assert key.read_text() == "a secret"
+    assert not new.exists()
+
+
+@needs_both
+def test_without_either_a_planted_extractor_reaches_what_the_server_does(tmp_path: Path) -> None:
+    """What the other tests find refused is refused by the confinement, and by nothing else."""
+    key = tmp_path / "archive.pem"
+    key.write_text("a secret")
+    attack = f"open({str(key)!r}).read()"
+    assert on_lesser_kernel("landlock", "seccomp", unconfined=True, attacks=(attack,))[4:] == [f"{attack} => done"]
+
+
+@needs_both
+def test_the_doctor_names_what_landlock_alone_leaves_open(tmp_path: Path) -> None:
+    key = tmp_path / "archive.pem"
+    key.write_text("a secret")
+    attacks = (f"os.stat({str(key)!r})", f"os.chmod({str(key)!r}, 0o644)", f"os.utime({str(key)!r})")
+    found, *outcomes = on_lesser_kernel("seccomp", attacks=attacks)[3:]
+    assert outcomes == [f"{code} => done" for code in attacks]
+    assert "not from asking about files, changing their modes and times" in found
 
 
 @needs_both

@@ -20,8 +20,11 @@ def check_extraction(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     if offered.seccomp:  # it refuses all that Landlock does
         return
     if offered.is_any:
-        what = "the processes that read files are kept from files and TCP by Landlock, but not from starting processes"
-        what += " and sending datagrams: this kernel offers no seccomp"
+        what = "Landlock keeps the processes that read files from opening, making and removing files and from TCP, but"
+        what += (
+            " not from asking about files, changing their modes and times, starting processes and sending datagrams:"
+        )
+        what += " this kernel offers no seccomp"
         yield Diagnosis("extraction", place, what, f"{_REMEDY}.", level=Level.WARNING)
     elif directory.settings.archive.extract_unconfined:
         what = "the processes that read files of strangers may open every file that the server may, and use the network"
