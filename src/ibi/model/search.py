@@ -197,6 +197,8 @@ class ExtractedText(NamedTuple):
 
     text: str
     ends_because: str | None = None
+    may_pass: bool = False
+    """Whether that reason is one of the machine, and not of the file: another time it may be read whole."""
 
 
 @dataclass(frozen=True, slots=True)

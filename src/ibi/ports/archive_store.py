@@ -288,8 +288,8 @@ class MarkdownRenderer(Protocol):
 
 
 class PreviewStore(Protocol):
-    """Rendered previews by the SHA-512 of their files. Calls block, from any thread. Durable, bounded in size, the
-    oldest dropped first; it may be lost."""
+    """Rendered previews by the SHA-512 of their files, followed by a colon and the declared encoding if there is one.
+    Calls block, from any thread. Durable, bounded in size, the oldest dropped first; it may be lost."""
 
     def find(self, digest: str) -> RenderedPreview | None:
         """What was rendered, or refused; None if neither was yet."""
@@ -304,7 +304,7 @@ class PreviewStore(Protocol):
         """Give the claim back: it was not rendered."""
 
     def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
-        """Drop what was rendered for the item, but for these files."""
+        """Drop what was rendered for the item, but for the files with these SHA-512."""
 
     def close(self) -> None: ...
 

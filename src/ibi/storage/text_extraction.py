@@ -216,12 +216,13 @@ def import_modules(reader: str) -> None:
 def limit_process(seconds: int) -> None:
     for what, most in (
         (resource.RLIMIT_AS, MOST_MEMORY),
-        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 32),
     ):
         resource.setrlimit(what, (most, most))
+    # SIGXCPU first: the kernel's own SIGKILL could as well be that of a machine without memory.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     os.nice(19)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -120,7 +121,9 @@ class TextProcess:
             process.stdout.close()
             process.stderr.close()
         reason = (told + last_words)[:_MOST_TOLD].decode(errors="replace")
-        return ExtractedText(text.decode(errors="replace"), _reason(process.returncode, reason, is_late=is_late))
+        ends_because = _reason(process.returncode, reason, is_late=is_late)
+        may_pass = is_late or (process.returncode < 0 and process.returncode != -signal.SIGXCPU)
+        return ExtractedText(text.decode(errors="replace"), ends_because, may_pass)
 
     def _collect(self, stream: IO[bytes], complaints: IO[bytes]) -> tuple[bytearray, bytearray, bool]:
         """What the process says until it ends, has said enough, or is late, and the beginning of what it complains of.

@@ -212,7 +212,7 @@ def on_lesser_kernel(*without: str, unconfined: bool = False, attacks: Sequence[
 def test_seccomp_alone_confines_enough() -> None:
     offered, text, held, found = on_lesser_kernel("landlock")
     assert offered == "Confinement(landlock=0, seccomp=True) True True"
-    assert text == "ExtractedText(text='some text', ends_because=None)"
+    assert text == str(ExtractedText("some text"))
     assert "by: seccomp, 768 MiB of memory" in held
     assert held.endswith("; not: Landlock.")
     assert found == "[]"
@@ -222,7 +222,7 @@ def test_seccomp_alone_confines_enough() -> None:
 def test_landlock_alone_confines_files() -> None:
     offered, text, held, found = on_lesser_kernel("seccomp")
     assert offered.endswith("seccomp=False) True True")
-    assert text == "ExtractedText(text='some text', ends_because=None)"
+    assert text == str(ExtractedText("some text"))
     assert held.endswith("; not: seccomp.")
     assert found.startswith("['extraction warning: ")
     assert "starting processes" in found
@@ -278,7 +278,7 @@ def test_without_either_no_file_is_read_unless_that_is_allowed() -> None:
     assert "extraction advice: they are not made" in found
     offered, text, held, found = on_lesser_kernel("landlock", "seccomp", unconfined=True)
     assert offered == "Confinement(landlock=0, seccomp=False) True True"
-    assert text == "ExtractedText(text='some text', ends_because=None)"
+    assert text == str(ExtractedText("some text"))
     assert found.startswith("['extraction warning: ")
     assert "may open every file that the server may" in found
 

@@ -68,10 +68,12 @@ def test_a_preview_that_another_version_rendered_is_rendered_again(store: Sqlite
 
 
 def test_previews_go_with_the_files_of_the_item(store: SqlitePreviews) -> None:
-    for digest in ("a", "b"):
+    for digest in ("a", "b", "a:iso-8859-1", "b:windows-1251"):
         keep(store, digest, digest)
     assert store.claim("c", OTHER, NOW)
     store.keep_only(NAME, {"b"})
+    assert store.find("a:iso-8859-1") is None
+    assert store.find("b:windows-1251") == RenderedPreview(PreviewState.RENDERED, "b:windows-1251")
     assert (store.find("a"), store.find("b")) == (None, RenderedPreview(PreviewState.RENDERED, "b"))
     store.keep_only(OTHER, ())
     store.put("c", "late", NOW)

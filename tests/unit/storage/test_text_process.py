@@ -6,6 +6,7 @@ import subprocess
 import zipfile
 from io import BytesIO
 from types import TracebackType
+from typing import Any
 
 import pytest
 
@@ -168,12 +169,27 @@ def test_an_endless_pdf_is_stopped_and_what_was_read_of_it_counts() -> None:
     found = read(endless, "application/pdf", TextProcess(most_cpu=1))
     assert found.ends_because is not None
     assert "signal" in found.ends_because
+    assert not found.may_pass
 
 
 def test_a_process_that_takes_too_long_is_killed() -> None:
     endless = pdf(5_000, b"BT /F 9 Tf " + b"(word) Tj " * 20_000 + b"ET")
     found = read(endless, "application/pdf", TextProcess(most_seconds=0.0))
     assert found.ends_because == "it took too long"
+    assert found.may_pass
+
+
+def test_a_process_that_something_else_kills_may_read_the_file_another_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = subprocess.Popen
+
+    def start_and_kill(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        process: subprocess.Popen[bytes] = start(command, **options)
+        process.kill()  # as a machine without memory does
+        return process
+
+    monkeypatch.setattr("subprocess.Popen", start_and_kill)
+    found = read(b"some text", "text/plain")
+    assert (found.text, found.may_pass) == ("", True)
 
 
 def test_a_pdf_of_which_there_is_much_to_complain_is_read_all_the_same() -> None:

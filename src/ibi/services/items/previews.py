@@ -22,6 +22,10 @@ from ibi.ports.errors import StorageError
 
 _MOST_WAITING: Final = 64
 """Files that wait to be rendered, each with its text; others are asked for again by their readers."""
+_FIRST_REST: Final = 60.0
+_LONGEST_REST: Final = 3600.0
+"""Seconds until a text is rendered again that could not be for a reason of the machine, at first and at most."""
+_MOST_RESTING: Final = 1024
 _STOP: Final = 5.0
 _PENDING: Final = RenderedPreview(PreviewState.PENDING)
 _REFUSED: Final = RenderedPreview(PreviewState.REFUSED)
@@ -43,11 +47,14 @@ class MarkdownPreviews:
         self._change = Condition()
         self._waiting: dict[str, tuple[RepositoryName, str]] = {}
         """By digest; the first one is being rendered."""
+        self._resting: dict[str, tuple[float, float]] = {}
+        """By digest: when it is rendered again, and how long it rested."""
         self._thread: Thread | None = None
         self._is_stopping = False
 
     def find(self, name: RepositoryName, digest: str, text: str) -> RenderedPreview:
-        """The preview of the file of the item with that SHA-512, whose beginning is `text`."""
+        """The preview of the file of the item with that digest, whose beginning is `text`: its SHA-512, and after a
+        colon the declared encoding, if there is one."""
         try:
             found = self._store.find(digest)
         except StorageError as error:
@@ -79,6 +86,8 @@ class MarkdownPreviews:
     def _want(self, name: RepositoryName, digest: str, text: str) -> None:
         with self._change:
             if self._is_stopping or digest in self._waiting or len(self._waiting) >= _MOST_WAITING:
+                return
+            if self._now() < self._resting.get(digest, (0.0, 0.0))[0]:
                 return
             if self._thread is None:
                 thread = Thread(target=self._render_waiting, name="previews", daemon=True)
@@ -118,7 +127,11 @@ class MarkdownPreviews:
         is_settled = False
         try:
             found = self._renderer.render(text)
-            if not self._is_stopping:
+            if found.may_pass and not self._is_stopping:
+                self._rest(digest)
+                self._log.warning("a preview is rendered another time", item=str(name), reason=found.ends_because)
+            elif not self._is_stopping:
+                self._resting.pop(digest, None)
                 if found.ends_because is not None:
                     self._log.info("a preview is not rendered", item=str(name), reason=found.ends_because)
                 rendered = found.text if found.ends_because is None else None
@@ -127,3 +140,11 @@ class MarkdownPreviews:
         finally:
             if not is_settled:
                 self._store.release(digest)
+
+    def _rest(self, digest: str) -> None:
+        """Leave a text alone for a while, which becomes longer each time."""
+        _, rested = self._resting.pop(digest, (0.0, 0.0))
+        rest = min(2 * rested or _FIRST_REST, _LONGEST_REST)
+        if len(self._resting) >= _MOST_RESTING:
+            del self._resting[next(iter(self._resting))]
+        self._resting[digest] = self._now() + rest, rest

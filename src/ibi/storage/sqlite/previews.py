@@ -101,7 +101,7 @@ class SqlitePreviews(GuardedDatabase):
     def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
         with self._open() as connection:
             kept = connection.execute("SELECT digest FROM previews WHERE name = ?", (str(name),)).fetchall()
-        gone = [(digest,) for (digest,) in kept if digest not in digests]
+        gone = [(digest,) for (digest,) in kept if digest.partition(":")[0] not in digests]
         if gone:
             with self._change() as connection:
                 connection.executemany("DELETE FROM previews WHERE digest = ?", gone)

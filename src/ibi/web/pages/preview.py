@@ -178,7 +178,10 @@ def _format(site: ArchiveSite, item: Item, preview: Preview) -> Preview:
     file = preview.file
     if site.previews is None:
         return replace(preview, state=PreviewState.REFUSED)
-    found = site.previews.find(item.rep, file.sha512, preview.text)
+    # The same bytes are another text in another encoding.
+    declared = _CHARSET.search(file.media_type)
+    digest = file.sha512 if declared is None else f"{file.sha512}:{declared[1].lower()}"
+    found = site.previews.find(item.rep, digest, preview.text)
     shown = None
     if found.state is PreviewState.RENDERED:
         shown = fill_links(found.text, site.urls.file(item, file.path))

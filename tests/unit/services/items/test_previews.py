@@ -28,7 +28,7 @@ class Upper:
     """The port `MarkdownRenderer` without a process. A text `refuse` is refused, others are errors or wait."""
 
     def __init__(self) -> None:
-        self.is_on, self.go, self.texts = True, Event(), list[str]()
+        self.is_on, self.go, self.texts, self.passing = True, Event(), list[str](), set[str]()
         self.go.set()
 
     def render(self, text: str) -> ExtractedText:
@@ -38,7 +38,9 @@ class Upper:
             raise DiskRefused(path=Path("/tmp"), reason="it is full")
         if text == "odd":
             raise RuntimeError("no renderer says that")
-        return ExtractedText("begun", "it took too long") if text == "refuse" else ExtractedText(text.upper())
+        if text in self.passing:
+            return ExtractedText("begun", "it took too long", may_pass=True)
+        return ExtractedText("begun", "it is too long") if text == "refuse" else ExtractedText(text.upper())
 
     def stop(self) -> None:
         self.go.set()
@@ -92,6 +94,26 @@ def test_a_thread_that_cannot_be_started_loses_no_preview(
         assert previews.find(NAME, digest, "text") == PENDING
         assert previews.wait(60)
         assert previews.find(NAME, digest, "text").text == "TEXT"
+
+
+def test_a_failure_of_the_machine_is_tried_again_ever_more_rarely(tmp_path: Path, renderer: Upper) -> None:
+    now = [1e9]
+    renderer.passing = {"text"}
+    with closing(SqlitePreviews(tmp_path, 1)) as store:
+        previews = MarkdownPreviews(store, renderer, now=lambda: now[0])
+
+        def find(after: float) -> RenderedPreview:
+            now[0] += after
+            found = previews.find(NAME, "a", "text")
+            assert previews.wait(60)
+            return found
+
+        assert [find(after) for after in (0, 0, 59, 1, 119, 1)] == [PENDING] * 6
+        assert renderer.texts == ["text"] * 3
+        renderer.passing = set()
+        assert [find(after) for after in (239, 1)] == [PENDING] * 2
+        assert find(0).text == "TEXT"
+        previews.stop()
 
 
 def test_one_that_waits_already_does_not_wait_twice_and_only_so_many_wait(

@@ -71,6 +71,18 @@ async def test_markdown_is_rendered_once_for_all_items_and_after_a_restart(
     assert number == [1]
 
 
+async def test_the_same_bytes_in_another_encoding_are_another_preview(previews: MarkdownPreviews) -> None:
+    content = "*café ÀÁ*".encode("latin-1")
+    for charset, text in (("windows-1251", "cafй АБ"), ("iso-8859-1", "café ÀÁ"), ("windows-1251", "cafй АБ")):
+        media_type = f"text/markdown; charset={charset}"
+        app = archive_app(kept(REP, files={"a.md": (media_type, content)}), previews=previews)
+        for _ in range(2):
+            page = read_page((await app.get(f"/col/{REP}/preview/a.md")).body)
+            assert text in page.text
+            assert await asyncio.to_thread(previews.wait, 60)
+        assert [each.text for each in page.all("em")] == [text]
+
+
 async def test_many_readers_at_once_have_it_rendered_once(
     previews: MarkdownPreviews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
