@@ -29,6 +29,7 @@ UNREADABLE = frozenset({"unreadable"})
 FAILED = frozenset({"unreadable", "failed"})
 REFUSED = frozenset({"unreadable", "failed", "refused"})
 EMPTY = frozenset({"not found"})
+NO_ADDRESS = frozenset({"no address"})
 DELETED = frozenset({"deleted"})
 LOOP = frozenset({"loop", "failed", "unreadable", "right"})
 
@@ -161,7 +162,14 @@ ODD: dict[str, Odd] = {
     "a time that there is not": Odd(lambda good: http(good.text(timestamp="2013:10.04.14.32.14")), RIGHT),
     "two states": Odd(lambda good: http("state Copy\r\n" + good.text()), RIGHT | UNREADABLE),
     "deleted with a URL": Odd(lambda good: http(good.text(state="Deleted")), UNREADABLE | DELETED | FAILED),
-    "an item without a URL": Odd(lambda good: http(good.text(drop="url")), UNREADABLE | {"nothing there"}),
+    "an item without a URL": Odd(lambda good: http(good.text(drop="url")), UNREADABLE),
+    "a URL under another name": Odd(lambda good: http(good.text(drop="url", URL=good.url)), UNREADABLE),
+    "pairs apart by a hard blank": Odd(lambda good: http(good.text().replace("\r\n", " \xa0 ")), UNREADABLE),
+    "an item alone": Odd(lambda good: http(f"ibi {good.pairs['ibi']}"), NO_ADDRESS),
+    "an item and its service": Odd(
+        lambda good: http("\r\n".join(f"{name} {good.pairs[name]}" for name in ("ibi", "ibi.archiveservice"))),
+        NO_ADDRESS,
+    ),
     # --- URLs ---
     "a URL of JavaScript": with_url("javascript:alert(1)"),
     "a URL of data": with_url("data:text/html,<script>alert(1)</script>"),
@@ -255,4 +263,8 @@ def outcome(got: Any, good: Good) -> str:
     assert got.status in (404, 410, 508), (got.status, problem)
     if kind == "unknown-item" and problem["archives_silent"]:
         return "unsure" if "did not answer, and may have it" in problem["detail"] else "untrue"
+    if problem.get("missing") == "address":
+        return "no address" if f"is in {good.address}" in problem["detail"] else "untrue"
+    if problem.get("missing") == "item":
+        return "untrue"
     return KINDS.get(kind, f"unexpected: {kind}")

@@ -317,8 +317,8 @@ class _AnswerReader:
         return known
 
     def _entry(self, relation: Relation, own: Mapping[str, str], ibi: LabelForms | None = None) -> UrlEntry | None:
-        """The entry of one relation, whose names by prefix are `own`, if it has something to say. What is said of a URL
-        that is not there is read and dropped; a URL without a type or a state that can be read is left out."""
+        """The entry of one relation, whose names by prefix are `own`, if it has something to say. A URL without a type
+        or a state that can be read is left out, and so is a type, state or time of a URL that is not there."""
         if not relation.is_itself and own.get("ibi"):
             ibi = self._forms(own["ibi"])
         content_type = self._own_word(own, "contenttype", values.content_type)
@@ -330,6 +330,10 @@ class _AnswerReader:
                 return UrlEntry(relation, ibi, url, content_type, state, timestamp)
             except InvalidMessage as error:
                 self._leave_out(own["url"], error)
+        elif "url" not in own and (content_type, state, timestamp) != (None, None, None):
+            # R Algorithm 2, lines 25 to 31: these are said only of a URL, so that one has been lost.
+            name = f"url{relation.qualifier}"
+            self._leave_out(name, InvalidMessage(name, 0, "its contenttype or state is there, and it is not"))
         return None if ibi is None else UrlEntry(relation, ibi)
 
     def _own_word(self, own: Mapping[str, str], prefix: str, reader: Callable[[str], T]) -> T | None:

@@ -99,6 +99,8 @@ class Missing(StrEnum):
     RELATION = "relation"
     ITEM = "item"
     """What the relation leads to has an IBI, and no Archive has it."""
+    ADDRESS = "address"
+    """An Archive has the item, and gives no URL for it."""
     BELIEVABLE_URL = "believable URL"
     """There were URLs, and each broke a rule (E31)."""
 
@@ -117,6 +119,8 @@ class RelatedItemMissing:
     missing: Missing
     languages: tuple[LanguageTag, ...]
     silence: Silence
+    keepers: tuple[ArchiveRef, ...] = ()
+    """The Archives that have said that they have that item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +362,8 @@ def _lacking(question: Question, hearing: AnswerSet, label: Label) -> RelatedIte
     languages = languages_offered(question.wanted, (heard.answer for heard in counted))
     relation = question.wanted.relation
     missing = _missing(question, hearing)
-    return RelatedItemMissing(label, question.label, relation, missing, languages, silence_of(question))
+    keepers = tuple(heard.archive for heard in counted)
+    return RelatedItemMissing(label, question.label, relation, missing, languages, silence_of(question), keepers)
 
 
 def _missing(question: Question, hearing: AnswerSet) -> Missing:
@@ -370,7 +375,7 @@ def _missing(question: Question, hearing: AnswerSet) -> Missing:
     if question.request.file_path is not None or question.request.file_list:
         return Missing.FILE  # E16
     if relation.is_itself:
-        return Missing.ITEM
+        return Missing.ADDRESS
     return Missing.METADATA if relation.asks_metadata else Missing.RELATION
 
 
@@ -386,7 +391,7 @@ def confirm_not_found(
     itself has judged."""
     if isinstance(outcome, NotFound):
         label, silence = outcome.label, outcome.silence
-    elif isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.ITEM:
+    elif isinstance(outcome, RelatedItemMissing) and outcome.missing in (Missing.ITEM, Missing.ADDRESS):
         label, silence = outcome.at, outcome.silence
     else:
         return outcome

@@ -121,6 +121,8 @@ def test_what_was_left_out_is_in_the_trace(scene: tuple[WholeResolver, Sayer]) -
         spoilt(b"state", b"state Lost"),
         spoilt(b"state", b"state Deleted"),
         spoilt(b"contenttype", b"contenttype Text"),
+        spoilt(b"url", b"URL http://mtc-m16c.sid.inpe.br/x"),
+        ANSWER.replace(b"\r\n", b" \xa0 "),
     ],
 )
 def test_an_answer_without_anything_needed_is_a_failure_of_its_archive(
@@ -132,6 +134,15 @@ def test_an_answer_without_anything_needed_is_a_failure_of_its_archive(
     answer, said = resolver.get(LINK)
     assert (answer.status, said["type"]) == (502, "urn:ibi:problem:no-archive-answered")
     assert HOST in said["detail"]
+
+
+def test_an_item_without_a_url_is_in_the_archive_that_says_so(scene: tuple[WholeResolver, Sayer]) -> None:
+    resolver, sayer = scene
+    sayer.body = b"\r\n".join(line for line in ANSWER.split(b"\r\n") if line.startswith((b"archive", b"ibi")))
+    answer, said = resolver.get(LINK)
+    assert (answer.status, said["type"], said["missing"]) == (404, "urn:ibi:problem:related-item-missing", "address")
+    assert f"is in {HOST}" in said["detail"]
+    assert "none of the Archives" not in said["detail"]
 
 
 def test_an_answer_about_another_item_is_still_not_believed(scene: tuple[WholeResolver, Sayer]) -> None:

@@ -109,7 +109,7 @@ def _may_be_elsewhere(outcome: RelatedItemMissing, next_edition: LabelForms | No
     """Whether a resolver might find it: what is wanted, or the edition that might have the translation, is not here."""
     if outcome.missing is Missing.TRANSLATION:
         return next_edition is not None and not outcome.languages
-    return outcome.missing is Missing.ITEM
+    return outcome.missing in (Missing.ITEM, Missing.ADDRESS)
 
 
 def _elsewhere_error(wanted: PersistentUrl, outcome: Outcome, next_edition: LabelForms | None) -> IbiError:

@@ -247,6 +247,14 @@ class _Alerts:
                 said = _("The Archive that has {label} gives an address on a host that is not known to be its own.")
                 told = _("Report this to the administrator of this resolver: the Archive must declare its hosts.")
                 return "url-refused", _("The address was refused"), said.format(label=label), (Advice(told),)
+            case Missing.ADDRESS:
+                said = _("{label} is in {archives}, which gives no address for it.")
+                keepers = ", ".join(archive.address for archive in outcome.keepers)
+                said = said.format(label=label, archives=keepers)
+                about = self._link(
+                    _("See its metadata as a page:"), label=outcome.at, relation=_METADATA, file_path=None
+                )
+                return "related-item-missing", _("The Archive gives no address"), said, (about,)
             case Missing.ITEM:
                 said = _("The target of the link, {label}, is in none of the Archives of this resolver.")
                 return "related-item-missing", _("Target of the link not found"), said.format(label=label), (itself,)
