@@ -264,7 +264,7 @@ def outcome(got: Any, good: Good) -> str:
     if kind == "unknown-item" and problem["archives_silent"]:
         return "unsure" if "did not answer, and may have it" in problem["detail"] else "untrue"
     if problem.get("missing") == "address":
-        return "no address" if f"is in {good.address}" in problem["detail"] else "untrue"
+        return "no address" if f"{good.address} says that it has" in problem["detail"] else "untrue"
     if problem.get("missing") == "item":
         return "untrue"
     return KINDS.get(kind, f"unexpected: {kind}")

@@ -213,6 +213,8 @@ def _sole_claim(
     if claims:
         agree = _agree([leads[each.archive] for each in claims]) or _name_one_edition(question, claims)
         return claims if agree or follow_unproven else ()
+    # Where none has what was asked for, the one that has the item is asked for less, and tells what it lacks.
+    useful = useful or tuple(heard)
     own = tuple(each for each in useful if each.archive in question.deciders or each.archive in question.trusted)
     return own or (useful if len(useful) == 1 or follow_unproven else ())
 
@@ -265,7 +267,7 @@ def claims_to_show(
     why = _why_unsettled(question)
     if why is None:
         return None
-    claims = tuple(_claims(question, url, base, preferences))
+    claims = tuple(_claims(question, url, base, preferences)) or tuple(_claims_of_the_item(question, url, base))
     if not claims:
         return None
     home = question.deciders[0] if question.deciders else None
@@ -300,6 +302,17 @@ def _claims(
                 yield UnprovenClaim(heard.archive, lead.entry.url, lead.entry.state, item)
         elif isinstance(lead, Referral):
             yield _pointer(heard.archive, lead, url, base)
+
+
+def _claims_of_the_item(question: Question, url: PersistentUrl, base: str) -> Iterator[UnprovenClaim]:
+    """The Archives that claim the item, and do not offer what was asked for: the item itself is not unknown."""
+    target = PersistentUrl(question.label, query=url.query)
+    if question.word is not Word.NOT_HERE or target == url:
+        return
+    counted = {each.archive for each in answers_that_count(question)}
+    for heard in question.heard:
+        if heard.archive not in counted:
+            yield UnprovenClaim(heard.archive, target.text(base), None, question.label, is_offered=False)
 
 
 def _pointer(archive: ArchiveRef, lead: Referral, url: PersistentUrl, base: str) -> UnprovenClaim:

@@ -182,12 +182,14 @@ class NoArchiveAnswered:
 
 class UnprovenClaim(NamedTuple):
     """What one Archive claims: a URL, of the `item` that it says is meant; without a `state`, the persistent URL of
-    that other item."""
+    that other item. An Archive that does not offer what was asked for has the persistent URL of the item itself."""
 
     archive: ArchiveRef
     url: str
     state: State | None
     item: Label | None = None
+    is_offered: bool = True
+    """Whether the Archive has what was asked for, too."""
 
 
 class Unsettled(StrEnum):
@@ -298,7 +300,8 @@ def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
         return gone
     if question.word is Word.NO_HOME and question.unreadable:
         return _no_archive(question)
-    if not hearing.heard and (not question.heard or question.word is not Word.NO_HOME):
+    is_claimed = bool(question.heard) and not question.is_denied
+    if not hearing.heard and not (is_claimed and question.word in (Word.NO_HOME, Word.NOT_HERE)):
         return _not_there(question, label)
     return _lacking(question, hearing, label)
 
@@ -358,7 +361,7 @@ def _took_too_long(question: Question) -> bool:
 
 
 def _lacking(question: Question, hearing: AnswerSet, label: Label) -> RelatedItemMissing:
-    counted = question.heard if question.word is Word.NO_HOME else hearing.heard
+    counted = question.heard if question.word is Word.NO_HOME or not hearing.heard else hearing.heard
     languages = languages_offered(question.wanted, (heard.answer for heard in counted))
     relation = question.wanted.relation
     missing = _missing(question, hearing)

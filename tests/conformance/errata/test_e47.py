@@ -141,7 +141,8 @@ def test_an_item_without_a_url_is_in_the_archive_that_says_so(scene: tuple[Whole
     sayer.body = b"\r\n".join(line for line in ANSWER.split(b"\r\n") if line.startswith((b"archive", b"ibi")))
     answer, said = resolver.get(LINK)
     assert (answer.status, said["type"], said["missing"]) == (404, "urn:ibi:problem:related-item-missing", "address")
-    assert f"is in {HOST}" in said["detail"]
+    assert f"{HOST}:" in said["detail"]
+    assert "says that it has" in said["detail"]
     assert "none of the Archives" not in said["detail"]
 
 

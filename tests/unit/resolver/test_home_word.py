@@ -15,6 +15,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.authority import ArchiveRef, StandIn, Word, chain_after
 from ibi.resolver.outcome import (
     Deleted,
+    Missing,
     NoArchiveAnswered,
     NotFound,
     OriginalDisputed,
@@ -370,6 +371,27 @@ class TestAHomeWithoutTheOriginal:
     def test_a_final_word_of_a_stranger_means_nothing(self) -> None:
         assert chosen(World({HOME: b"", LIAR: Reply(b"", final=True), COPY: has(COPY)}).outcome()) == COPY
 
+    @pytest.mark.parametrize(
+        ("link", "missing"), [("+(pt)", Missing.TRANSLATION), (":", Missing.METADATA), ("/a.pdf", Missing.FILE)]
+    )
+    def test_what_the_only_claim_lacks_is_missing_and_the_item_is_not_unknown(
+        self, link: str, missing: Missing
+    ) -> None:
+        outcome = World({HOME: b"", LIAR: body(LIAR, f"rep {ITEM}")}).outcome(f"/{ITEM}{link}")
+        assert isinstance(outcome, RelatedItemMissing)
+        assert (outcome.missing, outcome.keepers) == (missing, (LIAR,))
+
+    def test_the_last_edition_of_an_item_that_the_only_claim_knows_no_edition_of_is_the_item(self) -> None:
+        claim = {(ITEM, "!"): body(LIAR, f"rep {ITEM}"), (ITEM, ""): has(LIAR)}
+        assert chosen(World({HOME: b"", LIAR: claim}).outcome(f"/{ITEM}!")) == LIAR
+
+    def test_of_two_claims_without_what_was_asked_for_the_item_is_shown(self) -> None:
+        world = World({HOME: b"", LIAR: has(LIAR), OLD_LIAR: has(OLD_LIAR)})
+        outcome = world.outcome(f"/{ITEM}+(pt)")
+        assert isinstance(outcome, UnprovenClaims)
+        assert (outcome.why, len(outcome.claims)) == (Unsettled.SEVERAL, 2)
+        assert not any(claim.is_offered for claim in outcome.claims)
+
     def test_without_any_claim_the_item_is_not_found(self) -> None:
         assert isinstance(World({HOME: b"", LIAR: b""}).outcome(), NotFound)
 
@@ -407,6 +429,22 @@ class TestAHomeThatCannotTell:
         named = replace(TRUSTING, copy_holders=frozenset({COPY}))
         world = World({HOME: self.NOTHING, LIAR: self.says(LIAR), COPY: has(COPY, "Copy")}, named)
         assert chosen(world.outcome()) == COPY
+
+    @pytest.mark.parametrize("link", [*LINKS[1:-1], "/a.pdf", "?ibiurl.verblist=GetFileList"])
+    def test_leaves_the_claim_of_an_archive_that_offers_the_item_alone_to_be_shown(self, link: str) -> None:
+        for answer in (has(LIAR), body(LIAR, f"rep {ITEM}")):
+            if link.startswith(("/", "?")) and b"url" in answer:
+                continue
+            outcome = World({HOME: self.NOTHING, LIAR: answer}).outcome(f"/{ITEM}{link}", "pt")
+            assert isinstance(outcome, UnprovenClaims)
+            assert (outcome.why, outcome.label) == (Unsettled.NOT_CERTAIN, parse(ITEM))
+            ((archive, url, state, _, is_offered),) = outcome.claims
+            assert (archive, url, state, is_offered) == (LIAR, f"http://urlib.net:80/{ITEM}", None, False)
+
+    def test_is_no_word_on_an_item_that_another_claims_without_an_address(self) -> None:
+        outcome = World({HOME: self.NOTHING, LIAR: body(LIAR, f"rep {ITEM}")}).outcome()
+        assert isinstance(outcome, RelatedItemMissing)
+        assert (outcome.missing, outcome.keepers) == (Missing.ADDRESS, (LIAR,))
 
     def test_follows_no_pointer_of_a_stranger(self) -> None:
         liar = {(ITEM, "!"): points(LIAR, ibi__nextedition=BOGUS), (BOGUS, "!"): has(LIAR, of=BOGUS)}

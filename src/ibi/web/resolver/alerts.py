@@ -248,7 +248,7 @@ class _Alerts:
                 told = _("Report this to the administrator of this resolver: the Archive must declare its hosts.")
                 return "url-refused", _("The address was refused"), said.format(label=label), (Advice(told),)
             case Missing.ADDRESS:
-                said = _("{label} is in {archives}, which gives no address for it.")
+                said = _("{archives} says that it has {label}, and gives no address for it.")
                 keepers = ", ".join(archive.address for archive in outcome.keepers)
                 said = said.format(label=label, archives=keepers)
                 about = self._link(
@@ -437,7 +437,10 @@ class _Alerts:
 
     def _claim(self, claim: UnprovenClaim) -> Advice:
         _ = self._gettext
-        if claim.item is not None:
+        if not claim.is_offered:
+            said = _("{archive} claims to have it, and does not offer what was asked for. See the item itself:")
+            said = said.format(archive=claim.archive.address)
+        elif claim.item is not None:
             said = _("{archive} says that it is {label}. Go there only if you trust that Archive:")
             said = said.format(archive=claim.archive.address, label=claim.item.spelling)
         else:
