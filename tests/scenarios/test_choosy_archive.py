@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+from ibi.transport.own_address import find_own_address
+from tests.support.foreign_world import asked_about, foreign_world, sent
 from tests.support.home_world import ResolverWorld, resolver_world
 from tests.support.loopback_archives import EMPTY, LoopbackArchives, plain, target_of
 from tests.support.lying_archive import Asked, LoopbackMember
@@ -98,3 +100,20 @@ def test_archives_of_another_make_get_the_address_by_which_they_decide(tmp_path:
         choosy.wait_for_question(AT_HOME)
         for member in members:
             assert {"0.0.0.0", "::"}.isdisjoint(word for each in member.told() for word in each.split())
+
+
+def test_a_reader_behind_a_proxy_that_hides_the_address_gets_nothing_that_is_for_the_resolver(tmp_path: Path) -> None:
+    own, proxy = str(find_own_address()), READER
+    assert own != proxy
+    with foreign_world(tmp_path, IBI_TRUSTED_PROXIES="127.0.0.0/8") as world:
+        archive = world.archive(HOME)
+        for rep in ("home.org/arq/2011/01.01.01.01", "moved.org/x/2011/01.01.01.01"):
+            archive("items", items=[{"rep": rep, "files": ["a.pdf"], "style": {"for_network": own}}])
+            for hidden in ("unknown", "0.0.0.0", "198.51.100.7, _hidden"):
+                for link in (f"/{rep}", f"/{rep}?ibiurl.trace=json"):
+                    got = world.follow(link, X_Forwarded_For=hidden)
+                    assert "a.pdf" not in got.location
+                    assert b"a.pdf" not in got.body
+            told = {sent(each, "clientinformation.ipaddress") for each in asked_about(archive, rep)}
+            assert proxy in told
+            assert told <= {"127.0.0.0", proxy, own}  # the resolver itself looks for second claims

@@ -148,7 +148,8 @@ def _is_one_but_for_port(one: Label, other: Label) -> bool:
 
 NO_READER: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
 """Stands for the reader where there is none, or whose address is not known: no permitted network contains it. It never
-leaves this process: Archives elsewhere get the resolver's own address (E76)."""
+leaves this process: Archives elsewhere get the address of the last proxy, or without any reader the resolver's own
+(E76)."""
 
 
 class ClientAddress(StrEnum):

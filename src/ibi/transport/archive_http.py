@@ -335,9 +335,12 @@ class ArchiveHttp:
         return self._written[1]
 
     def _known(self, clients: tuple[IpAddress, ...]) -> tuple[IpAddress, ...]:
-        """The addresses, with our own in the place of one that nobody has (E76)."""
-        own = self._own_address
-        return clients if own is None else tuple(own if each.is_unspecified else each for each in clients)
+        """The addresses without one that nobody has: of a reader behind a proxy that of the proxy counts (R 8.2, note
+        2). Our own stands there only if there is no reader at all (E76)."""
+        known = tuple(each for each in clients if not each.is_unspecified)
+        if known or self._own_address is None:
+            return known or clients
+        return (self._own_address,)
 
     # --- an Archive that rests ---
 

@@ -362,7 +362,11 @@ def address_text(scope: Scope, proxies: Sequence[IpNetwork]) -> str:
 
 
 def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddress, ...]:
-    """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10)."""
+    """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10).
+
+    An unspecified address stands for a reader whose own is not known: our own Archive sees nobody there, and Archives
+    elsewhere get the addresses of the proxies alone.
+    """
     way = _way(scope, proxies)
     if len(way) == 1:
         return (way[0] or NO_READER,)

@@ -20,10 +20,9 @@ from ibi.languages import Preference, preferences
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
-from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Trace
 from ibi.services.sites import ArchiveSite
-from ibi.web.http.request import reader_address, values
+from ibi.web.http.request import client_addresses, values
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.item_page import Relative
 from ibi.web.pages.reader import locale_of, page_language, translations
@@ -213,9 +212,8 @@ class ExplainPage:
         if self._resolver is None:
             return {}
         proxies = () if self._site is None else self._site.proxies
-        address = reader_address(scope, proxies)
+        clients = client_addresses(scope, proxies)
         wished = url.language or ", ".join(values(scope["headers"], b"accept-language"))
-        clients = (NO_READER if address is None else address,)
         resolved = await self._resolver.resolve(url, clients, preferences(wished), base=self._public_url, fresh=True)
         outcome = resolved.outcome
         return {

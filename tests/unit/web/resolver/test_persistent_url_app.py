@@ -146,6 +146,10 @@ class TestClients:
     async def test_a_client_whose_address_is_not_known_is_asked_for_as_0_0_0_0(self) -> None:
         assert await self.asked_for("", None) == ["0.0.0.0"]
 
+    @pytest.mark.parametrize("forwarded", ["unknown", "0.0.0.0", "203.0.113.5, nonsense"])
+    async def test_behind_a_client_whose_address_is_not_known_the_proxies_are_named(self, forwarded: str) -> None:
+        assert await self.asked_for(forwarded, ("10.0.0.1", 1)) == ["0.0.0.0", "10.0.0.1"]
+
 
 class TestRecord:
     """`?ibiurl.info=json` and `Accept: application/json`."""
