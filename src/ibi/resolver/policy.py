@@ -134,15 +134,22 @@ def refused_urls(
 
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
-    """Whether both name one service: `host`, `host.80` and `host@80` are one, as they are one prefix (E52, E65)."""
-    if one is other or any(map(one.may_name, other.labels)):
+    """Whether both name one service: `host`, `host.80` and `host@80` are one, as they are one prefix (E52, E65).
+
+    The forms that both have are compared. Only where they have none in common, the instant tells (E29).
+    """
+    if one is other:
         return True
-    return any(_is_one_but_for_port(mine, theirs) for mine in one.labels for theirs in other.labels)
+    mine, theirs = ({label.form: label for label in each.labels} for each in (one, other))
+    shared = mine.keys() & theirs.keys()
+    if not shared:
+        return any(map(one.may_name, other.labels))
+    return all(_is_one_but_for_port(mine[form], theirs[form]) for form in shared)
 
 
 def _is_one_but_for_port(one: Label, other: Label) -> bool:
-    if not (one.is_dated and other.is_dated):
-        return False
+    if one == other or not (one.is_dated and other.is_dated):
+        return one == other
     return one.instant == other.instant and home_prefix(one) == home_prefix(other)
 
 

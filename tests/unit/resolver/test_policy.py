@@ -19,6 +19,7 @@ from ibi.resolver.policy import (
     is_on_a_declared_host,
     speaks_for_itself,
 )
+from tests.foreign.archive import ibip_of
 from tests.support.scripted_archives import archive, body, drive, resolution, resolve
 
 LABEL, IBIP = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5"
@@ -73,6 +74,37 @@ def test_another_port_host_or_date_names_another_service(other: str) -> None:
     who = ArchiveRef(LabelForms.of(parse(M18.format("@80"))), "one.example.org")
     says = ArchiveRef(LabelForms.of(parse(other)), "one.example.org")
     assert broken_rule(claim(found(says), who=who)) is speaks_for_itself
+
+
+_IBIP = ibip_of(M18.format(""))
+
+
+@pytest.mark.parametrize("registered", [(M18.format("@80"), _IBIP), (M18.format("@80"),), (_IBIP,)], ids=len)
+@pytest.mark.parametrize(
+    ("named", "in_common_with"),
+    [
+        ((M18.format("@81"),), "rep"),
+        (("evil.org/x/2008/03.17.15.17",), "rep"),
+        ((ibip_of("evil.org/x/2008/03.17.15.17"),), "ibip"),
+        ((M18.format(""), ibip_of("evil.org/x/2008/03.17.15.17")), "ibip"),
+        (("evil.org/x/2008/03.17.15.17", _IBIP), "rep"),
+    ],
+)
+def test_the_instant_tells_only_where_no_form_is_known_of_both(
+    registered: tuple[str, ...], named: tuple[str, ...], in_common_with: str
+) -> None:
+    """E52: who registers both forms does not become able to speak for more services."""
+    who = ArchiveRef(LabelForms.of(*map(parse, registered)), "one.example.org")
+    says = ArchiveRef(LabelForms.of(*map(parse, named)), "one.example.org")
+    is_known = any(parse(text).form == in_common_with for text in registered)
+    assert (broken_rule(claim(found(says), who=who)) is speaks_for_itself) == is_known
+
+
+@pytest.mark.parametrize("named", [(M18.format(""),), (_IBIP,), (M18.format(".80"), _IBIP)], ids=len)
+def test_a_service_of_two_forms_is_named_by_either(named: tuple[str, ...]) -> None:
+    who = ArchiveRef(LabelForms.of(parse(M18.format("@80")), parse(_IBIP)), "one.example.org")
+    says = ArchiveRef(LabelForms.of(*map(parse, named)), "one.example.org")
+    assert broken_rule(claim(found(says), who=who)) is None
 
 
 def test_no_archive_speaks_for_another() -> None:
