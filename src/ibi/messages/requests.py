@@ -149,6 +149,9 @@ class Acknowledgment(ServiceRequest):
         yield "urlkey", self.url_key.reveal()
 
 
+NO_FILE: Final = "//"
+"""Stands for a path that cannot be read: no file has an empty name."""
+
 Request = InclusionRequest | ExclusionRequest | InclusionConfirmationRequest | UrlRequest | Acknowledgment
 
 _KINDS: Final[Mapping[ServiceSubject, type[Request]]] = {
@@ -169,7 +172,7 @@ def parse_request(query: str) -> Request:
 
 def parse_archive_request(query: str) -> Request | ServiceSubject:
     """Read a request as an Archive does. Only the subject of a `urlRequest` or an acknowledgment whose other pairs are
-    missing or cannot be read (E18).
+    missing or cannot be read (E18); a path alone that cannot be read is that of no file (E16).
 
     R Algorithm 2, lines 2 to 4 answers that `urlRequest` with nothing, and a resolver of another make that does not
     look at the status would take any text for an answer. R Algorithm 1, line 20 looks at no pair of an acknowledgment.
@@ -181,9 +184,27 @@ def parse_archive_request(query: str) -> Request | ServiceSubject:
         raise
     except InvalidMessage:
         subject = subject_of(query)
-        if subject is ServiceSubject.URL_REQUEST or subject is ServiceSubject.ACKNOWLEDGMENT:
+        if subject is ServiceSubject.URL_REQUEST:
+            return _without_readable_path(query) or subject
+        if subject is ServiceSubject.ACKNOWLEDGMENT:
             return subject
         raise
+
+
+def _without_readable_path(query: str) -> UrlRequest | None:
+    """The request whose path cannot be read, as one for a file that there is not; None if that is not all of it.
+
+    R CRIARPARURL gives no URL where the item has no such file, and looks at no path beside `GetMetadata`.
+    """
+    pairs = decode_query(query)
+    if not any(name == values.PATH_NAME for name, _ in pairs):
+        return None
+    try:
+        request = UrlRequest.from_pairs(tuple(pair for pair in pairs if pair[0] != values.PATH_NAME))
+    except InvalidMessage:
+        return None
+    object.__setattr__(request, "file_path", NO_FILE)
+    return request
 
 
 def _fitting_forms(text: str) -> LabelForms:
@@ -192,4 +213,5 @@ def _fitting_forms(text: str) -> LabelForms:
 
 
 def _verb_list(text: str) -> VerbList:
-    return VerbList.parse(text, registered=False)
+    # A resolver of another make sends what it united by R 8.2: repetitions are dropped as ours drops them (E15).
+    return VerbList.union(Relation.ITSELF, text, registered=False)

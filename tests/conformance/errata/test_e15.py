@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from ibi.errors import InvalidPersistentUrl
+from ibi.messages.requests import UrlRequest, parse_archive_request
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import VerbList
 
@@ -103,6 +106,23 @@ def test_a_verb_right_after_the_same_verb_adds_nothing(modifier: str, verbs: str
 def test_a_repeated_verb_is_dropped_from_the_verbs_of_a_message_too() -> None:
     verbs = VerbList.parse("GetTranslation GetMetadata GetMetadata GetFileList GetTranslation GetTranslation")
     assert (verbs.relation.modifier, verbs.file_list) == ("+:+", True)
+
+
+@pytest.mark.parametrize(
+    ("verbs", "modifier"),
+    [
+        ("GetMetadata GetMetadata(oai_dc)", ":(oai_dc)"),
+        ("GetTranslation GetTranslation(pt)", "+(pt)"),
+        ("GetLastEdition GetMetadata GetMetadata(oai_dc)", "!:(oai_dc)"),
+        ("GetTranslation GetMetadata GetTranslation", "+:+"),
+    ],
+)
+def test_an_archive_reads_what_another_resolver_united(verbs: str, modifier: str) -> None:
+    """R 8.2: of `LABEL:?ibiurl.verblist=GetMetadata(oai_dc)`, say."""
+    query = "servicesubject=urlRequest&clientinformation.ipaddress=1.2.3.4&parsedibiurl.ibi=LK47B6W/362SFKH"
+    request = parse_archive_request(f"{query}&parsedibiurl.verblist={quote(verbs)}")
+    assert isinstance(request, UrlRequest)
+    assert request.relation.modifier == modifier
 
 
 def test_a_composition_is_left_alone() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import Assembler, static_answer
+from ibi.archive.answer import Assembler, answer, static_answer
 from ibi.archive.profile import Reader
 from ibi.messages import UrlList, UrlRequest, parse_url_list
 from ibi.messages.identification import UrlKeys
@@ -17,8 +17,8 @@ DOC = "http://mtc-m16d.sid.inpe.br/col/iconet.com.br/banon/2009/09.09.22.01/doc"
 
 
 def ask(request: UrlRequest) -> UrlList:
-    answer = static_answer(MTC_M16D.profile, MTC_M16D.catalog, request, NOW, KEYS)
-    read = parse_url_list(Pairs.decode(answer.with_key(KEYS, NOW.seconds, 1)))
+    found = static_answer(MTC_M16D.profile, MTC_M16D.catalog, request, NOW, KEYS)
+    read = parse_url_list(Pairs.decode(found.with_key(KEYS, NOW.seconds, 1)))
     assert isinstance(read, UrlList)
     return read
 
@@ -67,3 +67,45 @@ def test_a_path_without_verbs_names_no_file_of_metadata() -> None:
     whole = answer.assemble_whole()
     assert isinstance(whole, UrlList)
     assert whole.entry(Relation.from_modifier(":")) is None
+
+
+ODD_PATHS = ["/sub/", "//", "/../x", "/a%5Cb", "/a%00b", "a//b", "/%ED%B0%80%01"]
+
+
+def ask_in_words(pairs: str) -> UrlList:
+    query = f"servicesubject=urlRequest&clientinformation.ipaddress=1.2.3.4&parsedibiurl.ibi=LK47B6W/362SFKH&{pairs}"
+    body, _ = answer(MTC_M16D.profile, MTC_M16D.catalog, query, NOW, 1, KEYS)
+    read = parse_url_list(Pairs.decode(body))
+    assert isinstance(read, UrlList), body
+    return read
+
+
+@pytest.mark.parametrize("path", ODD_PATHS)
+@pytest.mark.parametrize("verbs", ["", "GetLastEdition", "GetTranslation"])
+def test_a_path_that_cannot_be_read_is_that_of_no_file(path: str, verbs: str) -> None:
+    told = ask_in_words(f"parsedibiurl.filepath={path}&parsedibiurl.verblist={verbs}")
+    assert [entry.url for entry in told.entries] == [None] * len(told.entries)
+    assert told.url_key is None
+
+
+@pytest.mark.parametrize("path", ODD_PATHS)
+@pytest.mark.parametrize("verbs", ["GetMetadata", "GetMetadata(oai_dc)", "GetLastEdition+GetMetadata"])
+def test_get_metadata_wins_over_a_path_that_cannot_be_read(path: str, verbs: str) -> None:
+    wanted = ask_in_words(f"parsedibiurl.verblist={verbs}")
+    assert ask_in_words(f"parsedibiurl.filepath={path}&parsedibiurl.verblist={verbs}").entries == wanted.entries
+    assert wanted.url_key is not None
+
+
+@pytest.mark.parametrize(
+    "broken", ["parsedibiurl.verblist=GetAll", "parsedibiurl.ibi=none", "clientinformation.ipaddress=x"]
+)
+def test_beside_anything_else_that_cannot_be_read_there_is_no_answer(broken: str) -> None:
+    pairs = {
+        "clientinformation.ipaddress": "1.2.3.4",
+        "parsedibiurl.ibi": "LK47B6W/362SFKH",
+        "parsedibiurl.filepath": "//",
+    }
+    name, _, value = broken.partition("=")
+    pairs[name] = value
+    query = "&".join(f"{name}={value}" for name, value in {"servicesubject": "urlRequest", **pairs}.items())
+    assert answer(MTC_M16D.profile, MTC_M16D.catalog, query, NOW, 1, KEYS) == (b"", None)

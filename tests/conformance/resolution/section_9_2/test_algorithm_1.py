@@ -134,7 +134,6 @@ def test_what_is_no_request_to_an_archive_is_refused(query: str, kind: type[Inva
         "servicesubject=urlRequest",
         "servicesubject=urlRequest&clientinformation.ipaddress=1.2.3.4&parsedibiurl.ibi=x",
         EXAMPLE_6_1 + "&parsedibiurl.verblist=GetEverything",
-        EXAMPLE_6_1 + "&parsedibiurl.filepath=/../etc/passwd",
     ],
 )
 def test_what_no_archive_can_have_is_answered_with_nothing(query: str) -> None:

@@ -100,7 +100,6 @@ ASKED = "servicesubject=urlRequest&clientinformation.ipaddress=150.163.2.174"
         f"{ASKED}&parsedibiurl.ibi=83LX3PFWXQZ5JPY/BKJZD",
         f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.verblist=Do",
         f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.verblist=GetMetadata%20GetLastEdition",
-        f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.filepath=../x",
         f"servicesubject=urlRequest&clientinformation.ipaddress=unknown&parsedibiurl.ibi={IBIP}",
         "servicesubject=urlRequest&clientinformation.ipaddress=x%7D%0D%0Aurl%20http://evil&parsedibiurl.ibi=x",
     ],
