@@ -92,8 +92,8 @@ class Registration:
     service: LabelForms
     """The label of the Archive's service, in the form or forms that were registered."""
     key_hash: str = field(repr=False)
-    """Argon2id of the registration key, with its salt and its costs. Empty while it is not known: the registration was
-    recovered from the signed register, which does not have it."""
+    """Argon2id of the registration key, with its salt and its costs, and a mark that tells most wrong keys. Empty while
+    it is not known: the registration was recovered from the signed register, which does not have it."""
     registered: Instant
     admin_mail: str | None = None
     hosts: frozenset[str] = frozenset()

@@ -8,6 +8,7 @@ import hmac
 import secrets
 import time
 from base64 import b64encode
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -104,21 +105,103 @@ class HashingBusy(IbiError):
     kind = ErrorKind.UNAVAILABLE
 
 
+class HashingTurns:
+    """The turns of those who wait for a hash: each label has a line of its own, and the lines take turns.
+
+    A flood of keys for one label fills the line of that label alone, and delays others by one hash for each line.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._free = at_once
+        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
+        self._present: Counter[str] = Counter()
+
+    async def take(self, line: str, most: int, begin: Callable[[], Awaitable[Made]]) -> Made:
+        """What `begin` gives, once it is the turn of this line; `HashingBusy` if `most` of it are here already."""
+        if self._present[line] >= most:
+            raise HashingBusy()
+        self._present[line] += 1
+        try:
+            await self._wait(line)
+            try:
+                return await begin()
+            finally:
+                self._pass_on()
+        finally:
+            self._present[line] -= 1
+            if not self._present[line]:
+                del self._present[line]
+
+    async def _wait(self, line: str) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._lines.setdefault(line, deque()).append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():  # its turn came at the same moment
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        """Give the turn to the first of the line that has waited longest for one, and put that line last."""
+        while self._lines:
+            line = next(iter(self._lines))
+            waiting = self._lines.pop(line)
+            while waiting:
+                waiter = waiting.popleft()
+                if waiter.done():  # cancelled
+                    continue
+                if waiting:
+                    self._lines[line] = waiting
+                waiter.set_result(None)
+                return
+        self._free += 1
+
+
+LONG_KEY: Final = 20
+"""Digits from which on a key cannot be guessed, however many guesses are compared."""
+_MARK: Final = "#"
+_SHORT: Final = "short"
+_MARK_DIGITS: Final = 4
+
+
+def is_long_key(key: RegistrationKey) -> bool:
+    return sum(map(str.isdigit, key.reveal())) >= LONG_KEY
+
+
+def is_of_one_key(one: str, other: str) -> bool:
+    """Whether two hashes that are kept are the same, marked or not."""
+    return one.partition(_MARK)[0] == other.partition(_MARK)[0]
+
+
 class KeyHasher:
     """Makes and checks hashes of keys in threads, and remembers which keys were right.
 
     Not the key is remembered, but a digest of it under a secret that ends with this process.
+
+    Behind a hash stands a mark, `#` and four hexadecimal digits of a fast digest of a long key. All but one of 65,536
+    wrong long keys are told by it without a hash, so that no flood of them takes the turn of the right one. Sixteen
+    bits say too little of a key of twenty digits to help who reads the register. A short key has no digest there.
     """
 
     def __init__(self, argon: PasswordHasher | None = None, *, most_waiting: int = _MOST_WAITING) -> None:
-        """`argon` sets the costs; without it, those that the library recommends."""
+        """`argon` sets the costs; without it, those that the library recommends. `most_waiting` are of one label."""
         self._hasher = SecretHasher(argon)
         self._secret = secrets.token_bytes(32)
         self._right: dict[bytes, None] = {}
-        self._waiting, self._most_waiting = 0, most_waiting
+        self._turns, self._most_waiting = HashingTurns(HASHES_AT_ONCE), most_waiting
 
     async def hash(self, key: RegistrationKey) -> str:
-        return await self._in_turn(lambda: self._hasher.hash(key.reveal()), self._most_waiting)
+        made = await self._turns.take("", self._most_waiting, lambda: self._hasher.hash(key.reveal()))
+        return self.marked(made, key)
+
+    def marked(self, key_hash: str, key: RegistrationKey) -> str:
+        """The hash with the mark of this key, which is right."""
+        made = key_hash.partition(_MARK)[0]
+        return f"{made}{_MARK}{_mark_of(made, key) if is_long_key(key) else _SHORT}"
 
     def remembers(self, key_hash: str, key: RegistrationKey) -> bool:
         """Whether this key was right for this hash before. Does not wait."""
@@ -126,9 +209,12 @@ class KeyHasher:
 
     async def verify(self, key_hash: str | None, key: RegistrationKey) -> bool:
         """Whether `key` belongs to `key_hash`. Without a hash the answer is no and takes as long. `HashingBusy` if too
-        many wait already: without a hash half as many, so that names of strangers leave room for known ones."""
-        most = self._most_waiting if key_hash is not None else (self._most_waiting + 1) // 2
-        right = await self._in_turn(lambda: self._hasher.agrees(key_hash, key.reveal()), most)
+        many wait already for the same hash: without one half as many, since those are names of strangers."""
+        if is_long_key(key) and (key_hash is None or _is_ruled_out(key_hash, key)):
+            return False
+        line, most = (key_hash, self._most_waiting) if key_hash is not None else (_MARK, (self._most_waiting + 1) // 2)
+        kept = None if key_hash is None else key_hash.partition(_MARK)[0]
+        right = await self._turns.take(line, most, lambda: self._hasher.agrees(kept, key.reveal()))
         if not right or key_hash is None:
             return False
         if len(self._right) >= _MOST_REMEMBERED:
@@ -140,16 +226,19 @@ class KeyHasher:
         self._hasher.close()
 
     def _digest(self, key_hash: str, key: RegistrationKey) -> bytes:
-        return hmac.digest(self._secret, f"{key_hash}\0{key.reveal()}".encode(), "sha256")
+        text = f"{key_hash.partition(_MARK)[0]}\0{key.reveal()}"
+        return hmac.digest(self._secret, text.encode(), "sha256")
 
-    async def _in_turn(self, begin: Callable[[], Awaitable[Made]], most: int) -> Made:
-        if self._waiting >= most:
-            raise HashingBusy()
-        self._waiting += 1
-        try:
-            return await begin()
-        finally:
-            self._waiting -= 1
+
+def _mark_of(key_hash: str, key: RegistrationKey) -> str:
+    """The mark of a long key: the hash, which has a salt of its own, is the key of the digest."""
+    return hmac.digest(key_hash.encode(), key.reveal().encode(), "sha256").hex()[:_MARK_DIGITS]
+
+
+def _is_ruled_out(key_hash: str, key: RegistrationKey) -> bool:
+    """Whether a long key is wrong by the mark. A hash of an earlier version has none, and rules out nothing."""
+    made, has_mark, mark = key_hash.partition(_MARK)
+    return bool(has_mark) and not hmac.compare_digest(mark, _mark_of(made, key))
 
 
 MOST_WAITING: Final = 32

@@ -55,6 +55,7 @@ from ibi.resolver.membership import (
 )
 from ibi.resolver.policy import NO_READER
 from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.services.accounts.sign_in import is_of_one_key
 from ibi.services.membership.inclusion_retries import RefusedRequests
 from ibi.services.membership.mails import post
 from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, SignatureCheck
@@ -245,7 +246,7 @@ class Inclusions:
         """
 
         def change(now: Registration) -> Registration:
-            if now.key_hash != checked.key_hash:
+            if not is_of_one_key(now.key_hash, checked.key_hash):
                 raise KeyRefused()
             return make(now)
 

@@ -43,7 +43,7 @@ from ibi.ports.errors import StorageError
 from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import Audience, SignatureMissing, SignaturePolicy, after_signature, read_signature
 from ibi.resolver.membership import KeyRefused, TooManyAttempts
-from ibi.services.accounts.sign_in import KeyHasher
+from ibi.services.accounts.sign_in import KeyHasher, is_long_key
 from ibi.services.limits import LimitRows, MemoryRows, network_of
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey, SigningKey
@@ -206,8 +206,6 @@ def key_facts(ring: KeyRing) -> dict[str, object]:
 
 # Checks that a request comes from the Archive it names. Every change that Archives make themselves passes here.
 
-ALWAYS_COMPARED: Final = 20
-"""Digits from which on a key is compared however many wrong ones came: they cannot be guessed."""
 COMPARED_A_MINUTE: Final = 60
 """Shorter keys that are compared for one label in a minute. At that rate ten digits take three hundred years."""
 _FROM_ELSEWHERE: Final = 50
@@ -251,7 +249,7 @@ class KeyCheck:
         # each key of it: those of before it was registered, or had this key, have guessed nothing of this one.
         subject = (label, None) if found is None else (found.labels[0], found.key_hash)
         at_home = found is not None and _is_home(found, network_of(client))
-        is_short = sum(map(str.isdigit, key.reveal())) < ALWAYS_COMPARED
+        is_short = not is_long_key(key)
         if is_short:
             self._count(subject, 1, at_home=at_home)
         is_wrong = False
@@ -275,10 +273,11 @@ class KeyCheck:
         signature: RequestSignature | None,
         admit: Callable[[Registration, MembershipRequest, RequestSignature | None], Registration],
     ) -> str:
-        """The hash of the registration key. If that is not known, the request brings it, and has to have a `signature`
-        that `admit` takes by the Archive's public key: `KeyRefused` where signatures are not looked at."""
+        """The hash of the registration key, which was found right. If that is not known, the request brings it, and has
+        to have a `signature` that `admit` takes by the Archive's public key: `KeyRefused` where signatures are not
+        looked at."""
         if not found.awaits_key:
-            return found.key_hash
+            return self._hasher.marked(found.key_hash, request.registration_key)
         if signature is None:
             raise SignatureMissing() if request.signature is None else KeyRefused()
         admit(found, request, signature)

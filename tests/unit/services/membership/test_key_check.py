@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Literal
 
@@ -10,11 +11,11 @@ import pytest
 from argon2 import PasswordHasher
 
 from ibi.messages import RegistrationKey
-from ibi.services.accounts.sign_in import HashingBusy, KeyHasher
+from ibi.services.accounts.sign_in import HashingBusy, HashingTurns, KeyHasher
 from ibi.services.limits import network_of
 from ibi.services.membership.signers import COMPARED_A_MINUTE
 from tests.support.asgi_client import Answer
-from tests.support.membership_app import CHEAP, MembershipApp, query
+from tests.support.membership_app import CHEAP, REP, MembershipApp, query
 
 KEY = RegistrationKey("7730914258")
 ELSEWHERE = "198.51.100.7"
@@ -222,3 +223,96 @@ async def test_keys_for_archives_that_are_not_registered_leave_turns_for_those_t
 )
 def test_a_network_is_what_one_person_may_have_whole(address: str, network: str) -> None:
     assert str(network_of(ip_address(address))) == network
+
+
+# --- floods ---
+
+OTHER_LONG = "59851251715985125171"
+
+
+def without_mark(resolver: MembershipApp) -> None:
+    """The register as an earlier version left it."""
+    for found in resolver.registry.all():
+        resolver.registry.change(found.labels[0], lambda now: replace(now, key_hash=now.key_hash.partition("#")[0]))
+
+
+@pytest.mark.parametrize("flooded", [REP, OTHER], ids=["its own label", "a registered neighbour"])
+@pytest.mark.parametrize("is_new", [True, False], ids=["registered now", "registered by an earlier version"])
+async def test_a_right_long_key_succeeds_in_a_flood_of_wrong_long_ones(flooded: str, is_new: bool) -> None:
+    resolver = MembershipApp()
+    await resolver.register(key=LONG)
+    await resolver.register(OTHER, key=OTHER_LONG)
+    if not is_new:
+        without_mark(resolver)
+        assert flooded == OTHER or (await resolver.send(query(registrationkey=LONG))).status == 200
+        resolver = MembershipApp(registry=resolver.registry)  # which remembers no key
+    wrong_keys = (f"9{number:019}" for number in range(200))
+    flood = [query(archiveserviceibi=flooded, registrationkey=key) for key in wrong_keys]
+    sent = [asyncio.create_task(resolver.send(text, client=ELSEWHERE)) for text in flood]
+    right = await resolver.send(query(registrationkey=LONG), client=ELSEWHERE)
+    assert right.status == 200
+    assert {answer.status for answer in await asyncio.gather(*sent)} <= {403, 503}
+
+
+async def test_a_right_short_key_has_its_turn_in_a_flood_for_a_neighbour() -> None:
+    resolver = MembershipApp()
+    await resolver.register(key=KEY.reveal())
+    await resolver.register(OTHER, key=OTHER_LONG)
+    without_mark(resolver)
+    flood = [query(archiveserviceibi=OTHER, registrationkey=f"9{number:019}") for number in range(200)]
+    sent = [asyncio.create_task(resolver.send(text, client=ELSEWHERE)) for text in flood]
+    assert (await resolver.send(query(registrationkey=KEY.reveal()), client=ELSEWHERE)).status == 200
+    await asyncio.gather(*sent)
+
+
+async def test_a_wrong_long_key_is_refused_without_a_hash() -> None:
+    argon = Counted()
+    hasher = KeyHasher(argon)
+    for kept in (await hasher.hash(RegistrationKey(LONG)), await hasher.hash(KEY), None):
+        guesses = [hasher.verify(kept, RegistrationKey(f"9{number:019}")) for number in range(100)]
+        assert not any(await asyncio.gather(*guesses))
+    assert not argon.checked
+    hasher.close()
+
+
+async def test_a_hash_says_of_a_short_key_nothing_and_of_a_long_one_sixteen_bits() -> None:
+    hasher = KeyHasher(CHEAP)
+    short, long = await hasher.hash(KEY), await hasher.hash(RegistrationKey(LONG))
+    assert short.partition("#")[2] == "short"
+    assert len(bytes.fromhex(long.partition("#")[2])) == 2
+    assert await hasher.verify(short, KEY)
+    assert await hasher.verify(long, RegistrationKey(LONG))
+    hasher.close()
+
+
+async def test_the_hash_of_an_earlier_version_is_marked_when_its_key_comes() -> None:
+    resolver = MembershipApp()
+    await resolver.register(key=LONG)
+    without_mark(resolver)
+    both = (resolver.send(query(registrationkey=LONG)) for _ in range(2))
+    assert [answer.status for answer in await asyncio.gather(*both)] == [200, 200]
+    (found,) = resolver.registry.all()
+    assert found.key_hash.partition("#")[2]
+    assert (await MembershipApp(registry=resolver.registry).send(query(registrationkey=LONG))).status == 200
+
+
+async def test_lines_take_turns() -> None:
+    turns, order = HashingTurns(1), list[str]()
+    first = asyncio.Event()
+
+    async def begin(name: str) -> None:
+        if name == "a0":
+            await first.wait()
+        order.append(name)
+
+    async def take(name: str) -> None:
+        await turns.take(name[0], 8, lambda: begin(name))
+
+    tasks = [asyncio.create_task(take(name)) for name in ("a0", "a1", "a2", "a3", "b0", "b1", "c0")]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    first.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert order == ["a0", "a1", "b0", "c0", "a3", "b1"]
+    await take("d0")
+    assert order[-1] == "d0"
