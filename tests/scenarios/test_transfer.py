@@ -23,6 +23,7 @@ from ibi.model.item import Item
 from ibi.services.items.item_repository import PendingItem
 from ibi.signing import SigningKey
 from tests.support.ibi_command import IbiCommand
+from tests.support.raw_server import raw_server, says
 
 LIMIT = 60.0
 """Seconds for what takes a fraction of one."""
@@ -65,6 +66,37 @@ def test_a_server_that_knows_no_transfers_is_told_at_once_and_the_original_stays
     assert done.code == 1
     assert "takes no transfers: HTTP status 501" in done.out
     assert "Original" in shown
+
+
+PLAIN = "Content-Type: text/plain\r\nConnection: close\r\n"
+STRANGERS = {
+    **{
+        status: f"HTTP/1.1 {status}\r\n{PLAIN}Content-Length: 5\r\n\r\nlogin"
+        for status in ("401 Unauthorized", "403 Forbidden", "500 Oops", "503 Busy")
+    },
+    "an object": f"HTTP/1.1 200 OK\r\n{PLAIN}Content-Length: 2\r\n\r\n{{}}",
+    "no HTTP": "SSH-2.0-OpenSSH_9.6\r\n",
+    "nothing": "",
+}
+
+
+def test_the_first_offer_and_the_first_question_end_with_a_reason_and_nothing_is_left_offered(tmp_path: Path) -> None:
+    sender = IbiCommand(tmp_path)
+    (tmp_path / "text.txt").write_text("text")
+    with sender.up():
+        made = json.loads(run(sender, "deposit", str(tmp_path / "text.txt"), "--title", "A text", "--json"))
+        for kind, answer in STRANGERS.items():
+            with raw_server(says(answer.encode())) as there:
+                done = sender("transfer", made["rep"], "--to", there)
+                assert (done.code, "withdrawn" in done.out) == (1, True), (kind, done)
+                left = sender("transfer", made["rep"], "--to", there, "--wait", "0")
+                assert ("offered" in left.out) == (kind != "an object"), (kind, left)
+                if kind != "an object":
+                    run(sender, "transfers", "withdraw", made["rep"])
+                copied = sender("copy", "lab.br/arq/2001/01.01.01.01", "--from", there)
+                assert copied.code == 1, (kind, copied)
+                assert "What has come is kept" not in copied.err + copied.out, (kind, copied)
+        assert "Original" in run(sender, "show", made["rep"])
 
 
 def test_an_archive_is_merged_into_another_and_its_links_go_on(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ _PATIENCE: Final = 4
     type=click.IntRange(min=0),
     default=600,
     show_default=True,
-    help="How long to go on with those that are under way; the server goes on with the rest.",
+    help="How long to go on with those that are under way; the server goes on with the rest. With 0 an offer stays that"
+    " nobody has answered.",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be given, and change nothing.")
 @as_json_option
@@ -131,6 +132,8 @@ class _Giving:
         """If it is not `is_strict`, the Archive's own item is left out without a word."""
         self._transfers, self._receiver, self._token, self._copy_token = transfers, receiver, token, copy_token
         self._show, self._is_strict = show, is_strict
+        self._has_answered = False
+        """Whether the receiver has answered an offer, so that its silence is no reason to end."""
 
     def rehearse(self, items: Iterator[Item]) -> int:
         """Say what would be given; how many could not be."""
@@ -142,6 +145,7 @@ class _Giving:
     def run(self, items: Iterator[Item], wait: int) -> int:
         """Give them, and go on for so many seconds; how many could not be given."""
         from ibi.errors import IbiError
+        from ibi.model.transfer import SenderStage
 
         transfers = self._transfers
         begun: dict[str, OutgoingTransfer] = {}
@@ -151,17 +155,27 @@ class _Giving:
             if not self._may_go(item):
                 continue
             try:
-                kept = transfers.sending.begin(item, self._receiver, self._token, copy_token=self._copy_token)
+                kept = self._begin(item, wait)
             except IbiError as error:
                 self._show.refused(str(item.rep), str(error))
                 continue
             self._show.tell(kept)
+            if kept.stage is SenderStage.WITHDRAWN and not self._has_answered:
+                begun[str(item.rep)] = kept
+                break  # it takes no transfers, or cannot be asked
             if self._copy_token is None and not (item.visibility.is_public and item.visibility.listing):
                 self._show.advise_token(str(item.rep))
             begun[str(item.rep)] = kept
         self._go_on(begun, wait)
         self._show.sum_up(begun.values())
         return self._show.failed
+
+    def _begin(self, item: Item, wait: int) -> OutgoingTransfer:
+        """Offer an item. A first offer that nobody answers is ended, unless it is left to the server at once."""
+        sending = self._transfers.sending
+        kept = sending.begin(item, self._receiver, self._token, copy_token=self._copy_token)
+        self._has_answered = self._has_answered or kept.remote is not None
+        return kept if self._has_answered or not wait else sending.abandon(kept)
 
     def _may_go(self, item: Item) -> bool:
         from ibi.errors import IbiError

@@ -30,6 +30,10 @@ class SourceCut(IbiError):
     kind = ErrorKind.UPSTREAM_FAILED
 
 
+class SourceSilent(SourceCut):
+    """{source} could not be asked: {reason}."""
+
+
 class NoSource(IbiError):
     """It is not known which Archive keeps {label}: {reason}. Name it with --from http://HOST."""
 

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
+from math import inf
 from typing import Any
 from urllib.parse import quote
 
@@ -113,10 +114,17 @@ class ApiClient:
     """Asks one server. The token is sent to no other one: redirects are not followed."""
 
     def __init__(
-        self, server: str, token: str | None = None, *, timeout: float = _TIMEOUT, allow_plain: bool = False
+        self,
+        server: str,
+        token: str | None = None,
+        *,
+        timeout: float = _TIMEOUT,
+        allow_plain: bool = False,
+        within: float = inf,
     ) -> None:
         """`server` is its URL, with a base path if it has one. `allow_plain` sends the token unencrypted over a network
-        that is known to be safe."""
+        that is known to be safe. A whole answer has to come `within` so many seconds."""
+        self._within = within
         self._url, self._timeout = ServerUrl.parse(server), timeout
         self._server = str(self._url)
         self._authorization = bearer(self._url, token, allow_plain=allow_plain)
@@ -249,7 +257,7 @@ class ApiClient:
 
     def _connect(self, timeout: float) -> BlockingConnection:
         """Open the connection. When this fails nothing was asked, so that the caller may try again."""
-        waits = Waits(connect=timeout, head=timeout, silence=timeout)
+        waits = Waits(connect=timeout, head=timeout, silence=timeout, in_all=self._within)
         with self._unreachable_if_broken():
             return BlockingConnection(self._url, look_up(self._url.origin.host), waits)
 

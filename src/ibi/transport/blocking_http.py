@@ -100,7 +100,7 @@ class BlockingConnection:
     ) -> None:
         """`addresses` alone are dialled, in their order; the name of the `server` is for its certificate. Without `tls`
         the authorities of this machine are trusted."""
-        self._server, self._waits = server, waits
+        self._server, self.waits = server, waits
         self._until = monotonic() + waits.in_all
         self._buffers: list[memoryview] = []
         self._turn = -1
@@ -125,13 +125,13 @@ class BlockingConnection:
         left = self._left(inf)
         # An address that does not answer leaves time for the next one.
         plain = socket.create_connection(
-            (address, self._server.origin.effective_port), min(self._waits.connect, left if is_last else left / 2)
+            (address, self._server.origin.effective_port), min(self.waits.connect, left if is_last else left / 2)
         )
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if not self._server.is_secure:
                 return plain
-            plain.settimeout(self._left(self._waits.connect))
+            plain.settimeout(self._left(self.waits.connect))
             return (tls or default_tls()).wrap_socket(plain, server_hostname=self._server.origin.name)
         except BaseException:
             plain.close()
@@ -162,7 +162,7 @@ class BlockingConnection:
         # A server that refuses does not wait for the rest: its answer is worth more than the broken connection.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._send(head, pieces)
-        patience = _Patience(min(self._until, monotonic() + self._waits.head))
+        patience = _Patience(min(self._until, monotonic() + self.waits.head))
         for _ in range(_MOST_INTERIM):
             answer = BlockingAnswer(self, method, self._read_head(patience))
             if answer.status >= 200:
@@ -170,13 +170,13 @@ class BlockingConnection:
         raise BrokenAnswer(reason="it promises to go on, and does not")
 
     def _send(self, head: bytes, pieces: Iterable[bytes]) -> None:
-        self.socket.settimeout(self._left(self._waits.head))
+        self.socket.settimeout(self._left(self.waits.head))
         if isinstance(pieces, tuple):
             self.socket.sendall(b"".join((head, *pieces)))
             return
         self.socket.sendall(head)
         for piece in pieces:
-            self.socket.settimeout(self._left(self._waits.head))
+            self.socket.settimeout(self._left(self.waits.head))
             self.socket.sendall(piece)
 
     def _read_head(self, patience: _Patience) -> bytes:
@@ -189,7 +189,7 @@ class BlockingConnection:
     def patience(self, within: float) -> _Patience:
         """How long to wait for a body that has to be there `within` so many seconds."""
         until = min(self._until, monotonic() + within)
-        return _Patience(until, self._waits.silence, self._waits.slowest, "it answers too slowly")
+        return _Patience(until, self.waits.silence, self.waits.slowest, "it answers too slowly")
 
     def read_until(self, mark: bytes, longest: int, patience: _Patience) -> bytes:
         """The bytes before a mark."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from ssl import SSLContext
 from threading import Lock
@@ -24,7 +25,7 @@ from ibi.model.copies import ItemObjectRecord, read_object
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
 from ibi.model.visibility import IpNetwork
-from ibi.ports.copies import FoundObject, NoCopyService, SourceCut, SourceGone, UnsafeSource
+from ibi.ports.copies import FoundObject, NoCopyService, SourceCut, SourceGone, SourceSilent, UnsafeSource
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, addresses_of
 from ibi.transport.api_client import is_unknown_service, item_path, one_line, refusal_of
@@ -43,6 +44,8 @@ MOST_RECORD: Final = 48 << 20
 MOST_RECORDS: Final = 64 << 20
 _MOST_REFUSAL: Final = 64 * 1024
 _WAITS: Final = Waits(connect=10.0, head=60.0, silence=30.0, slowest=4096.0)
+_FIRST_WAITS: Final = replace(_WAITS, head=10.0, silence=10.0)
+"""Until the first answer has come: the server may be no Archive, and a person waits."""
 """The head may wait for what is asked for to be read. A slower body would keep a job for ever."""
 _GONE: Final = frozenset({404, 410})
 _OK, _PARTIAL, _BUSY = 200, 206, frozenset({408, 429, 502, 503, 504})
@@ -81,6 +84,8 @@ class HttpItemSource:
         self._idle: list[BlockingConnection] = []
         self._lock = Lock()
         self._gives_several = True
+        self._has_answered = False
+        """Whether a whole answer has come: until then, it may be no Archive at all."""
 
     def close(self) -> None:
         with self._lock:
@@ -183,12 +188,17 @@ class HttpItemSource:
             connection, answer = self._send(method, f"{self._server.path}{path}", sent, content)
             try:
                 yield answer
+                self._has_answered = True
             finally:
                 self._put_back(connection)
         except BrokenAnswer as error:
             raise UnexpectedAnswer(server=self.url, reason=error.parameters["reason"]) from None
         except OSError as error:
-            raise SourceCut(source=self.url, reason=_reason(error)) from None
+            raise self._cut(_reason(error)) from None
+
+    def _cut(self, reason: str) -> SourceCut:
+        """Of a server that has never answered, nothing has come that could be gone on with."""
+        return (SourceCut if self._has_answered else SourceSilent)(source=self.url, reason=reason)
 
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], content: bytes | None
@@ -203,7 +213,8 @@ class HttpItemSource:
         return _ask_over(self._connect(), method, target, headers, content)
 
     def _connect(self) -> BlockingConnection:
-        return BlockingConnection(self._server, self._addresses, _WAITS, self._tls)
+        waits = _WAITS if self._has_answered else _FIRST_WAITS
+        return BlockingConnection(self._server, self._addresses, waits, self._tls)
 
     def _take_idle(self) -> BlockingConnection | None:
         with self._lock:
@@ -211,6 +222,7 @@ class HttpItemSource:
 
     def _put_back(self, connection: BlockingConnection) -> None:
         """A connection whose answer was not read to its end is of no use any more."""
+        connection.waits = _WAITS
         with self._lock:
             if connection.is_usable and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
@@ -222,7 +234,7 @@ class HttpItemSource:
         content = b"".join(bytes(piece) for piece in answer.pieces(_MOST_REFUSAL))
         refused = refusal_of(answer.status, content, self.url)
         if answer.status in _BUSY:
-            return SourceCut(source=self.url, reason=f"it answers with status {answer.status}")
+            return self._cut(f"it answers with status {answer.status}")
         if of_record and is_unknown_service(refused):
             return NoCopyService(source=self.url, label=str(label), detail=str(refused.parameters["detail"]))
         is_told = isinstance(refused, ServerRefused) and refused.problem is not None

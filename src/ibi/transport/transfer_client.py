@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,8 @@ from ibi.transport.item_source import HttpItemSources
 
 Told = TypeVar("Told")
 _TIMEOUT: Final = 15.0
+_FOR_OFFER: Final = 10.0
+"""Seconds within which an offer is answered: a person waits for the first one."""
 _MOST_PAGES: Final = 1_000
 _AFTER_ALL: Final = "~"
 """Sorts behind every repository name: the page has no releases."""
@@ -47,7 +50,8 @@ class HttpTransferPeers:
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
         try:
-            return self._ask(url, lambda client: client.post("/api/transfers", {"offer": offer}), token)
+            said = {"offer": offer}
+            return self._ask(url, lambda client: client.post("/api/transfers", said), token, within=_FOR_OFFER)
         except (PeerSilent, PeerRefused) as error:
             refused = error.__cause__
             if isinstance(refused, ServerRefused) and is_unknown_service(refused):
@@ -110,8 +114,16 @@ class HttpTransferPeers:
         ours = dict.fromkeys(_labels(own), url) if isinstance(own, dict) else {}
         return ours | {label: place for each in found if isinstance(each, dict) for label, place in _places(each)}
 
-    def _ask(self, url: str, ask: Callable[[_Client], dict[str, Any]], token: str | None = None) -> dict[str, Any]:
-        client = partial(_Client, url, token, timeout=_TIMEOUT, allow_plain=self._allow_plain)
+    def _ask(
+        self,
+        url: str,
+        ask: Callable[[_Client], dict[str, Any]],
+        token: str | None = None,
+        *,
+        within: float = inf,
+    ) -> dict[str, Any]:
+        timeout = min(_TIMEOUT, within)
+        client = partial(_Client, url, token, timeout=timeout, allow_plain=self._allow_plain, within=within)
         return self._tell(url, lambda: ask(client()), has_token=token is not None)
 
     def _tell(self, url: str, ask: Callable[[], Told], *, has_token: bool = False) -> Told:

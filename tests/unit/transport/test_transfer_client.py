@@ -11,9 +11,10 @@ import pytest
 
 from ibi.label import RepositoryName
 from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
-from ibi.transport import item_source
+from ibi.transport import item_source, transfer_client
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.transfer_client import HttpTransferPeers
+from tests.support.raw_server import Talk, drips, is_silent, raw_server
 
 LABEL = RepositoryName.parse("lab.br/arq/2009/07.21.14.43")
 
@@ -134,4 +135,11 @@ def test_a_server_that_knows_no_transfers_is_told_apart(status: int, body: bytes
 @pytest.mark.parametrize("status", [500, 502, 503, 429])
 def test_a_server_that_is_busy_is_asked_again_later(status: int) -> None:
     with served(b"", [], status=status) as url, pytest.raises(PeerSilent):
+        HttpTransferPeers(allow_plain=True).send_offer(url, "offer")
+
+
+@pytest.mark.parametrize("talk", [is_silent, drips])
+def test_an_offer_is_answered_within_a_time_or_not_at_all(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer_client, "_FOR_OFFER", 0.2)
+    with raw_server(talk) as url, pytest.raises(PeerSilent, match=r"timed out|does not answer within 0\.2 seconds"):
         HttpTransferPeers(allow_plain=True).send_offer(url, "offer")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
+from time import monotonic
 from typing import Final
 
 from ibi.archive import life_cycle
@@ -41,6 +42,7 @@ from ibi.ports.copies import (
     Pieces,
     SourceCut,
     SourceGone,
+    SourceSilent,
     StagedFiles,
     WrongDigest,
 )
@@ -55,6 +57,8 @@ STEPS: Final = (*kept_items.STEPS, *kept_items.REMOVAL_STEPS)
 _ATTEMPTS: Final = 4
 """Times that a connection may fail in a row without bringing `_MUCH`."""
 _MUCH: Final = 1 << 16
+_PATIENCE: Final = 5.0
+"""Seconds after which a server that has never answered is not asked once more."""
 _PAUSE: Final = 0.25
 """Seconds before the third attempt; twice as long before each further one."""
 
@@ -270,11 +274,13 @@ class Copying:
                 ) from error
 
     def _persist(self, ask: Callable[[], ItemObjectRecord]) -> ItemObjectRecord:
-        attempts = _Attempts(self.stopping)
+        attempts, began = _Attempts(self.stopping), monotonic()
         while True:
             try:
                 return ask()
             except SourceCut as cut:
+                if isinstance(cut, SourceSilent) and monotonic() - began > _PATIENCE:
+                    raise
                 attempts.wait_after(cut)
 
     def _sources_at_hand(self, prepared: PreparedCopy) -> dict[str, Source]:

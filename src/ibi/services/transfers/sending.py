@@ -138,6 +138,14 @@ class Sending:
             kept, step = following
         return self._save(kept)
 
+    def abandon(self, kept: OutgoingTransfer) -> OutgoingTransfer:
+        """Keep an Original that was offered to a server which has never answered; how far the transfer is then.
+
+        Should the offer have come there all the same, that server asks again, and is told."""
+        if kept.stage is not SenderStage.OFFERED or kept.remote is not None or not kept.attempts:
+            return kept
+        return self._save(give_up(kept, self._now(), kept.reason)[0])
+
     def withdraw(self, label: Label, reason: str = "") -> OutgoingTransfer:
         """Keep the Original after all; `TransferRefused` once it is released."""
         rep = self._chains.repository.find(label).rep
@@ -211,7 +219,10 @@ class Sending:
             return (kept if kept.stage.is_final else replace(kept, reason=_describe_error(error))), step
         except NoTransferService as error:
             return give_up(kept, self._now(), _describe_error(error))
-        except (PeerSilent, PeerRefused, InvalidInput) as error:
+        except InvalidInput as error:
+            told = NoTransferService(peer=kept.receiver, detail=f"what it answers is no answer to an offer: {error}")
+            return give_up(kept, self._now(), _describe_error(told))
+        except (PeerSilent, PeerRefused) as error:
             return kept.delayed(self._now(), _describe_error(error)), Rest()
         return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())
 

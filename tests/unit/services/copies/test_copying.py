@@ -15,8 +15,10 @@ from ibi.label import RepositoryName, parse
 from ibi.model.content import Bytes
 from ibi.model.item import Item
 from ibi.model.item_json import encode_item
-from ibi.ports.copies import NoCopyService, NoSource, SourceCut, SourceGone
+from ibi.ports.copies import NoCopyService, NoSource, SourceCut, SourceGone, SourceSilent
+from ibi.services.copies import copying
 from ibi.services.copies.jobs import bring_many
+from ibi.transport import item_source
 from ibi.vocabulary import State
 from tests.support.copy_world import (
     IBIP,
@@ -31,6 +33,7 @@ from tests.support.copy_world import (
 )
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft
 from tests.support.one_sided_transfers import Transfers
+from tests.support.raw_server import Talk, drips, is_silent, raw_server, says
 from tests.support.set_clocks import SetClocks
 
 LABEL = parse(IBIP)
@@ -286,3 +289,22 @@ def test_a_source_says_at_which_version_it_is(tmp_path: Path) -> None:
     one = replace(one, updated=Instant.parse("2015-01-01T00:00:00Z"))
     with source_archive(object_said(one, head=7), contents) as source, taker(tmp_path, CopyRules()) as here:
         assert here.copying.bring(LABEL, source.url).head == 7
+
+
+@pytest.mark.parametrize("talk", [is_silent, drips])
+def test_a_server_that_never_answered_is_not_waited_for(
+    talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(item_source, "FOR_FIRST_ANSWER", 0.2)
+    monkeypatch.setattr(copying, "_PATIENCE", 0.1)
+    with raw_server(talk) as url, taker(tmp_path) as here, pytest.raises(SourceSilent, match="could not be asked"):
+        here.copying.bring(LABEL, url)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"]
+)
+def test_of_a_server_that_never_answered_nothing_is_kept(content: bytes, tmp_path: Path) -> None:
+    with raw_server(says(content)) as url, taker(tmp_path) as here, pytest.raises(SourceCut) as cut:
+        here.copying.bring(LABEL, url)
+    assert "is kept" not in str(cut.value)

@@ -212,6 +212,19 @@ def test_an_original_stays_with_a_reason_where_the_other_server_knows_no_transfe
     assert give(a, b, item) is SenderStage.DONE
 
 
+def test_an_offer_that_nobody_answered_can_be_abandoned_and_one_that_was_answered_stays(
+    network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
+) -> None:
+    network.cut.add(b.url)
+    kept = a.sending.begin(item, b.url)
+    assert (kept.stage, kept.remote) == (SenderStage.OFFERED, None)
+    assert a.sending.abandon(kept).stage is SenderStage.WITHDRAWN
+    network.cut.clear()
+    kept = a.sending.begin(item, b.url)
+    assert a.sending.abandon(kept) == kept
+    assert give(a, b, item) is SenderStage.DONE
+
+
 def test_a_transfer_under_way_waits_while_a_stranger_answers_in_the_place_of_the_receiver(
     network: TransferNetwork, a: TransferArchive, b: TransferArchive, item: Item
 ) -> None:
