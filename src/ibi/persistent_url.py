@@ -80,7 +80,10 @@ class PersistentUrl:
             found = match_label(raw_target, 1)
             if found is not None and found[1] == len(raw_target):
                 return cls(found[0])
-        return _read_url(_Target.cut(raw_target))
+        try:
+            return _read_url(_Target.cut(raw_target))
+        except InvalidPersistentUrl as error:
+            raise _punctuation_after_brackets(raw_target) or error from None
 
     def text(self, base: str, *, keep_spelling: bool = False) -> str:
         """The canonical URL under `base`, the resolver's address (`http://urlib.net/`); only relative if that is empty.
@@ -169,9 +172,14 @@ _PREFIX = re.compile(
 )
 # E21: what stands around a label in a text, after `IBI:` or not
 _SCHEME = re.compile(r"ibi:[ \t]*+(?=[<(\u2039\u00ab])", re.ASCII | re.IGNORECASE)
-_BRACKETS: Final = (("<<", ">>"), ("<", ">"), ("\u2039", "\u203a"), ("\u00ab", "\u00bb"), ("(", ")"))
+_BRACKETS: Final = (
+    *(("<<", ">>"), ("<", ">"), ("\u2039", "\u203a"), ("\u00ab", "\u00bb"), ("(", ")")),
+    ("\udcab", "\udcbb"),  # guillemets in ISO 8859-1
+)
+_LINK = re.compile(r"https?://[^/?#@\\\s]+/", re.ASCII | re.IGNORECASE)
+_AFTER_BRACKETS = re.compile(r"(?:[>)\u203a\u00bb\udcbb]|%(?:3E|29|BB|C2%BB|E2%80%BA))([.,;]+)\Z", re.IGNORECASE)
 # E21: where an Archive has the files of an item, and where older platforms had them
-_COLLECTION = re.compile(r"(?:col|attachment\.cgi)/", re.ASCII | re.IGNORECASE)
+_COLLECTION = re.compile(r"(?:col|(?:attachment|displaydoccontent)\.cgi)/", re.ASCII | re.IGNORECASE)
 _CONTENT = re.compile("/doc(?=/|$)", re.ASCII | re.IGNORECASE)
 # E21, E35: citation tags such as -TDI, after either form
 _TAG = re.compile(r"(?:-[A-Za-z0-9]+)?")
@@ -209,6 +217,10 @@ class _Target(NamedTuple):
         path, _, query = target[start:].partition("?")
         text = _percent_decoded(path).rstrip(_BLANKS)
         opened, end = _inside_brackets(text)
+        if query and not opened:
+            opened, query = _inside_brackets_with(text, query)
+        if opened:
+            opened = _end(_LINK, text, opened)  # pasted whole behind the host
         return cls(raw, start, path, text[opened:end].rstrip(_BLANKS), opened, query, target[start:])
 
     def spelled_from(self, offset: int) -> str:
@@ -252,6 +264,28 @@ def _inside_brackets(text: str) -> tuple[int, int]:
     return 0, len(text)
 
 
+def _inside_brackets_with(text: str, query: str) -> tuple[int, str]:
+    """The same of a path and a query with brackets around both: where the path begins, and the query without them."""
+    start = _end(_SCHEME, text, 0)
+    for opening, closing in _BRACKETS:
+        if text.startswith(opening, start):
+            ends = (closing, _percent_encoded(closing), _percent_encoded(closing).lower())
+            found = next((end for end in ends if query.endswith(end)), "")
+            return (start + len(opening), query[: len(query) - len(found)]) if found else (0, query)
+    return 0, query
+
+
+def _match_in_brackets(text: str) -> tuple[Label, int] | None:
+    """The label alone in brackets at the beginning, and the offset after them."""
+    start = _end(_SCHEME, text, 0)
+    for opening, closing in _BRACKETS:
+        if text.startswith(opening, start):
+            found = match_any(text, start + len(opening))
+            closes = found is not None and text.startswith(closing, found[1])
+            return (found[0], found[1] + len(closing)) if found is not None and closes else None
+    return None
+
+
 def _read_url(target: _Target) -> PersistentUrl:
     text = target.text
     content = _read_content(target)
@@ -267,7 +301,7 @@ def _read_url(target: _Target) -> PersistentUrl:
         modifier, query, path = f"{modifier}:", query if path else query[1:], ""
     relation = _read_modifier(target, start, modifier)
     if path and _PUNCTUATION.fullmatch(path):
-        raise _punctuation_error(target, end, _build(target, label, relation, None, query))
+        raise _punctuation_error(target.raw, target.place(end), _build(target, label, relation, None, query))
     return _build(target, label, relation, _read_path(target, end, path), query)
 
 
@@ -293,7 +327,7 @@ def _read_label(target: _Target) -> tuple[Label, int]:
         start = _end(_PREFIX, target.text, 0)
         found = match_label(target.text, start) if start else None
     if found is None:
-        found = match_legacy(target.text, start)
+        found = match_legacy(target.text, start) or _match_in_brackets(target.text)
     if found is None:
         raise _no_label(target, start)
     return found
@@ -319,10 +353,22 @@ def _read_modifier(target: _Target, start: int, modifier: str) -> Relation:
         raise target.refusal(start + error.offset, error.reason, **error.details) from error
 
 
-def _punctuation_error(target: _Target, offset: int, meant: PersistentUrl) -> PunctuatedLabel:
+def _punctuation_error(raw: str, place: int, meant: PersistentUrl) -> PunctuatedLabel:
     suggestion = meant.text("", keep_spelling=True)
     reason = "punctuation follows the label; perhaps {suggestion} was meant"
-    return PunctuatedLabel(show_octets(target.raw), target.place(offset), reason, suggestion=suggestion)
+    return PunctuatedLabel(show_octets(raw), place, reason, suggestion=suggestion)
+
+
+def _punctuation_after_brackets(raw: str) -> PunctuatedLabel | None:
+    """The error about a label in brackets with the end of a sentence behind them; None if it is no such text."""
+    found = _AFTER_BRACKETS.search(raw.rstrip(_BLANKS))
+    if found is None:
+        return None
+    try:
+        meant = _read_url(_Target.cut(raw[: found.start(1)]))
+    except InvalidPersistentUrl:
+        return None
+    return _punctuation_error(raw, found.start(1), meant)
 
 
 def _read_path(target: _Target, start: int, path: str) -> str | None:

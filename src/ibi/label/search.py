@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ibi.errors import InvalidLabel
 from ibi.label.grammar import IBIP_FORM, LEGACY_FORM, REPOSITORY_FORM
@@ -84,7 +84,7 @@ _LONGER_WORD = re.compile(r"\w|[.@]\w")
 # to the resolver of the standard and behind `ibi:` and `upn:…:`. In other links, or behind a prefix that may be any
 # directory, it has to look like one that was made: long, and with digits in its first run.
 _PLACES = r"(?:ibi|rep|col|goto-|attachment\.cgi|displaydoccontent\.cgi)/"
-_SCHEMES = r"(?:ibi:[ \t]*+|upn:[A-Za-z0-9._-]{1,64}:/?)"
+_SCHEMES = r"(?:ibi:[ \t]*+(?:(?:<<|[<\u2039\u00ab(])[ \t]*+)?|upn:[A-Za-z0-9._-]{1,64}:/?)"
 _BEFORE_LEGACY = re.compile(
     rf"(?:https?://)?(?:www\.)?urlib\.net(?::[0-9]{{1,5}})?/(?:{_PLACES}|{_SCHEMES})?"
     rf"|{_SCHEMES}"
@@ -92,11 +92,14 @@ _BEFORE_LEGACY = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _MADE = re.compile("(?=[A-Za-z]{0,127}[0-9])[A-Za-z0-9]{10,128}/")
+# E21: brackets around a label, which then has to look like one that was made, too
+_OPENINGS: Final = ("<", "\u2039", "\u00ab", "(")
+_CLOSING = re.compile("[ \t]*[>\u203a\u00bb)]")
 
 
 def find_labels(text: str) -> Iterator[FoundLabel]:
     """Every label in running text and in persistent URLs of any host, in order, without overlaps. Labels of before 2008
-    only in links, and behind `ibi:` (E72)."""
+    only in links, in brackets, and behind `ibi:` (E72)."""
     position = 0
     while (beginning := _BEGINNING.search(text, position)) is not None:
         start = beginning.start()
@@ -104,6 +107,9 @@ def find_labels(text: str) -> Iterator[FoundLabel]:
         if found is None and (prefix := _BEFORE_LEGACY.match(text, start)) is not None:
             start = prefix.end()
             found = _match_linked(text, start, is_made=prefix["anywhere"] is not None)
+        elif found is None and text[max(0, start - 3) : start].rstrip(" \t").endswith(_OPENINGS):
+            found = _match_linked(text, start, is_made=True)
+            found = found if found is not None and _CLOSING.match(text, found[1]) else None
         if found and not _LONGER_WORD.match(text, found[1]):
             yield FoundLabel(found[0], start, found[1])
             position = found[1]

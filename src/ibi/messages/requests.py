@@ -180,15 +180,15 @@ def parse_archive_request(query: str) -> Request | ServiceSubject:
     """
     try:
         return parse_request(query)
-    except (MissingSubject, UnknownSubject, RepeatedPair):
+    except (MissingSubject, UnknownSubject):
         raise
-    except InvalidMessage:
+    except InvalidMessage as error:
         subject = subject_of(query)
-        if subject is ServiceSubject.URL_REQUEST:
-            return _without_readable_path(query) or subject
         if subject is ServiceSubject.ACKNOWLEDGMENT:
             return subject
-        raise
+        if subject is not ServiceSubject.URL_REQUEST or isinstance(error, RepeatedPair):
+            raise
+        return _without_readable_path(query) or subject
 
 
 def _without_readable_path(query: str) -> UrlRequest | None:

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.label import find_labels
-from ibi.persistent_url import PersistentUrl
+from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 
 IBIP = "8JMKD3MGP7W/3EPGUE5"
 REPOSITORY_NAME = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"
@@ -99,6 +99,7 @@ def test_other_prefixes_and_two_of_them_are_refused(text: str) -> None:
         ("/col/{}/doc/doc/x", "/{}/doc/x"),
         ("http://mtc-m21c.sid.inpe.br/attachment.cgi/{}/doc/publicacao.pdf", "/{}/publicacao.pdf"),
         ("/attachment.cgi/{}/a.pdf", "/{}/a.pdf"),
+        ("/displaydoccontent.cgi/{}/doc/a.pdf", "/{}/a.pdf"),
     ],
 )
 def test_a_link_to_a_file_in_an_archive_is_the_label_with_that_path(link: str, meant: str, label: str) -> None:
@@ -219,3 +220,70 @@ def test_labels_are_looked_for_in_linear_time(text: str) -> None:
 
     once = min(seconds(4_000) for _ in range(3))
     assert min(seconds(32_000) for _ in range(2)) < max(30 * once, 0.05)
+
+
+ALL = [IBIP, REPOSITORY_NAME, "83LX3pFwXQZ5Jpy/Bkjzd"]
+
+
+@pytest.mark.parametrize("label", ALL)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "<{}>",
+            "<<{}>>",
+            "‹{}›",
+            "«{}»",
+            "({})",
+            "IBI: <{}>",
+            "IBI:<{}>",
+            "ibi: ({})",
+            "Disponível em: <{}>. Acesso",
+        ),
+        *("< {} >", "(ver <{}>)", "IBI: <<{}>>.", "(http://urlib.net/{})"),
+    ],
+)
+def test_labels_in_brackets_are_found_in_texts(text: str, label: str) -> None:
+    (found,) = find_labels(text.format(label))
+    assert text.format(label)[found.start : found.end] == label
+
+
+@pytest.mark.parametrize("text", ["(either/Or)", "<p/Br>", "(TCP/Ip)", "(83LX3pFwXQZ5Jpy/Bkjzd x)", "«Cats/dogs»"])
+def test_what_only_looks_like_a_label_in_brackets_is_not_found(text: str) -> None:
+    assert list(find_labels(text)) == []
+
+
+@pytest.mark.parametrize("label", ALL)
+@pytest.mark.parametrize(
+    "text", ["<{}>.", "({}),", "<<{}>>;", "IBI: <{}>.", "/%3C{}%3E.", "/«{}».", "<http://urlib.net/{}>."]
+)
+def test_after_brackets_the_end_of_a_sentence_is_told_from_the_label(text: str, label: str) -> None:
+    with pytest.raises(PunctuatedLabel) as caught:
+        PersistentUrl.parse(text.format(label))
+    assert caught.value.details["suggestion"] == label
+    assert caught.value.text[caught.value.offset :] in (".", ",", ";")
+
+
+@pytest.mark.parametrize("label", ALL)
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        *(
+            ("/<http://urlib.net/{}>", "/{}"),
+            ("/%3Chttp://urlib.net/{}!%3E", "/{}!"),
+            ("/(https://urlib.net/{}/a)", "/{}/a"),
+        ),
+        *(("/%AB{}%BB", "/{}"), ("http://urlib.net/%ab{}!%bb", "/{}!"), ("/%C2%AB{}%C2%BB", "/{}")),
+        *(("/<{}>!", "/{}!"), ("/%3C{}%3E+(pt):", "/{}+(pt):"), ("/<{}>/a%f3b", "/{}/a%f3b"), ("IBI: <{}>:", "/{}:")),
+        *(
+            ("/<{}?x=1>", "/{}?x=1"),
+            ("/%3C{}?x=1%3E", "/{}?x=1"),
+            ("/<http://urlib.net/{}?ibiurl.language=pt>", "/{}?ibiurl.language=pt"),
+        ),
+        ("/<{}?ibiurl.verblist=GetMetadata(oai_dc)>", "/{}:(oai_dc)"),
+    ],
+)
+def test_brackets_around_a_part_of_a_link_are_no_part_of_it(text: str, meant: str, label: str) -> None:
+    url = PersistentUrl.parse(text.format(label))
+    assert url == PersistentUrl.parse(meant.format(label))
+    assert url.spelled_path == PersistentUrl.parse(meant.format(label)).spelled_path

@@ -120,7 +120,7 @@ async def test_what_no_archive_can_have_is_answered_with_nothing(query: str) -> 
         "servicesubject=urlRequest&servicesubject=urlRequest",
         f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.ibi={IBIP}",
         "servicesubject=inclusionRequest",
-        "servicesubject=acknowledgment&urlkey=1&urlkey=2",
+        "servicesubject=acknowledgment&servicesubject=acknowledgment",
         "%73ervicesubject=x",
         "servicesubject=%C3%A9%7B%7D%00",
         "servicesubject=%FF",
