@@ -109,6 +109,30 @@ def test_one_original_is_left_whoever_is_restored_from_before_the_transfer(
     receiver.run("update", label, "--title", "Changed after it")
 
 
+def test_an_original_that_came_back_changed_is_changed_after_a_restore_from_before_it_went(
+    tmp_path: Path, opened: ExitStack
+) -> None:
+    network = RestoredNetwork(tmp_path, 2, opened)
+    first, second = network.archives
+    label = first.deposit("first")
+    network.back_up(first)
+    network.give(label)
+    second.run("update", label, "--title", "Changed after it")
+    agreed = first.run("token", "create", "--scope", "edit").split()[0]
+    assert "given" in second.run("transfer", label, "--to", first.url, "--token", agreed)
+    until(lambda: first.state(label) == "Original" and second.state(label) == "Copy")
+    until(lambda: network.leads_to(label, first))
+    network.restore(first)
+
+    def is_back() -> bool:
+        item = json.loads(ask(first.url, f"/api/items/{label}")[3])
+        return item["state"] == "Original" and "unconfirmed" not in item and "Changed after it" in json.dumps(item)
+
+    until(is_back)
+    until(partial(has_nothing_open, first))
+    assert second.state(label) == "Copy"
+
+
 def test_the_bytes_come_from_a_third_archive_where_the_giver_has_dropped_them(
     tmp_path: Path, opened: ExitStack
 ) -> None:

@@ -253,8 +253,12 @@ class ModelArchive:
             return
         release = chain.last_release
         assert release is not None
-        is_ours = release.to in self.service.labels and not chain.is_under_way
-        state = item.state if item.state is State.DELETED else State.ORIGINAL if is_ours else State.COPY
+        is_ours = release.to in self.service.labels and not chain.is_under_way and self.doubt is None
+        state = item.state
+        if state is State.ORIGINAL:
+            state = State.COPY
+        elif state is State.COPY and is_ours and manifest_of(rep, item.content) == release.manifest:
+            state = State.ORIGINAL
         self.kept.items[rep] = ModelItem(state, item.content, chain)
         self.kept.chains[rep] = chain
         self.world.stale.discard((self.name, rep))
@@ -387,6 +391,7 @@ class ModelArchive:
                     chain = recall(self.here(rep), texts)
                     if chain is not None:
                         self._keep_chain(rep, chain)
+                        self.kept.open.setdefault(rep, "")
                 with suppress(InvalidProvenance):
                     if self.learn(rep, texts):
                         self.kept.open.setdefault(rep, "")
@@ -778,9 +783,18 @@ class World:
             held = [each.kept.items[rep] for each in self.archives if rep in each.kept.items]
             if any(item.content not in self.history[rep] for item in held):
                 yield f"a Copy of {rep} is none"
+            for item in held:
+                release = item.chain.last_release
+                if release is None or item.state is not State.ORIGINAL:
+                    continue
+                if item.content < self._released_content(rep, release.manifest):
+                    yield f"the Original of {rep} is older than its release"
             for one, other in combinations(held, 2):
                 if compare_chains(one.chain.texts, other.chain.texts) is ChainOrder.FORKED:
                     yield f"{rep} was released twice"
+
+    def _released_content(self, rep: str, manifest: str) -> int:
+        return next(content for content in self.history[rep] if manifest_of(rep, content) == manifest)
 
     def problems_at_rest(self) -> Iterator[str]:
         """When all is healed and was polled."""

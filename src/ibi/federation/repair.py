@@ -4,7 +4,8 @@ A backup that is put back is older than the releases that came after it. The cha
 and outlives one backup in other places: the ledger, the resolver, the other Archive, a Copy. Two signatures of an
 Archive itself are believed from anyone who shows them:
 
-- its own release: it gave the Original away, and is a Copy from now on;
+- its own release: it gave the Original away, and is a Copy from now on, also where the Original came back since:
+  the bytes of the backup are older than those that came back;
 - its own word that it takes the Original: a countersignature, or the acceptance that a release carries.
 
 So no stranger can take an Original away or push one on an Archive, and no order of crashes makes two of them: the
@@ -40,7 +41,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class LearnRelease:
-    """Write the chain into the object: this Archive gave the Original away."""
+    """Write the chain into the object, which is a Copy from then on: this Archive gave the Original away."""
 
     chain: Chain
 
@@ -143,7 +144,10 @@ def next_repair(here: Here, known: Chain) -> RepairStep:
         return Settled()
     if release.to not in here.service.labels:
         return _after_release(here, known, release)
-    if here.is_original or not has_agreed(here, known):
+    if here.is_original:  # which came back since the backup, and its bytes with it
+        is_behind = compare_chains(here.chain.texts, known.texts) is ChainOrder.NEWER
+        return LearnRelease(known) if is_behind else Settled()
+    if not has_agreed(here, known):
         return Settled()
     if here.in_doubt:
         return AwaitWitnesses()

@@ -18,6 +18,7 @@ from ibi.federation.doubt import Here
 from ibi.federation.provenance import (
     Chain,
     ChainOrder,
+    Release,
     check_chain,
     compare_chains,
     countersign,
@@ -50,6 +51,12 @@ def _trust_all(_who: Label, _key: object) -> bool:
     """Whose the keys are was decided when the Original was taken over. The chain of a Copy is what its source says:
     nothing follows from it but what this Archive has signed itself."""
     return True
+
+
+def _last_given(chain: Chain, service: LabelForms) -> Label | None:
+    """Return the Archive to which this one gave the Original last; None if it never did."""
+    releases = [link.said for link in chain.links if isinstance(link.said, Release)]
+    return next((each.to for each in reversed(releases) if each.giver in service.labels), None)
 
 
 def has_yielded(item: Item, kept: KeptObject) -> bool:
@@ -205,22 +212,28 @@ class ItemChains:
         return self._change(label, who, "take over", take)
 
     def keep_chain(self, label: Label, chain: Chain, who: str) -> bool:
-        """Keep a chain that others have shown, which goes on from the one here; be what it says."""
+        """Keep a chain that others have shown, which goes on from the one here; be what it says.
+
+        An Original becomes a Copy, and a Copy the Original only if its bytes are those of the last release: the
+        comparison fetches them otherwise.
+        """
 
         def adopt(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             release = chain.last_release
             if release is None or compare_chains(here.chain.texts, chain.texts) is not ChainOrder.NEWER:
                 return None
             message = f"Learned that it was given to {release.to}"
-            if release.to in self.service.labels:
-                is_ours = not chain.is_under_way and before.item.state is State.COPY
-                return life_cycle.become_original(before.item) if is_ours else before.item, chain, message
             if before.item.state is State.ORIGINAL:
-                transfer = life_cycle.send_away(replace(before.item, transferable=True), release.to, self._now())
+                # Also where it came back since: the bytes here are older than those that came back.
+                last = _last_given(chain, self.service) or release.to
+                transfer = life_cycle.send_away(replace(before.item, transferable=True), last, self._now())
                 return life_cycle.keep_copy(before.item, transfer, None), chain, message
-            if before.item.state is State.COPY:
+            if before.item.state is not State.COPY:
+                return before.item, chain, message
+            if release.to not in self.service.labels:
                 return replace(before.item, transferred_to=release.to), chain, message
-            return before.item, chain, message
+            is_ours = not chain.is_under_way and here.manifest == release.manifest and not here.in_doubt
+            return life_cycle.become_original(before.item) if is_ours else before.item, chain, message
 
         return self._change(label, who, "learn release", adopt, even_in_doubt=True)
 

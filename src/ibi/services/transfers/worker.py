@@ -258,7 +258,7 @@ class Tracking:
             self._ledger.note_untold(rep)
             self._log.warning("a release of this Archive was not known here any more", item=str(rep), told_by=told_by)
         is_learned = self.comparison is not None and self.comparison.learn(rep, texts)
-        if is_learned and self.comparison is not None:
+        if (is_kept or is_learned) and self.comparison is not None:
             self.comparison.note(rep)
         return is_kept or is_learned
 

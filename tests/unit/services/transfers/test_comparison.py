@@ -190,6 +190,69 @@ def test_bytes_that_do_not_fit_the_release_are_not_taken(
     assert any("not those that were released" in each for each in open_item.asked)
 
 
+@pytest.mark.parametrize("restored", ["before", "under way", "store alone"])
+@pytest.mark.parametrize("is_giver_restored", [False, True])
+def test_an_original_that_came_back_changed_is_not_kept_as_it_was_before(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, restored: str, *, is_giver_restored: bool
+) -> None:
+    """The Original went away, was changed there and came back; then its Archive is put back from before it went."""
+    archives = Restorable(network, tmp_path, opened)
+    if restored != "under way":
+        archives.give()
+    else:
+        archives.give(is_countersigned=False)
+        shutil.rmtree(tmp_path / "backup-a")
+        shutil.copytree(tmp_path / "a", tmp_path / "backup-a")
+        with ExitStack() as first:
+            settle(*(archives._open(name, first) for name in "ab"))
+    with ExitStack() as second:
+        b = archives._open("b", second)
+        spoil(b, archives.item)
+    shutil.rmtree(tmp_path / "backup-b")
+    shutil.copytree(tmp_path / "b", tmp_path / "backup-b")
+    with ExitStack() as third:
+        a, b = (archives._open(name, third) for name in "ab")
+        assert give(b, a, archives.item) is SenderStage.DONE
+        a.worker.step()
+        released = archive_record(a, archives.item)
+    archives.restore(*("b" if is_giver_restored else ""))
+    if restored == "store alone":
+        restore_store(tmp_path, "a")
+    else:
+        archives.restore("a")
+    a, b = archives.begin()
+    settle(a, b)
+    assert states(archives.item, a, b) == [State.ORIGINAL, State.COPY]
+    assert archive_record(a, archives.item) == released
+    assert a.ledger.open_items() == b.ledger.open_items() == ()
+
+
+def test_an_original_whose_newer_bytes_are_nowhere_is_open_and_no_original(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    with ExitStack() as before:
+        a, b = (archives._open(name, before) for name in "ab")
+        spoil(b, archives.item)
+        assert give(b, a, archives.item) is SenderStage.DONE
+        a.worker.step()
+    archives.restore("a", "b")
+    a, b = archives.begin()
+    settle(a, b)
+    assert states(archives.item, a, b) == [State.COPY, None]
+    (open_item,) = a.ledger.open_items()
+    assert open_item.problem is OpenProblem.NOT_FETCHED
+
+
+def restore_store(folder: Path, name: str) -> None:
+    """Put the objects of an Archive back, and not its ledger."""
+    for each in ("store", FILE_NAME):
+        place, source = folder / name / each, folder / f"backup-{name}" / each
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        shutil.copytree(source, place) if source.is_dir() else shutil.copy(source, place)
+
+
 def spoil(archive: TransferArchive, item: Item) -> None:
     """Have another text in a Copy, with its record."""
     stored = archive.store.read(name_of(item))
@@ -212,11 +275,7 @@ def test_the_object_is_mended_from_the_ledger_where_the_store_alone_is_older(
 ) -> None:
     archives = Restorable(network, tmp_path, opened)
     archives.give()
-    for each in ("store", FILE_NAME):
-        place = tmp_path / "a" / each
-        shutil.rmtree(place) if place.is_dir() else place.unlink()
-        source = tmp_path / "backup-a" / each
-        shutil.copytree(source, place) if source.is_dir() else shutil.copy(source, place)
+    restore_store(tmp_path, "a")
     network.told.clear()
     a, b = archives.begin()
     assert a.state(archives.item.rep) is State.ORIGINAL
