@@ -223,6 +223,44 @@ def test_an_empty_resolver_is_no_worse_than_a_dead_one_and_is_recovered_without_
         assert (status["membership"], status["confirmed"], status["resolver_key"]) == ("included", True, new_key)
 
 
+def test_a_shortened_list_of_the_right_key_destroys_no_register_and_one_that_says_why_is_taken(
+    federation: Federation,
+) -> None:
+    """The key is put back and one Archive registered by hand, before the register is recovered."""
+    first = federation.archives[0]
+    (service,) = first.facts("archive", "status")
+    secret = tomllib.loads((first.data / "ibi.toml").read_text())["archive"]["registration_key"]
+    federation.resolver.kill()
+    new = federation.replace_resolver("shortened")
+    new.start(federation.opened)
+    new.stop()
+    for name in ("resolver.pem", "resolver.former"):
+        (new.data / "keys" / name).unlink(missing_ok=True)
+    copy(federation.resolver.data / "keys" / "resolver.pem", new.data / "keys")
+    registered = IbiCommand(federation.home)(
+        *("resolver", "register", service["rep"], service["ibip"], "--allow-weak-key"),
+        *("--allow-network", "127.0.0.0/8", "--data", str(new.data)),
+        IBI_REGISTRATION_KEY=secret,
+    )
+    assert registered.code == 0, registered
+    new.start(federation.opened)
+    until(lambda: all(reason(site) == "register-refused" for site in federation.archives))
+    federation.goes_on()
+    assert [federation.listed(site) for site in federation.archives] == [4, 4, 4]
+
+    recovered = new.facts("resolver", "recover", *federation.sources)
+    assert sorted(each["outcome"] for each in recovered[0]["archives"]) == ["known", "recovered", "recovered"]
+    federation.is_whole(new)
+
+    last = federation.archives[2]
+    label = last.facts("archive", "status")[0]["rep"]
+    assert new.run("resolver", "forget", label).code == 0
+    until(lambda: all(federation.listed(site) == 3 for site in federation.archives[:2]))
+    assert all(reason(site) is None for site in federation.archives[:2])
+    former = read_register(get(f"{first.url}/api/register/kept?former=yes")[2].decode().strip())
+    assert len(former.archives) == 4
+
+
 def test_a_resolver_whose_keys_were_put_back_needs_no_confirmation_and_can_move(federation: Federation) -> None:
     key = federation.resolver.facts("key", "show")[0]["resolver"]["key"]
     backup = federation.home / "backup"

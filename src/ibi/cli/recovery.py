@@ -49,7 +49,7 @@ def _read_key(key: str | None) -> PublicKey | None:
 def _facts(recovery: Recovery) -> dict[str, object]:
     from ibi.instant import Instant
 
-    register, sources = recovery.chosen
+    register, sources, _ = recovery.chosen
     return {
         "key": str(register.signer),
         "issued": str(Instant(register.issued)),
@@ -73,7 +73,7 @@ def _facts(recovery: Recovery) -> dict[str, object]:
 def _print(recovery: Recovery, *, dry_run: bool) -> None:
     from ibi.instant import Instant
 
-    register, sources = recovery.chosen
+    register, sources, _ = recovery.chosen
     done = "would be recovered" if dry_run else "is recovered"
     click.echo(f"The register of {Instant(register.issued)}, signed by {register.signer}, {done}.")
     for source in sources:
@@ -86,13 +86,16 @@ def _print(recovery: Recovery, *, dry_run: bool) -> None:
 def _words(entry: RecoveredEntry) -> str:
     from ibi.services.membership.recovery import EntryOutcome
 
-    if entry.outcome is EntryOutcome.RECOVERED:
-        return "registered; it brings its registration key with its next inclusion"
-    if entry.outcome is EntryOutcome.NEEDS_MAIL:
-        return "registered and asked, but needs its mail again (`ibi resolver read-mail`): it has no public key"
-    if entry.outcome is EntryOutcome.KNOWN:
-        return f"known already{f': {entry.reason}' if entry.reason else ''}"
-    return f"not registered: {entry.reason}"
+    if entry.outcome is EntryOutcome.REFUSED:
+        return f"not registered: {entry.reason}"
+    told = {
+        EntryOutcome.RECOVERED: "registered; it brings its registration key with its next inclusion",
+        EntryOutcome.NEEDS_MAIL: (
+            "registered and asked, but needs its mail again (`ibi resolver read-mail`): it has no public key"
+        ),
+        EntryOutcome.KNOWN: "known already",
+    }[entry.outcome]
+    return f"{told}: {entry.reason}" if entry.reason else told
 
 
 @click.command("trust-resolver")

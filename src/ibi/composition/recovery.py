@@ -87,7 +87,7 @@ def trust_resolver(settings: Settings, resolver: str, key: PublicKey) -> Trusted
     keys = ResolverKeyFile(settings.data)
     before = keys.find(resolver)
     keys.keep(resolver, key)
-    register = KeptRegister(RegisterClient(resolver), RegisterFiles(settings.data), resolver)
+    register = KeptRegister(RegisterClient(resolver), RegisterFiles(settings.data), resolver, takes_losses=True)
     register.load()
     is_taken = asyncio.run(register.fetch())
     kept = register.register

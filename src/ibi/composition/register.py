@@ -53,6 +53,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     from ibi.services.membership.registration_admin import RegistrationAdmin
     from ibi.storage.archive_state import ArchiveRecordFile
     from ibi.storage.audit_log import FileAuditLog
+    from ibi.storage.key_files import PublishedRegisterFile
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry
 
@@ -72,6 +73,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
             own=None if archive is None else archive.service,
             sandbox=identity is not None and identity.sandbox,
             audit=audit,
+            published=PublishedRegisterFile(settings.data),
             log=silent_log(),
         )
         yield LocalArchiveAdmin(admin)

@@ -107,7 +107,7 @@ def open_resolver_site(
     statements = CopyStatements(reader, registry, beliefs, time)
     feeds = FollowedFeeds(reader, cache, monotonic, jobs, statements.note)
     misses, mailer = _miss_limit(settings, share), configured_mailer(settings)
-    signing = own_keys(settings.data, RESOLVER)
+    signing, published = own_keys(settings.data, RESOLVER), PublishedRegisterFile(settings.data)
     registrations = RegistrationAdmin(
         registry,
         gateway.confirm,
@@ -123,6 +123,7 @@ def open_resolver_site(
         signer=ResolverSigner(signing, public_url, SignaturePolicy(settings.resolve.signatures)),
         on_included=statements.learn,
         audit=audit,
+        published=published,
     )
     own_copies = _OwnCopies(archive, beliefs)
     gateway.on_reply = registrations.contacts.note
@@ -157,7 +158,7 @@ def open_resolver_site(
             resolver_url=public_url,
             own=own,
             own_keys=KeyFiles(settings.data),
-            published=PublishedRegisterFile(settings.data),
+            published=published,
         ),
         releases=releases,
         proxies=settings.trusted_proxies or (),

@@ -26,6 +26,14 @@ ANSWERS: Final = (
 """Why an Archive is not lost."""
 
 
+class RemovedArchive(NamedTuple):
+    """The word of a resolver that its administrator removed an Archive: the list is not one that lost it."""
+
+    service: LabelForms
+    at: int
+    """POSIX seconds."""
+
+
 class NotLost(InvalidInput):
     """{quoted} is not taken for lost: {reason}."""
 
@@ -37,6 +45,8 @@ class NotLost(InvalidInput):
 MOST_NETWORKS: Final = 64
 """Networks in which one registration may allow its Archive to be dialled."""
 
+MOST_REMOVED: Final = 1_000
+"""Archives that a register says were removed; the latest are told."""
 MOST_FORMER_KEYS: Final = 16
 """Keys of one Archive that are remembered beside the one with which it signs now."""
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from ibi.label import RepositoryName
+from ibi.messages.identification import LabelForms
 from ibi.model.copy_holders import KnownCopyHolders
 from ibi.model.data_files import BackupNote, DataFile, DiskSpace
 from ibi.model.failing_job import FailingJob
 from ibi.model.item import Item
 from ibi.model.membership import ArchiveRecord, Membership, ResolverStanding
+from ibi.model.registration import RemovedArchive
 from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin
 from ibi.signing import PublicKey, SigningKey
 
@@ -71,6 +73,13 @@ class RegisterStore(Protocol):
 
     def write(self, statement: str) -> None: ...
 
+    def keep_former(self, statement: str, issued: int, archives: int) -> None:
+        """Keep a statement of so many Archives beside the next one, which lacks some of them. The latest few are kept,
+        and the fullest."""
+
+    def former(self) -> tuple[str, ...]:
+        """The statements that were kept so, the fullest first."""
+
     def resolver_key(self, resolver: str) -> PublicKey | None:
         """The key of the resolver at this URL; None if it is not known yet. A `StorageError` if what is there cannot be
         read: another key is never taken for it without being asked."""
@@ -92,6 +101,12 @@ class PublishedStatement(Protocol):
     def change(self, make: Callable[[str | None], str]) -> str:
         """Keep what `make` makes of it, which is given None if there is none, or it cannot be read. No other process
         changes it in between; what was kept is there after a crash, whole."""
+
+    def note_removed(self, service: LabelForms, at: int) -> None:
+        """Keep that the administrator removed an Archive, at this time in POSIX seconds: the statements say so."""
+
+    def removed(self) -> tuple[RemovedArchive, ...]:
+        """The Archives that were removed, the latest last. A `StorageError` if that cannot be read."""
 
 
 class FailureBoard(Protocol):

@@ -7,13 +7,14 @@ signature and brings its registration key with its next inclusion; one without h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from ipaddress import IPv4Address
 from typing import Final, NamedTuple
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.messages.signatures import former_keys, leads_to
 from ibi.model.registration import Inclusion, Registration
@@ -67,11 +68,21 @@ class JudgedSource(NamedTuple):
     archives: int | None = None
 
 
+class LostArchive(NamedTuple):
+    """An Archive that the newest register lacks, as the latest earlier one lists it."""
+
+    listed: ListedArchive
+    issued: int
+    """Of the earlier register, in POSIX seconds."""
+
+
 class ChosenRegister(NamedTuple):
     """The newest register that counts, and what became of each source."""
 
     register: SignedRegister
     sources: tuple[JudgedSource, ...]
+    lost: tuple[LostArchive, ...] = ()
+    """Archives of earlier registers that the newest lacks, without saying that they were removed."""
 
 
 def choose_register(
@@ -96,12 +107,28 @@ def choose_register(
         if register.issued == newest.issued and register.text != newest.text:
             raise RegistersContradict(first=newest_source, second=source, issued=Instant(newest.issued))
     judged = [_judge_source(offer, register, newest, trusted) for offer, register in zip(offers, read, strict=True)]
-    return ChosenRegister(newest, tuple(judged))
+    formers = [former for offer in offers if (former := _read(offer.former)) is not None]
+    earlier = [*(register for _, register in counts), *(each for each in formers if _is_signed(each, trusted))]
+    return ChosenRegister(newest, tuple(judged), tuple(_find_lost(newest, earlier)))
+
+
+def _find_lost(newest: SignedRegister, earlier: Iterable[SignedRegister]) -> Iterator[LostArchive]:
+    found = set[Label]()
+    for register in sorted(earlier, key=lambda each: each.issued, reverse=True):
+        for listed in newest.lost_since(register):
+            labels = listed.home.service.labels
+            if found.isdisjoint(labels):
+                found.update(labels)
+                yield LostArchive(listed, register.issued)
 
 
 def _read_offer(offer: OfferedRegister) -> SignedRegister | None:
+    return _read(offer.statement)
+
+
+def _read(statement: str | None) -> SignedRegister | None:
     try:
-        return None if offer.statement is None else read_register(offer.statement)
+        return None if statement is None else read_register(statement)
     except InvalidStatement:
         return None
 
@@ -156,10 +183,12 @@ def _judge_source(
 # --- entries ----------------------------------------------------------------------------------------------------------
 
 
-def recovered_registrations(register: SignedRegister, now: Instant) -> tuple[Registration, ...]:
-    """The registrations of a register, without that of the Archive of the resolver's own server. They keep their
-    seniority, and are asked where they were last; the registration key of each is not known."""
-    listed = [each for each in register.archives if each.registered]
+def recovered_registrations(
+    register: SignedRegister, now: Instant, lost: Iterable[LostArchive] = ()
+) -> tuple[Registration, ...]:
+    """The registrations of a register, without that of the Archive of the resolver's own server, and of those that it
+    `lost`. They keep their seniority, and are asked where they were last; the registration key of each is not known."""
+    listed = [*(each for each in register.archives if each.registered), *(each.listed for each in lost)]
     return tuple(_registration(each, now, is_shared=_is_shared(each, listed)) for each in listed)
 
 

@@ -23,7 +23,14 @@ from ibi.messages.holders import CopyHolder
 from ibi.messages.identification import LabelForms
 from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.signatures import MOST_CHANGES
-from ibi.model.registration import MOST_FORMER_KEYS, MOST_NETWORKS, MOST_PREFIXES, Registration
+from ibi.model.registration import (
+    MOST_FORMER_KEYS,
+    MOST_NETWORKS,
+    MOST_PREFIXES,
+    MOST_REMOVED,
+    Registration,
+    RemovedArchive,
+)
 from ibi.model.visibility import network
 from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.membership import archive_ref
@@ -60,10 +67,16 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     awaits_key: bool = False
 
 
+class _Removed(msgspec.Struct):
+    service: Annotated[list[_Short], msgspec.Meta(min_length=1, max_length=2)]
+    at: int
+
+
 class _Register(msgspec.Struct):
     resolver: _Short
     issued: int
     archives: Annotated[list[Any], msgspec.Meta(max_length=MOST_ARCHIVES)]
+    removed: Annotated[list[Any], msgspec.Meta(max_length=MOST_REMOVED)] = []
     changes: Annotated[list[str], msgspec.Meta(max_length=MOST_CHANGES)] = []
 
 
@@ -128,6 +141,7 @@ class SignedRegister:
     archives: tuple[ListedArchive, ...]
     changes: tuple[str, ...] = ()
     """The statements by which former keys of the resolver named the next ones."""
+    removed: tuple[RemovedArchive, ...] = ()
 
     @cached_property
     def etag(self) -> str:
@@ -137,6 +151,18 @@ class SignedRegister:
         """The entry of an Archive, by any form of its label."""
         wanted = set(service.labels)
         return next((each for each in self.archives if not wanted.isdisjoint(each.home.service.labels)), None)
+
+    def lost_since(self, before: SignedRegister) -> tuple[ListedArchive, ...]:
+        """Return the registered Archives of an earlier list that this one lacks, without saying that they were removed:
+        the resolver lost them, with a backup perhaps."""
+        return tuple(each for each in before.archives if each.registered and not self._accounts_for(each))
+
+    def _accounts_for(self, listed: ListedArchive) -> bool:
+        service = listed.home.service
+        if self.find(service) is not None:
+            return True
+        labels = set(service.labels)
+        return any(each.at >= listed.registered and not labels.isdisjoint(each.service.labels) for each in self.removed)
 
     def refs(self) -> tuple[ArchiveRef, ...]:
         """The Archives that can be asked."""
@@ -158,11 +184,20 @@ def register_entries(archives: Iterable[ListedArchive]) -> list[dict[str, object
 
 
 def sign_register(
-    entries: list[dict[str, object]], resolver: str, issued: int, key: SigningKey, changes: Iterable[str] = ()
+    entries: list[dict[str, object]],
+    resolver: str,
+    issued: int,
+    key: SigningKey,
+    changes: Iterable[str] = (),
+    removed: Iterable[RemovedArchive] = (),
 ) -> str:
-    """`changes` are the statements by which former keys of the resolver named the next ones (E83)."""
-    told = list(changes)[-MOST_CHANGES:]
-    claims = {"resolver": resolver, "issued": issued, "archives": entries, **({"changes": told} if told else {})}
+    """`changes` are the statements by which former keys of the resolver named the next ones (E83); `removed` are the
+    Archives that its administrator took from the list."""
+    claims: dict[str, object] = {"resolver": resolver, "issued": issued, "archives": entries}
+    if told := list(changes)[-MOST_CHANGES:]:
+        claims["changes"] = told
+    if gone := [{"service": _spellings(each.service), "at": each.at} for each in removed][-MOST_REMOVED:]:
+        claims["removed"] = gone
     return sign_statement(KIND, claims, key)
 
 
@@ -175,13 +210,23 @@ def read_register(text: str) -> SignedRegister:
     except msgspec.ValidationError as error:
         raise InvalidStatement(text[:40], 0, "it is no register") from error
     archives, changes = tuple(_read_entries(found.archives)), tuple(found.changes)
-    return SignedRegister(text, statement.signer, found.resolver, found.issued, archives, changes)
+    removed = tuple(_read_removed(found.removed))
+    return SignedRegister(text, statement.signer, found.resolver, found.issued, archives, changes, removed)
 
 
 def _read_entries(entries: Iterable[object]) -> Iterator[ListedArchive]:
     for entry in entries:
         try:
             yield _read_entry(msgspec.convert(entry, _Entry))
+        except (msgspec.ValidationError, InvalidInput, ValueError):
+            continue
+
+
+def _read_removed(entries: Iterable[object]) -> Iterator[RemovedArchive]:
+    for entry in entries:
+        try:
+            removed = msgspec.convert(entry, _Removed)
+            yield RemovedArchive(_forms(removed.service), removed.at)
         except (msgspec.ValidationError, InvalidInput, ValueError):
             continue
 
@@ -231,3 +276,6 @@ class OfferedRegister(NamedTuple):
     statement: str | None
     failure: str | None = None
     """Why there is no statement."""
+    former: str | None = None
+    """The fullest of the registers that it kept before, which listed Archives that a later one lacked; None if it sent
+    none."""

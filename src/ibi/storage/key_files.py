@@ -13,16 +13,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from time import time
 from typing import Any, Final, TypeVar
 
+from ibi.errors import InvalidInput
+from ibi.label import parse
+from ibi.messages.identification import LabelForms
 from ibi.messages.signatures import sign_key_change
 from ibi.model.membership import ResolverStanding
-from ibi.model.registration import MOST_FORMER_KEYS
+from ibi.model.registration import MOST_FORMER_KEYS, MOST_REMOVED, RemovedArchive
 from ibi.ports.errors import StorageError
 from ibi.signing import KEY_BYTES, LONGEST_STATEMENT, InvalidKey, PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
@@ -267,9 +272,22 @@ def _decode(path: Path, content: bytes) -> SigningKey:
 # The register that an Archive keeps of its resolver, in files of its data directory.
 #
 # `register.jws` is the statement as it came. `published.jws` is that of a resolver in this directory, as it gives it.
+# `former/` has the registers of before that listed Archives which a later one lacked. `removed.json` are the Archives
+# that the administrator of a resolver in this directory removed.
 # `standing-in` says why a server of the Archive resolves in the place of its resolver, while it does.
 
 REGISTER_FOLDER: Final = "membership"
+
+
+_MOST_FORMER_REGISTERS: Final = 5
+_FORMER_REGISTER: Final = re.compile(r"[0-9]{5,}-[0-9]+-[0-9a-f]{16}")
+
+
+class RegisterFileDamaged(StorageError):
+    """{path} is no list of the Archives that were removed from the register: {reason}. Put it back from a backup, or
+    remove it: Archives that were removed are then taken for lost ones by those who knew them."""
+
+    code = "register-file-damaged"
 
 
 class RegisterFiles:
@@ -278,13 +296,32 @@ class RegisterFiles:
     def __init__(self, data: Path) -> None:
         self._folder = data / REGISTER_FOLDER
         self._statement, self._keys = self._folder / "register.jws", ResolverKeyFile(data)
-        self._standing = self._folder / "standing-in"
+        self._standing, self._former = self._folder / "standing-in", self._folder / "former"
 
     def read(self) -> str | None:
         return _read_statement(self._statement)
 
     def write(self, statement: str) -> None:
         _write_statement(self._statement, statement)
+
+    def keep_former(self, statement: str, issued: int, archives: int) -> None:
+        place = self._former / f"{archives:05}-{issued}-{sha256(statement.encode()).hexdigest()[:16]}.jws"
+        if place.exists():
+            return
+        _write_statement(place, statement)
+        _fullest, *others = self._list_former()
+        others.sort(key=lambda path: int(path.stem.split("-")[1]), reverse=True)
+        for path in others[_MOST_FORMER_REGISTERS - 1 :]:
+            with refusals(DiskRefused, path):
+                path.unlink(missing_ok=True)
+
+    def former(self) -> tuple[str, ...]:
+        return tuple(text for path in self._list_former() if (text := _read_statement(path)) is not None)
+
+    def _list_former(self) -> list[Path]:
+        """The fullest first, and of those the latest."""
+        found = (path for path in self._former.glob("*.jws") if _FORMER_REGISTER.fullmatch(path.stem))
+        return sorted(found, key=lambda path: tuple(map(int, path.stem.split("-")[:2])), reverse=True)
 
     def resolver_key(self, resolver: str) -> PublicKey | None:
         return self._keys.find(resolver.rstrip("/"))
@@ -313,6 +350,7 @@ class PublishedRegisterFile:
 
     def __init__(self, data: Path) -> None:
         self._path = data / REGISTER_FOLDER / "published.jws"
+        self._removed = data / REGISTER_FOLDER / "removed.json"
 
     def read(self) -> str | None:
         return _read_statement(self._path)
@@ -326,6 +364,27 @@ class PublishedRegisterFile:
             if after != before:
                 _write_statement(self._path, after)
         return after
+
+    def note_removed(self, service: LabelForms, at: int) -> None:
+        with refusals(DiskRefused, self._removed):
+            make_directory(self._removed.parent)
+        with refusals(DiskRefused, self._removed), alone(self._removed.with_suffix(".lock")):
+            found = [*self.removed(), RemovedArchive(service, at)][-MOST_REMOVED:]
+            entries = [{"service": [label.spelling for label in each.service.labels], "at": each.at} for each in found]
+            write_durably(self._removed, json.dumps(entries, indent=1).encode() + b"\n")
+
+    def removed(self) -> tuple[RemovedArchive, ...]:
+        try:
+            return tuple(map(_read_removed, json.loads(self._removed.read_bytes())))
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        except (OSError, ValueError, KeyError, TypeError, InvalidInput) as error:
+            raise_if_exhausted(error)
+            raise RegisterFileDamaged(path=self._removed, reason=str(error)) from error
+
+
+def _read_removed(entry: dict[str, Any]) -> RemovedArchive:
+    return RemovedArchive(LabelForms.of(*map(parse, entry["service"])), int(entry["at"]))
 
 
 def _read_statement(path: Path) -> str | None:

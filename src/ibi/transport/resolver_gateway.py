@@ -268,7 +268,13 @@ class RegisterClient:
             return OfferedRegister(url, None, "it does not answer")
         if response.status != 200:
             return OfferedRegister(url, None, f"it keeps no register (status {response.status})")
-        return OfferedRegister(url, response.body.decode("ascii", "replace").strip())
+        before = await self._get(
+            "/api/register/kept?former=yes", "application/jose", _REGISTER_TIMEOUT, LONGEST_STATEMENT, {}
+        )
+        former = None
+        if isinstance(before, HttpResponse) and before.status == 200:
+            former = before.body.decode("ascii", "replace").strip()
+        return OfferedRegister(url, response.body.decode("ascii", "replace").strip(), former=former)
 
     async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey:
         """Whether the server at the address of the resolver proves the `known` key, or one that this named; without a

@@ -17,6 +17,7 @@ class MemoryRegisterStore:
         self._statement: str | None = None
         self._keys: dict[str, PublicKey] = {}
         self._former: dict[str, tuple[PublicKey, ...]] = {}
+        self._former_statements: dict[str, tuple[int, int]] = {}
         self.standing: ResolverStanding | None = None
 
     def read(self) -> str | None:
@@ -24,6 +25,13 @@ class MemoryRegisterStore:
 
     def write(self, statement: str) -> None:
         self._statement = statement
+
+    def keep_former(self, statement: str, issued: int, archives: int) -> None:
+        self._former_statements[statement] = archives, issued
+
+    def former(self) -> tuple[str, ...]:
+        kept = self._former_statements
+        return tuple(sorted(kept, key=lambda text: kept[text], reverse=True))
 
     def resolver_key(self, resolver: str) -> PublicKey | None:
         return self._keys.get(resolver)

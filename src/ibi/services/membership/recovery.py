@@ -17,10 +17,11 @@ from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.membership import AlreadyRegistered, PrefixHome, PrefixTaken, require_free_prefixes
 from ibi.resolver.register_recovery import (
     ChosenRegister,
+    LostArchive,
     choose_register,
     recovered_registrations,
 )
-from ibi.resolver.signed_register import OfferedRegister, SignedRegister, read_register
+from ibi.resolver.signed_register import ListedArchive, OfferedRegister, SignedRegister, read_register
 from ibi.signing import InvalidStatement, PublicKey
 
 
@@ -80,14 +81,25 @@ class RegisterRecovery:
         `RegistersContradict` if none can be believed; with `dry_run` nothing is changed."""
         offers = [ask(url) for url in dict.fromkeys(each.rstrip("/") for each in urls)]
         chosen = choose_register(offers, key, self._own_keys)
-        registrations = recovered_registrations(chosen.register, now)
-        entries = tuple(self._enter(each, dry_run=dry_run) for each in registrations)
+        registrations = recovered_registrations(chosen.register, now, chosen.lost)
+        entered = (self._enter(each, dry_run=dry_run) for each in registrations)
+        entries = tuple(_explain_lost(each, chosen.lost) for each in entered)
         if not dry_run:
-            self._record_copies(chosen.register, entries, now)
+            self._note_refused(registrations, entries, now)
+            listed = [*chosen.register.archives, *(each.listed for each in chosen.lost)]
+            self._record_copies(listed, entries, now)
             self._publish_later_than(chosen.register)
             detail = f"{chosen.register.signer} of {Instant(chosen.register.issued)}"
             self._audit.append([AuditEntry(Instant(now.seconds), "recover register", "register", detail=detail)])
         return Recovery(chosen, entries)
+
+    def _note_refused(
+        self, registrations: Sequence[Registration], entries: Iterable[RecoveredEntry], now: Instant
+    ) -> None:
+        """Say that those are removed that cannot be registered again, or Archives would refuse the list."""
+        for registration, entry in zip(registrations, entries, strict=True):
+            if entry.outcome is EntryOutcome.REFUSED:
+                self._published.note_removed(registration.service, now.seconds)
 
     def _enter(self, registration: Registration, *, dry_run: bool) -> RecoveredEntry:
         labels, own = registration.labels, self._own
@@ -105,10 +117,10 @@ class RegisterRecovery:
         signs = registration.key is not None
         return RecoveredEntry(labels, EntryOutcome.RECOVERED if signs else EntryOutcome.NEEDS_MAIL)
 
-    def _record_copies(self, register: SignedRegister, entries: Iterable[RecoveredEntry], now: Instant) -> None:
+    def _record_copies(self, listed: Iterable[ListedArchive], entries: Iterable[RecoveredEntry], now: Instant) -> None:
         """Whom the homes named as holders of their Copies, until they say it themselves again."""
         entered = {label for each in entries if each.outcome is not EntryOutcome.KNOWN for label in each.labels}
-        for each in register.archives:
+        for each in listed:
             holders = frozenset(holder.service for holder in each.home.copies if not holder.prefixes)
             labels = each.home.service.labels
             if holders and not entered.isdisjoint(labels) and not self._beliefs.copies(labels[0]).holders:
@@ -121,6 +133,14 @@ class RegisterRecovery:
             return register.text if before is None or _issued(before) < register.issued else before
 
         self._published.change(newest)
+
+
+def _explain_lost(entry: RecoveredEntry, lost: Iterable[LostArchive]) -> RecoveredEntry:
+    """The entry, with a reason if the newest register lacks it."""
+    issued = next((each.issued for each in lost if each.listed.home.service.labels == entry.labels), None)
+    if issued is None or entry.reason:
+        return entry
+    return entry._replace(reason=f"the newest register lacks it, and that of {Instant(issued)} lists it")
 
 
 def _issued(statement: str) -> int:

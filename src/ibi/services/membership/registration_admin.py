@@ -23,6 +23,7 @@ from ibi.model.account import COMMAND, Actor, AuditEntry
 from ibi.model.registration import ANSWERS, Inclusion, NotLost, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.ports.accounts import AuditLog
+from ibi.ports.archive_state import PublishedStatement
 from ibi.ports.clocks import Clocks
 from ibi.ports.correspondence import Mailer
 from ibi.ports.federation import Registry
@@ -136,6 +137,7 @@ class RegistrationAdmin:
         on_included: Callable[[ArchiveRef], Awaitable[None]] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         audit: AuditLog | None = None,
+        published: PublishedStatement | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
@@ -143,7 +145,9 @@ class RegistrationAdmin:
         unknown form of their label. The `signer` checks what Archives sign, and signs the answers; with `prove`, they
         are asked to prove their keys. `compared` counts the keys that all processes compare; of several processes
         that one calls Archives again for which `hold` is true. `on_included` is told of Archives that have confirmed,
-        beside the answer to them. What is changed by hand is told to the `audit` log."""
+        beside the answer to them. What is changed by hand is told to the `audit` log; whom the administrator removes,
+        the `published` register says."""
+        self._published = published
         self._registry, self._clocks, self._audit = registry, clocks, audit
         self._resolver_url, self._mailer = resolver_url, mailer
         self._own, self._sandbox = own, sandbox
@@ -289,6 +293,9 @@ class RegistrationAdmin:
 
     async def forget(self, label: Label, *, actor: Actor = COMMAND) -> Registration:
         """Remove an Archive from the register, included or not, and return it. `UnknownArchive` if there is none."""
+        known = await self.find(label)
+        if self._published is not None:  # first: a list that lacks it without this word is one that lost it
+            await asyncio.to_thread(self._published.note_removed, known.service, int(self._clocks.seconds()))
         found = _require_known(await asyncio.to_thread(self._registry.forget, label), label)
         self._log.info("an Archive was forgotten", archive=str(label))
         await self._note("forget archive", found, actor)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -22,6 +23,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import ErrorKind, IbiError
 from ibi.messages.signatures import former_keys, leads_to
 from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
+from ibi.model.registration import RemovedArchive
 from ibi.ports.archive_state import KeyStore, PublishedStatement, RegisterStore
 from ibi.ports.errors import StorageError
 from ibi.ports.federation import Beliefs, Registry
@@ -44,6 +46,8 @@ PATIENCE: Final = 1.0
 """Seconds in which a resolver has to answer that is there."""
 _FRESH: Final = 0.25
 """Seconds for which an answer of the resolver shows that it is there: readers who come together share one look."""
+_MOST_NAMED: Final = 3
+"""Archives that are named of those that a list lost."""
 _AWAY: Final = 5.0
 """Seconds for which a resolver that did not answer counts as away; it is looked for meanwhile, and no reader waits."""
 
@@ -88,9 +92,11 @@ class KeptRegister:
         *,
         log: FilteringBoundLogger | None = None,
         chance: Callable[[], float] = random.random,
+        takes_losses: bool = False,
     ) -> None:
         """`resolver` is its URL, and `own` the Archive of this process, if there is one, which is asked without a
-        network."""
+        network. With `takes_losses`, an operator has said that a list counts that lost Archives."""
+        self._takes_losses = takes_losses
         self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
         self._log = log or structlog.get_logger("ibi.membership")
         self._chance = chance
@@ -203,16 +209,38 @@ class KeptRegister:
         before = self.register
         if before is not None and register.signer == before.signer and register.issued < before.issued:
             raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
-        if before is not None and _lists_others(before) and not _lists_others(register):
-            raise RegisterRefused(
-                resolver=self._resolver,
-                reason="it lists no Archive any more; its administrator brings the others back with"
-                " `ibi resolver recover`",
-            )
+        if before is not None:
+            self._check_losses(before, register)
         # The signature is over the statements of former keys as well: those were its own, by its word.
         self._store.pin(self._resolver, register.signer, former_keys(register.signer, register.changes))
         self._store.write(statement)
         return register
+
+    def _check_losses(self, before: SignedRegister, register: SignedRegister) -> None:
+        """Keep a list beside that has Archives which the new one lacks. `RegisterRefused` if the resolver does not say
+        that they were removed: it lost them, and what is kept here brings them back. Blocks."""
+        lacking = [each for each in before.archives if each.registered and register.find(each.home.service) is None]
+        if not lacking or not _is_same_resolver(before, register):
+            return
+        self._store.keep_former(before.text, before.issued, len(before.archives))
+        lost = [each for each in register.lost_since(before) if not self._is_own(each)]  # that one asks anew
+        if not lost or self._takes_losses or self._store.read() == register.text:  # another process was told to take it
+            return
+        names = ", ".join(str(each.home.service.labels[0]) for each in lost[:_MOST_NAMED])
+        if len(lost) > _MOST_NAMED:
+            names += f" and {len(lost) - _MOST_NAMED} more"
+        raise RegisterRefused(
+            resolver=self._resolver,
+            reason=f"it lacks Archives that were registered, and does not say that they were removed: {names}; its"
+            " administrator brings them back with `ibi resolver recover`",
+        )
+
+    def read_former(self) -> str | None:
+        """Return the fullest valid register of those that listed Archives which a later one lacked. Blocks."""
+        for statement in self._store.former():
+            with suppress(InvalidStatement, RegisterRefused):
+                return self._verify_kept(statement).text
+        return None
 
     def _verify_kept(self, statement: str) -> SignedRegister:
         """It was taken once: also one that a former key of the resolver signed still serves, until there is another."""
@@ -266,10 +294,11 @@ class KeptRegister:
 
     def _with_own(self, listed: ListedArchive) -> ListedArchive:
         """The entry of this Archive leads to this process, whatever address it has in the list."""
+        return replace(listed, home=listed.home._replace(archive=self._own)) if self._is_own(listed) else listed
+
+    def _is_own(self, listed: ListedArchive) -> bool:
         own = self._own
-        if own is None or set(own.service.labels).isdisjoint(listed.home.service.labels):
-            return listed
-        return replace(listed, home=listed.home._replace(archive=own))
+        return own is not None and not set(own.service.labels).isdisjoint(listed.home.service.labels)
 
     def _tell(self, what: str, reason: str) -> None:
         if reason != self._told:  # once, not at every attempt
@@ -277,9 +306,11 @@ class KeptRegister:
             self._log.warning(what, reason=reason)
 
 
-def _lists_others(register: SignedRegister) -> bool:
-    """Whether it lists any Archive but that of the resolver's own server."""
-    return any(each.registered for each in register.archives)
+def _is_same_resolver(before: SignedRegister, register: SignedRegister) -> bool:
+    """Whether two registers are of one resolver, by its address or its key, and not of one that took its place."""
+    if before.resolver.rstrip("/") == register.resolver.rstrip("/"):
+        return True
+    return leads_to(before.signer, register.signer, register.changes)
 
 
 async def _admit() -> bool:
@@ -388,8 +419,7 @@ class RegisterPublication:
         self._lock = Lock()
         self._version: Hashable = object()
         self._look_again = 0.0
-        self._signed_by = ""
-        self._entries: list[dict[str, object]] | None = None
+        self._said: tuple[list[dict[str, object]], tuple[RemovedArchive, ...], str] | None = None
         self._text = self._etag = ""
 
     def current(self) -> tuple[str, str]:
@@ -402,11 +432,13 @@ class RegisterPublication:
             return self._text, self._etag
 
     def _refresh(self) -> None:
-        entries, key = register_entries(self._list_archives()), self._keys.signing_key()
-        if entries == self._entries and str(key.public) == self._signed_by:
+        listed, key = list(self._list_archives()), self._keys.signing_key()
+        entries, removed = register_entries(listed), tuple(self._list_removed(listed))
+        said = entries, removed, str(key.public)
+        if said == self._said:
             return
-        self._text = self._publish(partial(self._sign, entries, key, self._keys.changes()))
-        self._etag, self._entries, self._signed_by = etag_of(self._text), entries, str(key.public)
+        self._text = self._publish(partial(self._sign, entries, removed, key, self._keys.changes()))
+        self._etag, self._said = etag_of(self._text), said
 
     def _publish(self, sign: Callable[[str | None], str]) -> str:
         if self._published is not None:
@@ -417,14 +449,32 @@ class RegisterPublication:
         return sign(self._text or None)
 
     def _sign(
-        self, entries: list[dict[str, object]], key: SigningKey, changes: tuple[str, ...], before: str | None
+        self,
+        entries: list[dict[str, object]],
+        removed: tuple[RemovedArchive, ...],
+        key: SigningKey,
+        changes: tuple[str, ...],
+        before: str | None,
     ) -> str:
         """The statement; that of before, if it says the same: a signature is the same whenever it is made."""
         issued = _read_issued(before)
-        if sign_register(entries, self._resolver_url, issued, key, changes) == before:
+        if sign_register(entries, self._resolver_url, issued, key, changes, removed) == before:
             return before
         # Later than the one before, also if the clock was set back: Archives take no older one.
-        return sign_register(entries, self._resolver_url, max(int(self._wall()), issued + 1), key, changes)
+        issued = max(int(self._wall()), issued + 1)
+        return sign_register(entries, self._resolver_url, issued, key, changes, removed)
+
+    def _list_removed(self, listed: Iterable[ListedArchive]) -> Iterator[RemovedArchive]:
+        """Those that were not registered again."""
+        if self._published is None:
+            return
+        labels = {label for each in listed for label in each.home.service.labels}
+        try:
+            removed = self._published.removed()
+        except StorageError as error:  # Archives keep those that it lists no more
+            _LOG.warning("the Archives that were removed cannot be read", reason=str(error))
+            return
+        yield from (each for each in removed if labels.isdisjoint(each.service.labels))
 
     def _list_archives(self) -> Iterator[ListedArchive]:
         own = self._own

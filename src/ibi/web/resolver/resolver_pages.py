@@ -26,6 +26,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.federation import Beliefs
 from ibi.resolver.language import Wanted, languages_offered
 from ibi.resolver.outcome import Redirect
+from ibi.resolver.signed_register import etag_of
 from ibi.resolver.trace import Hop, Report, Verdict
 from ibi.safe_text import shorten
 from ibi.services.membership.registration_admin import RegistrationAdmin, public_facts
@@ -363,10 +364,18 @@ class KeptRegisterPage:
         return [Route(KEPT_PATH, self.get)]
 
     async def get(self, request: Request) -> Response:
-        kept = None if self._register is None else self._register.register
-        if kept is None:
+        text = await self._read(is_former=request.query_params.get("former", "") == "yes")
+        if text is None:
             raise PathNotFound()
-        headers = {"etag": kept.etag, "cache-control": "no-cache"}
-        if is_tag_known(request.headers.raw, kept.etag):
+        headers = {"etag": etag_of(text), "cache-control": "no-cache"}
+        if is_tag_known(request.headers.raw, headers["etag"]):
             return Response(None, 304, headers)
-        return Response(kept.text, 200, headers, MEDIA_TYPE)
+        return Response(text, 200, headers, MEDIA_TYPE)
+
+    async def _read(self, *, is_former: bool) -> str | None:
+        register = self._register
+        if register is None:
+            return None
+        if is_former:
+            return await asyncio.to_thread(register.read_former)
+        return None if register.register is None else register.register.text

@@ -13,7 +13,7 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages.holders import CopyHolder
 from ibi.messages.identification import LabelForms, RegistrationKey
-from ibi.model.registration import Registration
+from ibi.model.registration import Registration, RemovedArchive
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef, Home
 from ibi.resolver.register_recovery import recovered_registrations
@@ -121,13 +121,14 @@ class Recovering:
         self.audit = FileAuditLog(folder)
         self.recovery = RegisterRecovery(self.registry, self.beliefs, self.published, self.audit)
 
-    def recover(self, *texts: str, dry_run: bool = False) -> list[EntryOutcome]:
+    def recover(self, *texts: str, dry_run: bool = False, former: str | None = None) -> list[EntryOutcome]:
         statements = {f"https://{number}.example": text for number, text in enumerate(texts)}
 
         def ask(url: str) -> OfferedRegister:
-            return OfferedRegister(url, statements[url])
+            return OfferedRegister(url, statements[url], former=former)
 
         done = self.recovery.recover(statements, ask, RESOLVER.public, Instant(2000), dry_run=dry_run)
+        self.reasons = [each.reason for each in done.entries]
         return [each.outcome for each in done.entries]
 
 
@@ -150,6 +151,27 @@ def test_what_is_registered_stays_as_it_is_and_a_second_recovery_changes_nothing
     assert recovering.recover(register_text(seed("f"), issued=900)) == [EntryOutcome.KNOWN]
     (second,) = recovering.registry.all()
     assert (second.key, second.key_hash, second.vouched) == (seed("a").public, "known", True)
+
+
+def test_archives_that_the_newest_register_lost_come_back_from_one_before(recovering: Recovering) -> None:
+    shortened = sign_register([], "http://urlib.net", 900, RESOLVER)
+    assert recovering.recover(shortened, former=register_text(seed("a"))) == [EntryOutcome.RECOVERED]
+    assert recovering.reasons == ["the newest register lacks it, and that of 1970-01-01T00:01:40Z lists it"]
+    (found,) = recovering.registry.all()
+    assert found.service == SERVICE
+
+
+def test_archives_that_were_removed_do_not_come_back(recovering: Recovering) -> None:
+    removed = [RemovedArchive(SERVICE, 800)]
+    shortened = sign_register([], "http://urlib.net", 900, RESOLVER, removed=removed)
+    assert recovering.recover(shortened, register_text(seed("a")), former=register_text(seed("a"))) == []
+
+
+def test_what_cannot_come_back_is_said_to_be_removed(recovering: Recovering) -> None:
+    other = Registration(LabelForms.of(parse("sid.inpe.br/other/2012/06.05.15.34.40")), "known", Instant(1))
+    recovering.registry.add(replace(other, prefixes=frozenset({"sid.inpe.br/mtc-m21"})))
+    recovering.recover(register_text(seed("a")))
+    assert recovering.published.removed() == (RemovedArchive(SERVICE, 2000),)
 
 
 def test_an_archive_without_a_key_is_listed_as_one_that_needs_its_mail(recovering: Recovering) -> None:

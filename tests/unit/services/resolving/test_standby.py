@@ -11,11 +11,12 @@ from ibi.label import parse
 from ibi.messages.identification import LabelForms
 from ibi.messages.signatures import sign_key_change
 from ibi.model.membership import FetchedRegister, OfferedKey, ResolverStanding
+from ibi.model.registration import RemovedArchive
 from ibi.resolver.authority import ArchiveRef, Home
 from ibi.resolver.signed_register import ListedArchive, etag_of, read_register, register_entries, sign_register
 from ibi.services.resolving.standby import FETCH_EVERY, KeptRegister, RegisterPublication, ResolverPresence
-from ibi.signing import PublicKey, SigningKey
-from ibi.storage.key_files import PublishedRegisterFile
+from ibi.signing import PublicKey, SigningKey, read_statement
+from ibi.storage.key_files import PublishedRegisterFile, RegisterFiles
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.keys import MemoryKeyStore
 from tests.support.memory.registers import MemoryRegisterStore
@@ -247,12 +248,19 @@ def test_a_published_register_that_is_damaged_is_published_anew(tmp_path: Path) 
 # --- who answers in the place of the resolver -------------------------------------------------------------------------
 
 
-def listing(*archives: ArchiveRef, issued: int = 100, key: SigningKey = KEY, awaits_key: bool = False) -> str:
+def listing(
+    *archives: ArchiveRef,
+    issued: int = 100,
+    key: SigningKey = KEY,
+    awaits_key: bool = False,
+    url: str = HERE,
+    removed: tuple[RemovedArchive, ...] = (),
+) -> str:
     """A register of Archives that were registered, and not of the resolver's own server."""
     listed = (
         ListedArchive(Home(each.service, each), frozenset(), registered=1, awaits_key=awaits_key) for each in archives
     )
-    return sign_register(register_entries(listed), HERE, issued, key)
+    return sign_register(register_entries(listed), url, issued, key, removed=removed)
 
 
 class Standing:
@@ -309,9 +317,9 @@ async def test_a_resolver_that_is_back_with_a_register_that_is_not_taken_is_not_
     assert await world.is_alone()
     assert world.register.standing is ResolverStanding.REGISTER_REFUSED
     assert world.register.archives() == (OWN, OTHER)
-    world.resolver.says = listing(OWN, THIRD, issued=901)
+    world.resolver.says = listing(OWN, OTHER, THIRD, issued=901)
     assert not await world.is_alone()
-    assert world.register.archives() == (OWN, THIRD)
+    assert world.register.archives() == (OWN, OTHER, THIRD)
 
 
 async def test_a_list_of_no_archives_is_not_taken_in_the_place_of_one_that_has_some() -> None:
@@ -321,6 +329,73 @@ async def test_a_list_of_no_archives_is_not_taken_in_the_place_of_one_that_has_s
     assert not await world.register.fetch()
     assert "ibi resolver recover" in (world.register.refusal or "")
     assert kept(Resolver(), world.store).archives() == (OWN, OTHER)
+
+
+async def test_a_list_that_lost_an_archive_is_not_taken_and_the_one_before_is_kept() -> None:
+    world = Standing()
+    world.resolver.says = listing(OWN, OTHER, THIRD, issued=101)
+    await world.register.fetch()
+    world.resolver.says = listing(OWN, THIRD, issued=200)
+    assert not await world.register.fetch()
+    assert str(OTHER.service.labels[0]) in (world.register.refusal or "")
+    assert "ibi resolver recover" in (world.register.refusal or "")
+    assert world.register.archives() == (OWN, OTHER, THIRD)
+    world.resolver.says = listing(OWN, OTHER, THIRD, issued=300)
+    assert await world.register.fetch()
+    assert world.register.refusal is None
+
+
+@pytest.mark.parametrize(("at", "is_taken"), [(50, True), (1, True), (0, False)])
+async def test_a_list_may_lack_an_archive_that_was_removed_after_it_was_registered(at: int, *, is_taken: bool) -> None:
+    world = Standing()
+    await world.register.fetch()
+    world.resolver.says = listing(OWN, issued=200, removed=(RemovedArchive(OTHER.service, at),))
+    assert await world.register.fetch() is is_taken
+    assert world.register.archives() == ((OWN,) if is_taken else (OWN, OTHER))
+    former = world.register.read_former()
+    assert former is not None
+    assert len(read_register(former).archives) == 2
+
+
+async def test_the_list_of_another_resolver_may_lack_any_archive() -> None:
+    world, other = Standing(), "http://other.example.org"
+    await world.register.fetch()
+    joined = KeptRegister(world.resolver, world.store, other, OWN)
+    joined.load()
+    world.resolver.says = listing(OWN, issued=200, key=FORGED, url=other)
+    assert await joined.fetch()
+    assert joined.archives() == (OWN,)
+
+
+async def test_a_list_that_lost_an_archive_is_taken_by_the_word_of_an_operator_in_all_processes() -> None:
+    world = Standing()
+    await world.register.fetch()
+    world.resolver.says = listing(OWN, issued=200)
+    assert not await world.register.fetch()
+    told = KeptRegister(world.resolver, world.store, HERE, OWN, takes_losses=True)
+    told.load()
+    assert await told.fetch()
+    assert await world.register.fetch()
+    assert world.register.archives() == (OWN,)
+
+
+def test_the_fullest_of_the_former_registers_is_kept_whatever_comes_after(tmp_path: Path) -> None:
+    files = RegisterFiles(tmp_path)
+    for issued, archives in [(10, 3), (11, 9), *((issued, 2) for issued in range(20, 40))]:
+        files.keep_former(f"text{issued}.x.y", issued, archives)
+    assert [text.partition(".")[0] for text in files.former()] == ["text11", "text39", "text38", "text37", "text36"]
+
+
+def test_the_register_says_which_archives_were_removed_until_they_are_registered_again(tmp_path: Path) -> None:
+    world = Publications(tmp_path)
+    process, files = world.process(), PublishedRegisterFile(tmp_path)
+    world.registry.add(REGISTERED)
+    assert "removed" not in read_statement(process.current()[0], "register").claims
+    files.note_removed(REGISTERED.service, 1000)
+    world.registry.forget(REGISTERED.labels[0])
+    assert read_register(process.current()[0]).removed == (RemovedArchive(REGISTERED.service, 1000),)
+    world.registry.add(REGISTERED)
+    assert read_register(process.current()[0]).removed == ()
 
 
 @pytest.mark.parametrize(
@@ -362,6 +437,6 @@ async def test_a_register_that_a_former_key_signed_serves_until_there_is_another
     assert again.archives() == (OWN, OTHER)
     world.resolver.says = listing(OWN, issued=500)
     assert not await again.fetch()  # what the former key signs now is not taken
-    world.resolver.says = listing(OWN, THIRD, issued=1, key=FORGED)
+    world.resolver.says = listing(OWN, OTHER, THIRD, issued=1, key=FORGED)
     assert await again.fetch()
-    assert again.archives() == (OWN, THIRD)
+    assert again.archives() == (OWN, OTHER, THIRD)
