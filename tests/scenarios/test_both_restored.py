@@ -133,6 +133,34 @@ def test_an_original_that_came_back_changed_is_changed_after_a_restore_from_befo
     assert second.state(label) == "Copy"
 
 
+@pytest.mark.parametrize("is_follower", [False, True], ids=["", "follows"])
+def test_a_receiver_restored_while_the_giver_is_stopped_has_its_original_once_the_giver_is_back(
+    tmp_path: Path, opened: ExitStack, *, is_follower: bool
+) -> None:
+    """The resolver knows that the giver is switched off, and was not told of the transfer."""
+    network = RestoredNetwork(tmp_path, 2, opened)
+    giver, receiver = network.archives
+    label = giver.deposit("first")
+    if is_follower:
+        receiver.run("follow", label, "--from", giver.url)
+        until(lambda: ask(receiver.url, f"/api/items/{label}")[0] == 200)
+    network.back_up(receiver)
+    agreed = receiver.run("token", "create", "--scope", "edit").split()[0]
+    assert "given" in giver.run("transfer", label, "--to", receiver.url, "--token", agreed)
+    until(lambda: receiver.state(label) == "Original")
+    network.stop(giver)
+    network.put_back(receiver)
+    network.stop_resolver()
+    for database in network.resolver.data.glob("releases.sqlite*"):
+        database.unlink()
+    network.start_resolver()
+    network.start(receiver)
+    until(lambda: json.loads(ask(receiver.url, "/readyz")[3]).get("unheard", []) == [])
+    network.start(giver)
+    until(lambda: network.has_settled(label))
+    until(lambda: has_nothing_open(giver) and has_nothing_open(receiver))
+
+
 def test_the_bytes_come_from_a_third_archive_where_the_giver_has_dropped_them(
     tmp_path: Path, opened: ExitStack
 ) -> None:

@@ -58,6 +58,10 @@ class TransferNetwork:
         self.archives: dict[str, TransferArchive] = {}
         self.cut: set[str] = set()
         """Servers that do not answer."""
+        self.off: set[str] = set()
+        """Archives that were switched off, as the resolver knows: they do not answer."""
+        self.unlisted: set[str] = set()
+        """Archives that the resolver does not list."""
         self.strangers: set[str] = set()
         """Servers that know no transfers."""
         self.losses: set[int] = set()
@@ -145,7 +149,7 @@ class TransferNetwork:
         return {label: url for url, each in self.archives.items() for label in each.service.labels}
 
     def _check(self, url: str) -> None:
-        if url in self.cut or (url != self.resolver_at and url not in self.archives):
+        if url in self.cut | self.off or (url != self.resolver_at and url not in self.archives):
             raise PeerSilent(peer=url, reason="the line is cut")
 
     def _reach(self, url: str, ask: Callable[[TransferArchive], T]) -> T:
@@ -234,6 +238,7 @@ class TransferArchive:
             self.tracking,
             peers,
             resolver=resolver,
+            now=lambda: self.now,
         )
         self._copying = Copying(
             self.store,
@@ -322,7 +327,14 @@ class _Peers:
 
     def archives(self, url: str) -> dict[Label, str]:
         self._network._check(url)
-        return self._network.archives_of()
+        return {label: place for label, place in self._list().items() if place not in self._network.off}
+
+    def away(self, url: str) -> dict[Label, str]:
+        self._network._check(url)
+        return {label: place for label, place in self._list().items() if place in self._network.off}
+
+    def _list(self) -> dict[Label, str]:
+        return {label: url for label, url in self._network.archives_of().items() if url not in self._network.unlisted}
 
 
 def network_keys(network: TransferNetwork) -> Callable[[Label, PublicKey], bool]:

@@ -169,6 +169,8 @@ def open_subscriptions(
     introduction = None if site.signing is None else _introduction(follows, site.signing)
     sources, sender = SourceClient(guard, networks, introduce=introduction), HttpWebhookSender(guard, networks)
     bringer = CopyBringer(settings, site.item_services, own, finder)
+    if site.transfers is not None:
+        site.transfers.tracking.sources = lambda: [each.source.url for each in follows.all()]
     place = ArchivePlace(str(site.profile.service.labels[0]), site.public_url)
     return Subscriptions(
         FollowAdmin(follows, sources, time, own_url=site.public_url, audit=audit),

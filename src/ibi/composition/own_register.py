@@ -5,13 +5,14 @@ That Archive asks no one over the network for it: it reads the files, also befor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Final
 
 from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.label import Label
+from ibi.model.registration import Inclusion, Registration
 from ibi.origin import Origin, is_same_place
 from ibi.ports.errors import StorageError
 from ibi.ports.federation import PeerSilent
@@ -63,10 +64,17 @@ class OwnRegister:
 
     def archives(self) -> dict[Label, str]:
         """The addresses of the Archives that are switched on, without those that are lost for good."""
+        return self._places(lambda each: each.inclusion)
+
+    def away(self) -> dict[Label, str]:
+        """The last addresses of those that are switched off, without those that are lost for good."""
+        return self._places(lambda each: each.last_inclusion if each.inclusion is None else None)
+
+    def _places(self, find: Callable[[Registration], Inclusion | None]) -> dict[Label, str]:
         if not (self._data / FILE_NAME).exists():
             return {}
         with closing(SqliteRegistry(self._data)) as registry:
-            found = [(each.labels, each.inclusion) for each in registry.all() if each.lost is None]
+            found = [(each.labels, find(each)) for each in registry.all() if each.lost is None]
         return {
             label: str(Origin.of_url(f"{inclusion.protocol.scheme}://{inclusion.address}"))
             for labels, inclusion in found
@@ -111,5 +119,13 @@ class PeersOfResolver(HttpTransferPeers):
             return super().archives(url)
         try:
             return self._own.archives()
+        except IbiError as error:
+            raise PeerSilent(peer=url, reason=str(error)) from error
+
+    def away(self, url: str) -> dict[Label, str]:
+        if url != self._own.url:
+            return super().away(url)
+        try:
+            return self._own.away()
         except IbiError as error:
             raise PeerSilent(peer=url, reason=str(error)) from error

@@ -340,6 +340,9 @@ class TransferPeers(Protocol):
     def archives(self, url: str) -> Mapping[Label, str]:
         """The addresses of the Archives that a resolver knows, by the labels of their services."""
 
+    def away(self, url: str) -> Mapping[Label, str]:
+        """The last addresses of those that are switched off at the moment, and are not lost."""
+
 
 class ChainStore(Protocol):
     """The chains that a resolver was told, each checked before. Calls block, from any thread and process."""

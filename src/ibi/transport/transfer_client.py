@@ -107,12 +107,22 @@ class HttpTransferPeers:
             raise PeerSilent(peer=url, reason=str(error)) from error
 
     def archives(self, url: str) -> dict[Label, str]:
+        found, own = self._register(url)
+        ours = dict.fromkeys(_labels(own), url) if isinstance(own, dict) else {}
+        return ours | {label: place for each in found for label, place in _places(each, each)}
+
+    def away(self, url: str) -> dict[Label, str]:
+        found, _ = self._register(url)
+        away = [(each, each.get("last")) for each in found if _place(each) is None]
+        return {label: place for each, last in away if isinstance(last, dict) for label, place in _places(each, last)}
+
+    def _register(self, url: str) -> tuple[list[dict[str, Any]], object]:
+        """The Archives of a resolver, and that of its own server."""
         document = self._ask(url, lambda client: client.get("/api/archives"))
-        found, own = document.get("archives"), document.get("own")
+        found = document.get("archives")
         if not isinstance(found, list):
             raise PeerSilent(peer=url, reason="it lists no Archives")
-        ours = dict.fromkeys(_labels(own), url) if isinstance(own, dict) else {}
-        return ours | {label: place for each in found if isinstance(each, dict) for label, place in _places(each)}
+        return [each for each in found if isinstance(each, dict)], document.get("own")
 
     def _ask(
         self,
@@ -158,9 +168,9 @@ def _chain(url: str, document: object) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _places(archive: dict[str, Any]) -> Iterator[tuple[Label, str]]:
-    """The labels of an Archive of a register, each with its address."""
-    place = _place(archive)
+def _places(archive: dict[str, Any], at: dict[str, Any]) -> Iterator[tuple[Label, str]]:
+    """The labels of an Archive of a register, each with the address `at` which it is, or was."""
+    place = _place(at)
     if place is not None:
         yield from ((label, place) for label in _labels(archive))
 

@@ -403,7 +403,16 @@ def public_facts(registration: Registration) -> dict[str, object]:
         "key": None if registration.key is None else str(registration.key),
         "former_keys": list(map(str, registration.former_keys)),
         "failure": None if inclusion is None else failure_facts(registration),
+        "last": _last_place(registration),
     }
+
+
+def _last_place(registration: Registration) -> dict[str, object] | None:
+    """Where an Archive was that is switched off: others ask it again when it is back."""
+    last = registration.last_inclusion
+    if last is None or registration.inclusion is not None or registration.lost is not None:
+        return None
+    return {"address": last.address, "protocol": last.protocol.value}
 
 
 def failure_facts(registration: Registration) -> dict[str, object] | None:

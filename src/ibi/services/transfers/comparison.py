@@ -40,6 +40,8 @@ from ibi.services.transfers.receiving import BringsCopies
 AGAIN: Final = 60
 """Seconds after which an item that is open is looked at again."""
 _DAY: Final = 86_400
+_RECENT: Final = 7 * _DAY
+"""Seconds for which the receiver of an Original is asked at a start whether it has it still."""
 _SLICE: Final = 200
 """Items that are compared in one step."""
 _IDLE: Final = 1.0
@@ -83,6 +85,9 @@ class ChainComparison:
         self._url, self._resolver, self._unheard, self._now = url, resolver, unheard, now
         self._walk: Iterator[None] | None = None
         self._walk_at = 0.0
+        self._given: dict[Label, dict[RepositoryName, Chain]] = {}
+        """What was given away lately, by receiver, as found at the start; a receiver is asked for it once."""
+        self._is_first_walk, self._receivers_at, self._start = True, 0.0, 0
         self._looks: dict[RepositoryName, int] = {}
         self._silent_until: dict[str, float] = {}
         self._places: tuple[float, Mapping[Label, str]] = (float("-inf"), {})
@@ -92,10 +97,12 @@ class ChainComparison:
         """Compare a part of all items where that is due, and look at the open items that are due; return the seconds
         until the next look."""
         now = int(self._now())
+        self._start = self._start or now
         if now >= self._walk_at and self._walk is None:
             self._walk, self._walk_at = self._compare_all(), now + _DAY
         if self._walk is not None:
             self._go_on_walking(self._walk, now)
+        self._ask_receivers(now)
         for item in self._ledger.due_open(now, _MOST):
             if self._now() - now > _LONGEST_STEP:
                 break  # transfers go on in the same thread
@@ -105,7 +112,7 @@ class ChainComparison:
     def _go_on_walking(self, walk: Iterator[None], now: int) -> None:
         try:
             if next(walk, _END) is _END:
-                self._walk = None
+                self._walk, self._is_first_walk = None, False
         except IbiError:
             self._walk, self._walk_at = None, now + AGAIN
             raise
@@ -173,11 +180,44 @@ class ChainComparison:
             return
         known = newest_chain(here, self._remembered(rep))
         step = next_repair(here, known)
-        if isinstance(step, Settled) or (isinstance(step, TellReceiver) and not known.is_under_way):
+        if isinstance(step, TellReceiver) and not known.is_under_way:
+            if self._is_first_walk and step.release.at.seconds >= self._start - _RECENT:
+                self._given.setdefault(step.release.to, {})[rep] = known
+            return
+        if isinstance(step, Settled):
             return
         if isinstance(step, TellReceiver) and self._is_sent(rep):
             return
         self.note(rep)
+
+    def _ask_receivers(self, now: int) -> None:
+        """Ask those to whom Originals were given lately, once after the start, whether they know it: one that was put
+        back meanwhile, while this Archive was away, is told."""
+        if self._is_first_walk or not self._given or now < self._receivers_at:
+            return
+        self._receivers_at = now + AGAIN
+        places = self._find_places()
+        for receiver, given in list(self._given.items()):
+            out = next((out for rep in given if (out := self._ledger.outgoing(rep)) is not None), None)
+            place = places.get(receiver) or ("" if out is None else out.receiver)
+            if place and self._has_answered(place, given):
+                del self._given[receiver]
+        if now >= self._start + _DAY:
+            self._given.clear()
+
+    def _has_answered(self, place: str, given: Mapping[RepositoryName, Chain]) -> bool:
+        """Whether the receiver said what it knows; what it does not know is open."""
+        try:
+            told = self._peers.releases(place, self._chains.service.labels[0])
+            known = {name.lower(): len(texts) for name, texts in told}
+        except PeerRefused:
+            return True
+        except PeerSilent:
+            return False
+        for rep, chain in given.items():
+            if known.get(str(rep).lower(), 0) < len(chain.links):
+                self.note(rep)
+        return True
 
     def _is_sent(self, rep: RepositoryName) -> bool:
         """Whether the transfer itself goes on: it tells the receiver."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from threading import Event, Lock
 from typing import Final
@@ -55,6 +55,68 @@ class ItemInDoubt(IbiError):
     retry_after = 5
 
 
+_RECENT: Final = 86_400
+"""Seconds after a restore for which others are asked more often what was given away since."""
+_LATE_AGAIN: Final = 60
+"""Seconds after which a witness that was away is asked again; a silent one is asked less often later on."""
+_LATE_SELDOM: Final = 600
+_RETRIES_SOON: Final = 60
+_LATE_STEP: Final = 5.0
+"""Seconds after which a step asks no further one: transfers go on in the same thread."""
+
+
+class LateWitnesses:
+    """The Archives that are asked after a restore without anything waiting for them: those that were switched off then,
+    and those that are followed. Each is asked until it has answered once, for a day."""
+
+    def __init__(self, peers: TransferPeers, resolver: str | None, url: str) -> None:
+        self._peers, self._resolver, self._url = peers, resolver, url
+        self._began: float | None = None
+        self._is_new = False
+        self._heard: set[str] = set()
+        self._asked: dict[str, tuple[int, float]] = {}
+        """How often each was asked in vain, and when it is asked next."""
+        self._look_at = 0.0
+        self._places: frozenset[str] = frozenset()
+
+    def begin(self) -> None:
+        self._is_new = True
+        self._heard, self._asked, self._look_at = set(), {}, 0.0
+
+    def is_recent(self, now: float) -> bool:
+        if self._is_new:
+            self._is_new, self._began = False, now
+        return self._began is not None and now < self._began + _RECENT
+
+    def due(self, now: float, sources: Iterable[str]) -> Iterator[str]:
+        """Those that are asked now."""
+        if not self.is_recent(now):
+            return
+        if now >= self._look_at:
+            self._look_at, self._places = now + _LATE_AGAIN, self._find_places()
+        began = time.monotonic()
+        for place in sorted((self._places | {each.rstrip("/") for each in sources}) - self._heard - {self._url}):
+            if self._asked.get(place, (0, 0.0))[1] <= now and time.monotonic() < began + _LATE_STEP:
+                yield place
+
+    def _find_places(self) -> frozenset[str]:
+        if self._resolver is None:
+            return self._places
+        try:
+            found = {**self._peers.away(self._resolver), **self._peers.archives(self._resolver)}
+        except (PeerSilent, PeerRefused):
+            return self._places
+        return self._places | frozenset(found.values())
+
+    def note(self, witness: str, now: float, *, heard: bool) -> None:
+        if heard:
+            self._heard.add(witness)
+            return
+        times = self._asked.get(witness, (0, 0.0))[0] + 1
+        wait = _LATE_AGAIN if times <= _RETRIES_SOON else _LATE_SELDOM
+        self._asked[witness] = times, now + wait
+
+
 class Tracking:
     """Whether one Archive knows what it gave away. Calls block, from any thread, but for `in_doubt`, `is_silent` and
     `open_item`."""
@@ -78,6 +140,9 @@ class Tracking:
         self._open_items: dict[RepositoryName, OpenItem] = {}
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
+        self.sources: Callable[[], Iterable[str]] = tuple
+        """The Archives that are followed here, which may know what was given to this one."""
+        self._late = LateWitnesses(peers, resolver, url)
         self.comparison: ChainComparison | None = None
         """Repairs what backups left behind, by the chains that others show. It is set before the first question."""
 
@@ -142,6 +207,7 @@ class Tracking:
 
     def _begin_doubt(self) -> None:
         doubt = self._find_doubt()
+        self._late.begin()
         if not doubt.witnesses:
             self.trust()
             return
@@ -171,6 +237,15 @@ class Tracking:
         look that the directory was put back, which puts it in doubt here as well."""
         if not self._ledger.renew_track():
             self.follow()
+
+    def is_recent(self, now: float) -> bool:
+        """Whether the directory may have been put back a short time ago: others are asked more often."""
+        return self._late.is_recent(now)
+
+    def ask_late(self, now: float, chains: ItemChains, receiving: Receiving) -> None:
+        """Ask Archives that were away when the doubt ended, and those that are followed. They keep nothing waiting."""
+        for witness in self._late.due(now, self.sources()):
+            self._late.note(witness, now, heard=self.listen(witness, chains, receiving))
 
     def require_sure(self) -> None:
         if self.in_doubt:
@@ -207,6 +282,8 @@ class Tracking:
         if doubt is None:
             return
         heard = self.listen(witness, chains, receiving)
+        if heard:
+            self._late.note(witness, 0.0, heard=True)
         doubt = doubt.after(witness, heard=heard)
         if heard and witness == doubt.resolver:
             with suppress(PeerSilent, PeerRefused):
@@ -259,7 +336,8 @@ class Tracking:
             self._log.warning("a release of this Archive was not known here any more", item=str(rep), told_by=told_by)
         is_learned = self.comparison is not None and self.comparison.learn(rep, texts)
         if (is_kept or is_learned) and self.comparison is not None:
-            self.comparison.note(rep)
+            is_archive = told_by.startswith("http") and told_by != self._resolver
+            self.comparison.note(rep, told_by if is_archive else "")
         return is_kept or is_learned
 
     def take_told(self, texts: tuple[str, ...], chains: ItemChains) -> bool:
@@ -309,6 +387,8 @@ _ASK_AGAIN: Final = 3600
 """Seconds after which it is told again what it did not believe: it may know the sender by then."""
 _POLL: Final = 600
 """Seconds between two questions to the resolver about the own releases."""
+_POLL_RECENT: Final = 60
+"""The same on the day after a restore: others that were away tell the resolver what this Archive does not know."""
 _LOOK: Final = 15
 """Seconds between two questions to the resolver whether it was started again."""
 _FORGET: Final = 3600
@@ -399,6 +479,8 @@ class TransferWorker:
             self._ask_at = now + min(1 << min(self._doubts, 6), 60)
             self._doubts += 1
             self.tracking.ask(self.chains, self.receiving)
+        elif not self.tracking.in_doubt:
+            self.tracking.ask_late(now, self.chains, self.receiving)
         for out in self.ledger.due_outgoing(now, _MOST):
             if not self._stopping.is_set():
                 self._try(out.rep, self.sending.go_on)
@@ -436,7 +518,7 @@ class TransferWorker:
     def _poll_resolver(self, now: int) -> None:
         if self.resolver is None or now < self._poll_at:
             return
-        self._poll_at = now + _POLL
+        self._poll_at = now + (_POLL_RECENT if self.tracking.is_recent(now) else _POLL)
         with suppress(PeerSilent, PeerRefused):
             known = self.tracking.hear(self.resolver, self.chains, self.receiving)
             self._note_lost(known)

@@ -583,6 +583,7 @@ async def test_what_is_public_of_the_register_is_who_is_asked_and_where() -> Non
         "key": None,
         "former_keys": [],
         "failure": None,
+        "last": None,
     }
     await resolver.send()
     found = resolver.found()

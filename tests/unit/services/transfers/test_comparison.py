@@ -245,6 +245,85 @@ def test_an_original_whose_newer_bytes_are_nowhere_is_open_and_no_original(
     assert open_item.problem is OpenProblem.NOT_FETCHED
 
 
+@pytest.mark.parametrize("is_source", [False, True])
+def test_a_receiver_asks_a_giver_that_was_away_when_it_was_restored(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack, *, is_source: bool
+) -> None:
+    """The resolver was not told before the giver was switched off; the giver says nothing when it is back."""
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    network.told.clear()
+    archives.restore("b")
+    network.off = {"http://a.example"}
+    b = archives._open("b", opened)
+    if is_source:
+        b.tracking.sources = lambda: ["http://a.example/"]
+    settle(b)
+    assert (b.tracking.in_doubt, b.state(archives.item.rep)) == (False, None)
+    a = archives._open("a", opened)
+    network.off = set()
+    if is_source:
+        network.unlisted = {"http://a.example"}
+    settle(b)
+    assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]
+
+
+def test_a_receiver_that_was_away_asks_no_more_a_day_after_its_restore(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("b")
+    network.told.clear()
+    network.off = {"http://a.example"}
+    b = archives._open("b", opened)
+    settle(b)
+    assert b.tracking.is_recent(b.now)
+    b.now += 86_400
+    network.off, asked = set(), network.messages
+    b.worker.step()
+    assert (b.tracking.is_recent(b.now), network.messages) == (False, asked)
+
+
+def test_a_giver_that_starts_tells_a_receiver_that_was_restored_meanwhile(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    archives.restore("b")
+    network.told.clear()
+    network.off = network.unlisted = {"http://a.example"}
+    b = archives._open("b", opened)
+    settle(b)
+    network.cut = {b.url}
+    network.off = set()
+    a = archives._open("a", opened)
+    b.tracking.sources = tuple
+    settle(a)
+    assert a.ledger.open_items() == ()
+    network.cut = set()
+    a.now += 60
+    a.repair()
+    assert b.ledger.open_items()[0].hint == a.url
+    network.unlisted = set()
+    b.repair()
+    assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]
+    settle(a, b)
+    assert a.ledger.open_items() == b.ledger.open_items() == ()
+
+
+def test_a_giver_asks_once_what_a_receiver_knows_that_has_it_all(
+    network: TransferNetwork, tmp_path: Path, opened: ExitStack
+) -> None:
+    archives = Restorable(network, tmp_path, opened)
+    archives.give()
+    a, b = archives.begin()
+    settle(a, b)
+    asked = network.messages
+    a.repair()
+    assert (network.messages, a.ledger.open_items()) == (asked, ())
+
+
 def restore_store(folder: Path, name: str) -> None:
     """Put the objects of an Archive back, and not its ledger."""
     for each in ("store", FILE_NAME):

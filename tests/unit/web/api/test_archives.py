@@ -42,7 +42,7 @@ PUBLIC = {
         "lost",
         "failure",
     ),
-    *("key", "former_keys"),
+    *("key", "former_keys", "last"),
 }
 
 
