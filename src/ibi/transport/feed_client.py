@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from ssl import SSLContext
 from typing import Annotated, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -282,28 +283,45 @@ class SourceClient:
         self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
     ) -> frozenset[RepositoryName]:
         """Reads what the search finds from the date of the first of the items on, in the order of their dates, and
-        leaves out the dates between them. Where items were deposited one after the other, a page tells of a hundred."""
+        leaves out the dates between them. Where items were deposited one after the other, a page tells of a hundred.
+        A source that lists in another order, or what is older, is read to its end."""
         left, found, pages = sorted(names, key=_date_of), set[RepositoryName](), 0
-        query = ""
+        query, read_until = "", 0
         while left:
             pages += 1
             if pages > len(names) + _MOST_PAGES_BETWEEN:
                 raise SourceUnusable(source=source.url, reason="the pages of its search do not come to an end")
-            query = query or _search_query(
-                words, {"after": str(RepositoryName.from_parts(_NO_HOST, 80, left[0].instant))}
-            )
+            if not query:
+                first = left[0].instant
+                query = _search_query(words, {"after": str(RepositoryName.from_parts(_NO_HOST, 80, first))})
+                read_until = first.seconds
             page = await self._search_page(source, query, token)
             listed = _names(source, page)
             found.update(listed)
             query = urlsplit(page.links.next or "").query
             if not query or not listed:
                 break
-            # Within a second the source may list them in any order.
-            read_until = max(each.instant.seconds for each in listed)
-            left = [each for each in left if each.instant.seconds >= read_until and each not in found]
+            dates = [each.instant.seconds for each in listed]
+            if not _ascend([read_until, *dates]):
+                return await self._find_unordered(source, words, names, token)
+            # Within a second the source may list them in any order, and a page of one second tells of no order.
+            read_until = dates[-1]
+            if dates[0] < read_until:
+                left = [each for each in left if each.instant.seconds >= read_until]
+            left = [each for each in left if each not in found]
             if left and left[0].instant.seconds > read_until:
                 query = ""
         return frozenset(found.intersection(names))
+
+    async def _find_unordered(
+        self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
+    ) -> frozenset[RepositoryName]:
+        left = set(names)
+        async for name in self.search(source, words, token):
+            left.discard(name)
+            if not left:
+                break
+        return frozenset(names) - left
 
     async def _search_page(self, source: SourceAddress, query: str, token: str | None) -> _Found:
         response = await self._get(source, f"/api/items?{query}", _MOST_SEARCH, token=token)
@@ -345,6 +363,10 @@ _NO_HOST: Final = "nowhere.invalid"
 
 def _date_of(name: RepositoryName) -> Instant:
     return name.instant
+
+
+def _ascend(dates: Sequence[int]) -> bool:
+    return all(earlier <= later for earlier, later in pairwise(dates))
 
 
 def _search_query(words: str, more: Mapping[str, str] | None = None) -> str:

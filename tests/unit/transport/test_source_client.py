@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -244,6 +245,23 @@ class SearchServer:
         return asked(self, lambda client, source: client.find_among(source, "x", names, None))[0]
 
 
+class UnorderedServer(SearchServer):
+    """Lists what a search finds as it likes, whatever order and date are asked for."""
+
+    def __init__(self, size: int, *found: RepositoryName) -> None:
+        super().__init__()
+        self.found, self.size = list(found), size
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        target = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        query = dict(parse_qsl(urlsplit(target).query))
+        self.requests.append(query)
+        first = int(query.get("place", "0"))
+        last = first + self.size
+        following = f"/?place={last}" if last < len(self.found) else None
+        writer.write(json_answer(listing(*map(str, self.found[first:last]), following=following)))
+
+
 def names_from(second: int, number: int, step: int = 1, service: str = "arq") -> list[RepositoryName]:
     start = Instant.parse("2015-01-01T00:00:00Z").seconds + second
     host = RepositoryName.parse(f"lab.br/{service}/2009/07.21.14.43").host
@@ -286,6 +304,16 @@ def test_what_a_search_finds_among_items_is_what_each_one_is_told(found: set[int
     server = SearchServer(*(every[each] for each in found))
     assert server.among([every[each] for each in wanted]) == {every[each] for each in found & wanted}
     assert len(server.requests) <= max(1, len(wanted))
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("order", ["newest first", "oldest first", "shuffled"])
+def test_a_source_that_sorts_and_cuts_as_it_likes_is_read_to_its_end(size: int, order: str) -> None:
+    names = names_from(0, 250 if size == 100 else 40)
+    listed = {"newest first": names[::-1], "oldest first": names}.get(order) or Random(size).sample(names, len(names))
+    assert UnorderedServer(size, *listed).among(names[3:]) == set(names[3:])
+    assert UnorderedServer(size, *listed).among([names[3]]) == {names[3]}
+    assert UnorderedServer(size, *listed).among([names[3], names[-2]]) == {names[3], names[-2]}
 
 
 def test_a_search_that_goes_round_in_circles_is_refused() -> None:
