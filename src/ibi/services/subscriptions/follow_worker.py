@@ -111,8 +111,8 @@ _BATCH: Final = _AT_ONCE * _TOGETHER
 """Items after which the feed is looked at again."""
 _MOST_WAITING: Final = 10_000
 """Items that wait their turn before more of the feed is read."""
-_MOST_LANES: Final = 64
-"""Jobs at a time; other follows wait until one of them ends, searches last."""
+_MOST_STEPS: Final = 64
+"""Steps of jobs at a time. With more jobs than these, none waits at its source, so that each has its turn."""
 _ASKED_AT_ONCE: Final = 250
 """Entries of which the source is asked what its search finds before the position moves on."""
 _STOP: Final = 5.0
@@ -224,6 +224,7 @@ class FollowWorker:
         self._in_thread = DaemonThreads("ibi-follow")
         self._items = FollowedItems(store, bringer, catalog, now, self._log, own_url)
         self._lanes: dict[_LaneKey, _Lane] = {}
+        self._turns = asyncio.Semaphore(_MOST_STEPS)
         self._job = Job("follows", self._look, _LOOK, hold=store.hold, halt=self._items.stop)
 
     def jobs(self) -> tuple[Job, ...]:
@@ -251,8 +252,11 @@ class FollowWorker:
                 lane.follows = wanted[key]
                 lane.changed.set()
                 runner.wake(key.job)
+        if len(self._lanes) <= _MOST_STEPS < len(wanted):
+            for lane in self._lanes.values():
+                lane.changed.set()  # none waits at its source from now on
         for key in sorted(wanted, key=lambda key: bool(key.search)):
-            if key not in self._lanes and len(self._lanes) < _MOST_LANES:
+            if key not in self._lanes:
                 lane = self._lanes[key] = _Lane(key, wanted[key])
                 runner.add(Job(key.job, partial(self._follow, lane), _LOOK))
 
@@ -264,7 +268,8 @@ class FollowWorker:
         if not follows:
             return _LOOK
         try:
-            outcome = await self.step(follows, lane.changed)
+            async with self._turns:
+                outcome = await self.step(follows, lane.changed)
         except (SourceAway, SourceUnusable) as error:
             await self._note_failure(follows, error)
             # What is followed at a new address has a job of its own.
@@ -363,7 +368,9 @@ class FollowWorker:
     ) -> StepOutcome:
         """Take in one page for each position at which follows of the source stand; they meet at the end of the feed."""
         places = sorted({(each.epoch, each.position) for each in follows})
-        wait = 0 if is_busy or len(places) > 1 else await self._longest_wait([each.id for each in follows])
+        is_crowded = len(self._lanes) > _MOST_STEPS
+        is_short = is_busy or is_crowded or len(places) > 1
+        wait = 0 if is_short else await self._longest_wait([each.id for each in follows])
         asked, is_told = asyncio.get_running_loop().time(), is_busy
         for epoch, position in places:
             there = [each for each in follows if (each.epoch, each.position) == (epoch, position)]
@@ -376,7 +383,7 @@ class FollowWorker:
             if page is not None:
                 await self._take_in(source, there, page)
             is_told = is_told or page is None or bool(page.entries)
-        is_early = len(places) > 1 or asyncio.get_running_loop().time() - asked < wait - _TOLERANCE
+        is_early = is_crowded or len(places) > 1 or asyncio.get_running_loop().time() - asked < wait - _TOLERANCE
         return StepOutcome.EMPTY_EARLY if is_early and not is_told else StepOutcome.READ
 
     async def _longest_wait(self, ids: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from ibi.model.change import ChangeKind
 from ibi.model.subscription import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, SourcePage
 from ibi.ports.copies import SourceAway, SourceUnusable
 from ibi.services.jobs import JobRunner
-from ibi.services.subscriptions.follow_worker import WAIT, FollowWorker, _Lane, _LaneKey
+from ibi.services.subscriptions.follow_worker import _MOST_STEPS, WAIT, FollowWorker, _Lane, _LaneKey
 from ibi.services.subscriptions.subscriptions import FollowAdmin
 from ibi.storage.sqlite.follows import SqliteFollows
 from ibi.vocabulary import State
@@ -479,6 +479,71 @@ def test_a_worker_follows_what_is_added_while_it_runs_and_stops(world: World) ->
     other = SqliteFollows(world.store._database._path.parent)
     assert other.hold()
     other.close()
+
+
+def test_more_follows_than_steps_at_a_time_are_all_begun_and_go_on(world: World) -> None:
+    worker = world.restarted()
+    for number in range(_MOST_STEPS + 6):
+        world.follow(FollowKind.SEARCH, f"word{number}")
+
+    async def run() -> None:
+        runner = JobRunner()
+        runner.add(*worker.jobs())
+        runner.start()
+        async with asyncio.timeout(60):
+            while not all(each.epoch for each in world.store.all()):  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+            world.follow()
+            world.source.put(A, f"word{_MOST_STEPS + 5}")
+            while not all(each.position == 1 for each in world.store.all()):  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+        await runner.stop()
+        await worker.stop()
+
+    asyncio.run(run())
+    assert world.titles == {A: f"word{_MOST_STEPS + 5}"}
+
+
+class _WaitingSource(FollowedSource):
+    """A source that keeps each question for changes open, and counts those that are open."""
+
+    waiting = most = 0
+
+    async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
+        found = await super().page(source, after, epoch, wait)
+        if after is None or found.entries or not wait:
+            return found
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        try:
+            await asyncio.sleep(wait)
+        finally:
+            self.waiting -= 1
+        return found
+
+
+def test_no_follow_keeps_the_turn_of_another_while_it_waits_for_its_source(world: World) -> None:
+    source = world.source = _WaitingSource()
+    world.bringer.source = source
+    worker = world.restarted()
+    for number in range(_MOST_STEPS):
+        world.follow(FollowKind.SEARCH, f"word{number}")
+
+    async def run() -> None:
+        runner = JobRunner()
+        runner.add(*worker.jobs())
+        runner.start()
+        async with asyncio.timeout(30):
+            while source.waiting < _MOST_STEPS:  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+            world.follow(FollowKind.SEARCH, "late")
+            while not world.store.all()[-1].epoch:  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+        await runner.stop()
+        await worker.stop()
+
+    asyncio.run(run())
+    assert source.most <= _MOST_STEPS
 
 
 class _StuckSearch(FollowedSource):
