@@ -113,6 +113,8 @@ _MOST_WAITING: Final = 10_000
 """Items that wait their turn before more of the feed is read."""
 _MOST_STEPS: Final = 64
 """Steps of jobs at a time. With more jobs than these, none waits at its source, so that each has its turn."""
+_LOWER_BELIEVED: Final = 3
+"""Answers in a row after which a source is believed that its feed ends lower than it said before."""
 _ASKED_AT_ONCE: Final = 250
 """Entries of which the source is asked what its search finds before the position moves on."""
 _STOP: Final = 5.0
@@ -224,6 +226,8 @@ class FollowWorker:
         self._in_thread = DaemonThreads("ibi-follow")
         self._items = FollowedItems(store, bringer, catalog, now, self._log, own_url)
         self._lanes: dict[_LaneKey, _Lane] = {}
+        self._lower: dict[str, int] = {}
+        """How often in a row the feed of a follow ended lower than before, by its id."""
         self._turns = asyncio.Semaphore(_MOST_STEPS)
         self._job = Job("follows", self._look, _LOOK, hold=store.hold, halt=self._items.stop)
 
@@ -380,11 +384,29 @@ class FollowWorker:
                 self._log.warning("a feed was begun again; it is compared from its beginning", source=source.url)
                 await self._begin(source, there)
                 return StepOutcome.BEGUN
+            if page is not None and self._ends_lower(source, there, page):
+                self._log.warning("a feed ends lower; it is compared from its beginning", source=source.url)
+                await self._begin(source, there)
+                return StepOutcome.BEGUN
             if page is not None:
                 await self._take_in(source, there, page)
             is_told = is_told or page is None or bool(page.entries)
         is_early = is_crowded or len(places) > 1 or asyncio.get_running_loop().time() - asked < wait - _TOLERANCE
         return StepOutcome.EMPTY_EARLY if is_early and not is_told else StepOutcome.READ
+
+    def _ends_lower(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> bool:
+        """Whether the source has said again and again that its feed ends lower than it said before: the higher number
+        was wrong, or what was numbered so is gone. `SourceUnusable` as long as it said so a few times only."""
+        key, end = follows[0].id, max(each.end for each in follows)
+        if page.end >= end:
+            self._lower.pop(key, None)
+            return False
+        times = self._lower[key] = self._lower.get(key, 0) + 1
+        if times < _LOWER_BELIEVED:
+            reason = f"its feed ended at {end} before and ends at {page.end} now, in the same epoch"
+            raise SourceUnusable(source=source.url, reason=reason)
+        del self._lower[key]
+        return True
 
     async def _longest_wait(self, ids: Sequence[str]) -> int:
         due = await self._in_thread(lambda: self._store.next_due(ids))
@@ -407,10 +429,6 @@ class FollowWorker:
                 each.cancel()
 
     async def _take_in(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> None:
-        for follow in follows:
-            if page.end < follow.end:
-                reason = f"its feed ended at {follow.end} before and ends at {page.end} now, in the same epoch"
-                raise SourceUnusable(source=source.url, reason=reason)
         # All follows of the source are that far behind, also those whose own job is still busy with an earlier page.
         await self._in_thread(lambda: self._store.note_end(source.url, page.epoch, page.end))
         has_search = any(each.target.kind is FollowKind.SEARCH for each in follows)

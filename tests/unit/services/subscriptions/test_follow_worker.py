@@ -546,6 +546,23 @@ def test_no_follow_keeps_the_turn_of_another_while_it_waits_for_its_source(world
     assert source.most <= _MOST_STEPS
 
 
+def test_a_source_that_said_a_wrong_end_once_is_compared_from_its_beginning(world: World) -> None:
+    for label in (A, B):
+        world.source.put(label, "a")
+    world.follow()
+    world.settle()
+    (follow,) = world.store.all()
+    world.store.note_end(SOURCE.url, follow.epoch, 10**9)
+    world.source.put(C, "c")
+    for _ in range(2):
+        with pytest.raises(SourceUnusable, match="ended at 1000000000 before"):
+            world.step()
+    world.settle()
+    assert set(world.titles) == {A, B, C}
+    assert world.bringer.fetched == [A, B, C]
+    assert world.behind == 0
+
+
 class _StuckSearch(FollowedSource):
     """A source that answers no question about what a search finds until it may."""
 
