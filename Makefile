@@ -55,7 +55,7 @@ soak: dev ## The long runs: properties a hundred times over, a thousand kills of
 	SOAK_LABELS=1 $(BIN)/pytest -q tests/faults/test_mint_beside_server.py
 	SIMULATOR_SEEDS=100000 SOAK_TRANSFER=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
 	SOAK_LIES=full $(BIN)/pytest -q tests/scenarios/test_lying_archive.py
-	SOAK_TRANSFER_KILLS=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_transfer_crash_points.py tests/faults/test_transfer_servers.py
+	SOAK_TRANSFER_KILLS=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_transfer_crash_points.py tests/faults/test_transfer_servers.py tests/faults/test_repair_servers.py
 	SOAK_FEED=1000 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_feed_replay.py
 	SOAK_FOLLOW=50 $(BIN)/pytest -q tests/faults/test_follow_kills.py
 	SOAK_COPIES=1 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_copy_crash_points.py

@@ -37,8 +37,9 @@ def test_there_is_one_original_whatever_happens(group: int) -> None:
 
 
 def test_worlds_do_what_they_are_for() -> None:
-    worlds = [run(seed) for seed in range(40)]
+    worlds = [run(seed) for seed in range(80)]
     chains = [item.chain for world in worlds for each in world.archives for item in each.kept.items.values()]
     assert sum(len(chain.links) >= 2 for chain in chains) > 50
     assert sum(len(chain.links) >= 4 for chain in chains) > 5
     assert any(world.tainted for world in worlds)
+    assert sum(world.both_restored for world in worlds) > 60

@@ -96,6 +96,15 @@ class Durable:
     """Items whose chain and state do not agree, and the address of an Archive that knows more of it."""
 
 
+class BackedUpPair(NamedTuple):
+    """Giver and receiver of an item as they were before a transfer."""
+
+    rep: str
+    links: int
+    """Of its chain, at the time."""
+    backups: dict[str, Durable]
+
+
 class Request(NamedTuple):
     source: str
     start: int
@@ -553,6 +562,9 @@ class World:
         self.stale: set[tuple[str, str]] = set()
         """What an Archive may call its Original because no one could be asked who knew better."""
         self.backups: dict[str, Durable] = {}
+        self.pairs: list[BackedUpPair] = []
+        self.both_restored = 0
+        """How often giver and receiver were put back from before a transfer."""
         self.kinds: list[str] = []
         self.archives[0].deposit()
 
@@ -645,6 +657,8 @@ class World:
             to = self.random.choice([each for each in self.archives if each is not found[0]])
             current = found[0].kept.outgoing.get(found[1])
             if current is None or current.stage.is_final:
+                if self.random.random() < _BACKED_UP:
+                    self._back_up_pair(found[1], found[0], to)
                 found[0].begin_transfer(found[1], to)
 
     def _withdraw(self) -> None:
@@ -694,17 +708,67 @@ class World:
             self.by_name[name].put_back(self.backups[name])
 
     def _restore_both(self) -> None:
-        """Put back the giver and the receiver of an item, from before the transfer where there are such backups."""
-        pairs = [
-            (self.address_of(release.giver), self.address_of(release.to))
-            for each in self.archives
-            for item in each.kept.items.values()
-            if (release := item.chain.last_release) is not None
+        """Put back giver and receiver of an item, or one of them, from backups of before its transfer, if it was
+        released since. If no transfer was backed up, one is now."""
+        able = [each for each in self.pairs if self._was_released_since(each)] or self._give_backed_up()
+        if not able:
+            return
+        pair = self.random.choice(able)
+        self.pairs.remove(pair)
+        restored = [*pair.backups]
+        if self.random.random() < _ONE_ALONE:
+            restored.pop(self.random.randrange(2))
+        else:
+            self.both_restored += 1
+        for name in restored:
+            self.by_name[name].put_back(pair.backups[name])
+
+    def _give_backed_up(self) -> list[BackedUpPair]:
+        """Back up both sides of a transfer and go on with it, as far as lines and machines allow, until it is
+        released, or until it came back changed."""
+        up = [each for each in self.archives if each.up]
+        free = [
+            (each, rep)
+            for each in up
+            for rep in sorted(each.kept.items)
+            if each.says_original(rep) and ((out := each.kept.outgoing.get(rep)) is None or out.stage.is_final)
         ]
-        able = [pair for pair in pairs if pair[0] in self.backups and pair[1] in self.backups]
-        if able and self.random.random() < 0.5:
-            for name in self.random.choice(able):
-                self.by_name[name].put_back(self.backups[name])
+        sure = [each for each in up if each.doubt is None]
+        if len(up) < 2 or not (free or sure):
+            return []
+        giver, rep = self.random.choice(free or [(each, each.deposit()) for each in sure[:1]])
+        to = self.random.choice([each for each in up if each is not giver])
+        self._back_up_pair(rep, giver, to)
+        pair = self.pairs[-1]
+        giver.begin_transfer(rep, to)
+        if not self._go_on(giver, to, lambda: self._was_released_since(pair)):
+            return []
+        if self.random.random() < _COMES_BACK and self._go_on(giver, to, lambda: to.says_original(rep)):
+            to.update(rep)
+            to.begin_transfer(rep, giver)
+            self._go_on(giver, to, lambda: giver.says_original(rep))
+        return [pair]
+
+    def _go_on(self, giver: ModelArchive, to: ModelArchive, is_reached: Callable[[], bool]) -> bool:
+        for _ in range(_MOST_GIVING):
+            self._message()
+            for archive in (giver, to):
+                self.work(archive)
+                while archive.todo:
+                    archive.todo.pop(0)()
+            if is_reached():
+                return True
+        return False
+
+    def _back_up_pair(self, rep: str, *archives: ModelArchive) -> None:
+        backups = {each.name: deepcopy(each.kept) for each in archives}
+        self.pairs = [*self.pairs, BackedUpPair(rep, self._longest_chain(rep), backups)][-_MOST_PAIRS:]
+
+    def _longest_chain(self, rep: str) -> int:
+        return max(len(each.known(rep)[1].links) for each in self.archives)
+
+    def _was_released_since(self, pair: BackedUpPair) -> bool:
+        return self._longest_chain(pair.rep) > pair.links
 
     def _lose_ledger(self) -> None:
         """The database of transfers is gone; the directory does not know what it gave away."""
@@ -844,6 +908,15 @@ class World:
 
 
 ROUNDS = 10
+_BACKED_UP = 0.5
+"""Transfers before which both sides are backed up."""
+_MOST_PAIRS = 5
+_ONE_ALONE = 0.25
+"""Pairs of which only one side is put back."""
+_COMES_BACK = 0.4
+"""Items that come back, changed, before both sides are put back."""
+_MOST_GIVING = 12
+"""Rounds in which a transfer that was backed up may be released before its sides are put back."""
 ACTS: dict[str, float] = {
     "deposit": 1,
     "update": 3,
@@ -863,7 +936,7 @@ ACTS: dict[str, float] = {
     "heal": 3,
     "back_up": 2,
     "restore": 1,
-    "restore_both": 1,
+    "restore_both": 2,
     "lose_ledger": 0.5,
     "drop": 0.5,
     "forget": 1,
