@@ -52,6 +52,7 @@ def recover_register(settings: Settings, urls: Sequence[str], key: PublicKey | N
             audit,
             own=None if record is None else record.service,
             own_keys=own_keys,
+            own_changes=keys.changes() if keys.is_begun else (),
         )
         return recovery.recover(urls, _ask_archive, key, MachineClocks().read().wall, dry_run=dry_run)
 

@@ -9,6 +9,7 @@ Before an Archive sends its registration key again, the resolver has to prove th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
@@ -35,6 +36,7 @@ _CHANGE: Final = "key-change"
 _PROOF: Final = "proof"
 _NOTIFICATION: Final = "notification"
 _FOLLOWER: Final = "follower"
+_KEPT: Final = "kept-register"
 
 SignedRequest = TypeVar("SignedRequest", bound=InclusionRequest | ExclusionRequest)
 
@@ -121,6 +123,23 @@ def read_proof(text: str, challenge: str) -> PublicKey:
     return found.signer
 
 
+def sign_kept(challenge: str, register: str, key: SigningKey) -> str:
+    """What proves to a resolver that lost its register that this Archive has the key, and keeps just this one."""
+    return sign_statement(_KEPT, _kept_claims(challenge, register), key)
+
+
+def read_kept(text: str, challenge: str, register: str) -> PublicKey:
+    """The key of the Archive that keeps the register; `InvalidStatement` if it proves that of another one."""
+    found = read_statement(text, _KEPT)
+    if found.claims != _kept_claims(challenge, register):
+        raise InvalidStatement(text, 0, "it is of another register")
+    return found.signer
+
+
+def _kept_claims(challenge: str, register: str) -> dict[str, object]:
+    return {"challenge": challenge, "digest": sha256(register.encode()).hexdigest()}
+
+
 class NotificationSignature(NamedTuple):
     """What the signature of a notification says, whose digest is that of the body that came with it."""
 
@@ -203,6 +222,18 @@ def former_keys(current: PublicKey, changes: Iterable[str]) -> tuple[PublicKey, 
         found[before] = None
         current = before
     return tuple(found)
+
+
+def replaced_at(key: PublicKey, changes: Iterable[str]) -> int | None:
+    """When the key was replaced, in POSIX seconds, by the earliest word of its own among these statements; None if they
+    say nothing of it."""
+    times = []
+    for text in changes:
+        with suppress(InvalidInput):
+            found = read_statement(text, _CHANGE)
+            if found.signer == key:
+                times.append(_time(found))
+    return min(times, default=None)
 
 
 def _read_change(text: str) -> tuple[PublicKey, PublicKey] | None:

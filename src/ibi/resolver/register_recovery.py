@@ -16,7 +16,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix
-from ibi.messages.signatures import former_keys, leads_to
+from ibi.messages.signatures import former_keys, leads_to, replaced_at
 from ibi.model.registration import Inclusion, Registration
 from ibi.resolver.signed_register import ListedArchive, OfferedRegister, SignedRegister, read_register
 from ibi.signing import InvalidStatement, PublicKey
@@ -86,18 +86,24 @@ class ChosenRegister(NamedTuple):
 
 
 def choose_register(
-    offers: Sequence[OfferedRegister], named: PublicKey | None, own: Iterable[PublicKey] = ()
+    offers: Sequence[OfferedRegister],
+    named: PublicKey | None,
+    own: Iterable[PublicKey] = (),
+    own_changes: Iterable[str] = (),
 ) -> ChosenRegister:
     """The newest register signed by the key of the former resolver.
 
     That key is `named` by the operator; or it is one of the resolver's `own` keys, which were put back from a backup;
     or all Archives that were asked agree on it, and they are two at least. Keys that it named in its place count as it
-    does.
+    does. A key that was replaced, by `own_changes` or by those of a register, counts for registers of before alone.
     """
     read = [_read_offer(offer) for offer in offers]
     found = [(offer.source, register) for offer, register in zip(offers, read, strict=True) if register is not None]
     trusted = (named,) if named is not None else _trusted_keys(offers, [register for _, register in found], own)
-    counts = [(source, register) for source, register in found if _is_signed(register, trusted)]
+    signed = [each for each in found if _is_signed(each[1], trusted)]
+    changes = {*own_changes, *(change for _, register in signed for change in register.changes)}
+    counts = [each for each in signed if not _is_late(each[1], changes)]
+    late = {register.text for _, register in signed if _is_late(register, changes)}
     if not counts:
         servers = ", ".join(offer.source for offer in offers)
         reasons = [f"{offer.source}: {_why_not(offer, register)}" for offer, register in zip(offers, read, strict=True)]
@@ -106,9 +112,13 @@ def choose_register(
     for source, register in counts:
         if register.issued == newest.issued and register.text != newest.text:
             raise RegistersContradict(first=newest_source, second=source, issued=Instant(newest.issued))
-    judged = [_judge_source(offer, register, newest, trusted) for offer, register in zip(offers, read, strict=True)]
+    judged = [
+        _judge_source(offer, register, newest, trusted, is_late=register is not None and register.text in late)
+        for offer, register in zip(offers, read, strict=True)
+    ]
     formers = [former for offer in offers if (former := _read(offer.former)) is not None]
-    earlier = [*(register for _, register in counts), *(each for each in formers if _is_signed(each, trusted))]
+    before = (each for each in formers if _is_signed(each, trusted) and not _is_late(each, changes))
+    earlier = [*(register for _, register in counts), *before]
     return ChosenRegister(newest, tuple(judged), tuple(_find_lost(newest, earlier)))
 
 
@@ -133,6 +143,12 @@ def _read(statement: str | None) -> SignedRegister | None:
         return None
 
 
+def _is_late(register: SignedRegister, changes: Iterable[str]) -> bool:
+    """Whether its key was replaced before it was issued: the key may have leaked."""
+    replaced = replaced_at(register.signer, changes)
+    return replaced is not None and register.issued > replaced
+
+
 def _is_signed(register: SignedRegister, trusted: Iterable[PublicKey]) -> bool:
     return any(leads_to(key, register.signer, register.changes) for key in trusted)
 
@@ -153,6 +169,9 @@ def _trusted_keys(
         raise RegisterKeyUnknown(reason=f"Not all that were named agree: {', '.join(silent)} sent no register")
     if len({offer.source for offer in offers}) < _FEWEST:
         raise RegisterKeyUnknown(reason="One Archive alone cannot vouch for it; name a second one with --from")
+    if len({offer.keeper for offer in offers if offer.keeper is not None}) < _FEWEST:
+        reason = "Those that were named did not prove that they are two Archives, each with a key of its own"
+        raise RegisterKeyUnknown(reason=reason)
     return tuple(dict.fromkeys((*latest, *signers)))
 
 
@@ -167,7 +186,12 @@ def _why_not(offer: OfferedRegister, register: SignedRegister | None) -> str:
 
 
 def _judge_source(
-    offer: OfferedRegister, register: SignedRegister | None, newest: SignedRegister, trusted: Sequence[PublicKey]
+    offer: OfferedRegister,
+    register: SignedRegister | None,
+    newest: SignedRegister,
+    trusted: Sequence[PublicKey],
+    *,
+    is_late: bool,
 ) -> JudgedSource:
     if register is None:
         verdict = SourceVerdict.MISSING if offer.statement is None else SourceVerdict.INVALID
@@ -175,6 +199,9 @@ def _judge_source(
     facts = register.issued, len(register.archives)
     if not _is_signed(register, trusted):
         return JudgedSource(offer.source, SourceVerdict.OTHER_KEY, _why_not(offer, register), *facts)
+    if is_late:
+        reason = f"signed by the key {register.signer}, which had been replaced"
+        return JudgedSource(offer.source, SourceVerdict.OTHER_KEY, reason, *facts)
     if register.text == newest.text:
         return JudgedSource(offer.source, SourceVerdict.TAKEN, "the newest", *facts)
     return JudgedSource(offer.source, SourceVerdict.OLDER, "older than the newest", *facts)

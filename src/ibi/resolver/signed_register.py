@@ -276,6 +276,8 @@ class OfferedRegister(NamedTuple):
     statement: str | None
     failure: str | None = None
     """Why there is no statement."""
+    keeper: PublicKey | None = None
+    """The key of the Archive, which it proved for this statement; None if it proved none."""
     former: str | None = None
     """The fullest of the registers that it kept before, which listed Archives that a later one lacked; None if it sent
     none."""

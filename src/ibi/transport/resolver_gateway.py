@@ -17,7 +17,7 @@ from ibi.errors import InvalidInput, InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer, resolver_service
 from ibi.messages.holders import KeyFields, accepts_https, read_reason
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.messages.signatures import leads_to, read_proof
+from ibi.messages.signatures import leads_to, read_kept, read_proof
 from ibi.model.membership import FetchedRegister, OfferedKey, Outcome, RequestFailure, ResolverStanding
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
@@ -263,18 +263,20 @@ class RegisterClient:
     async def fetch_kept(self) -> OfferedRegister:
         """The register that an Archive at this address keeps of its resolver."""
         url = str(self._server)
-        response = await settle(self._send("/api/register/kept", _JOSE, LONGEST_STATEMENT), _REGISTER_TIMEOUT)
+        challenge = token_urlsafe(_CHALLENGE_BYTES)
+        path = f"/api/register/kept?{urlencode({'challenge': challenge})}"
+        response = await settle(self._send(path, _JOSE, LONGEST_STATEMENT), _REGISTER_TIMEOUT)
         if not isinstance(response, HttpResponse):
             return OfferedRegister(url, None, "it does not answer")
         if response.status != 200:
             return OfferedRegister(url, None, f"it keeps no register (status {response.status})")
-        before = await self._get(
-            "/api/register/kept?former=yes", "application/jose", _REGISTER_TIMEOUT, LONGEST_STATEMENT, {}
-        )
+        asked = self._send("/api/register/kept?former=yes", _JOSE, LONGEST_STATEMENT)
+        before = await settle(asked, _REGISTER_TIMEOUT)
         former = None
         if isinstance(before, HttpResponse) and before.status == 200:
             former = before.body.decode("ascii", "replace").strip()
-        return OfferedRegister(url, response.body.decode("ascii", "replace").strip(), former=former)
+        statement = response.body.decode("ascii", "replace").strip()
+        return OfferedRegister(url, statement, None, _read_keeper(response, challenge, statement), former)
 
     async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey:
         """Whether the server at the address of the resolver proves the `known` key, or one that this named; without a
@@ -303,6 +305,14 @@ class RegisterClient:
     async def _send(self, path: str, fields: Mapping[str, str], most: int) -> HttpResponse | Failure:
         origin = self._server.origin
         return await self._requests.send(origin, f"{self._server.path}{path}", fields, most=most)
+
+
+def _read_keeper(response: HttpResponse, challenge: str, statement: str) -> PublicKey | None:
+    """The key that the Archive proved."""
+    try:
+        return read_kept(response.keys.read_signature() or "", challenge, statement)
+    except InvalidInput:
+        return None
 
 
 def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -> OfferedKey:

@@ -190,7 +190,7 @@ def create_app(
         ),
         *token_pages.routes(),
         *KeyPages(archive, resolver).routes(),
-        *KeptRegisterPage(_kept_register(resolver, standby)).routes(),
+        *KeptRegisterPage(_kept_register(resolver, standby), None if archive is None else archive.signing).routes(),
         *([] if subscriptions is None else SubscriptionPages(subscriptions, authentication, proxies).routes()),
         *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),

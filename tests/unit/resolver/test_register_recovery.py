@@ -22,7 +22,7 @@ from ibi.resolver.register_recovery import (
     recovered_registrations,
 )
 from ibi.resolver.signed_register import ListedArchive, OfferedRegister, read_register, register_entries, sign_register
-from ibi.signing import SigningKey
+from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import ArchiveProtocol
 
 HERE = "https://resolver.example.org"
@@ -52,7 +52,10 @@ def statement(issued: int = 100, key: SigningKey = KEY, name: str = "one", chang
 
 
 def offers(*statements: str | None) -> list[OfferedRegister]:
-    return [OfferedRegister(f"https://{number}.example", each) for number, each in enumerate(statements)]
+    return [
+        OfferedRegister(f"https://{number}.example", each, keeper=SigningKey(bytes([number]) * 32).public)
+        for number, each in enumerate(statements)
+    ]
 
 
 def test_the_newest_register_is_taken_whoever_keeps_an_older_one() -> None:
@@ -90,6 +93,28 @@ def test_a_key_that_was_replaced_counts_with_the_one_that_it_named() -> None:
         choose_register(offers(before, statement(200, NEW)), None)
     # The key that was replaced may be stolen: where the later one is named, it counts no more.
     assert choose_register(offers(statement(900), after), NEW.public).register.issued == 200
+
+
+@pytest.mark.parametrize("named", [None, KEY.public, NEW.public])
+@pytest.mark.parametrize("own", [(), (NEW.public, KEY.public)])
+def test_a_key_that_was_replaced_counts_for_what_was_issued_before_that_alone(
+    named: PublicKey | None, own: tuple[PublicKey, ...]
+) -> None:
+    stolen, good = statement(900), statement(200, NEW, changes=(CHANGE,))
+    chosen = choose_register(offers(good, good, stolen), named, own)
+    assert (chosen.register.issued, chosen.register.signer) == (200, NEW.public)
+    assert chosen.sources[2].verdict is SourceVerdict.OTHER_KEY
+    with pytest.raises(NoRegisterFound):
+        choose_register(offers(stolen), named or KEY.public, own, [CHANGE])
+
+
+def test_one_archive_under_two_names_vouches_for_no_key() -> None:
+    (one,) = offers(statement())
+    again = one._replace(source="http://localhost:8080")
+    with pytest.raises(RegisterKeyUnknown, match="two Archives"):
+        choose_register([one, again], None)
+    with pytest.raises(RegisterKeyUnknown, match="two Archives"):
+        choose_register([one, again._replace(keeper=None)], None)
 
 
 def test_two_registers_of_one_moment_contradict_each_other() -> None:

@@ -68,11 +68,12 @@ class RegisterRecovery:
         *,
         own: LabelForms | None = None,
         own_keys: Sequence[PublicKey] = (),
+        own_changes: Sequence[str] = (),
     ) -> None:
         """`own` is the service of the Archive in the same directory; `own_keys` are the keys of its resolver, past and
-        present."""
+        present, and `own_changes` the words by which the past ones named the next."""
         self._registry, self._beliefs, self._published, self._audit = registry, beliefs, published, audit
-        self._own, self._own_keys = own, tuple(own_keys)
+        self._own, self._own_keys, self._own_changes = own, tuple(own_keys), tuple(own_changes)
 
     def recover(
         self, urls: Iterable[str], ask: RegisterSource, key: PublicKey | None, now: Instant, *, dry_run: bool = False
@@ -80,7 +81,7 @@ class RegisterRecovery:
         """Take the newest register that the Archives at these `urls` keep. `RegisterKeyUnknown`, `NoRegisterFound` or
         `RegistersContradict` if none can be believed; with `dry_run` nothing is changed."""
         offers = [ask(url) for url in dict.fromkeys(each.rstrip("/") for each in urls)]
-        chosen = choose_register(offers, key, self._own_keys)
+        chosen = choose_register(offers, key, self._own_keys, self._own_changes)
         registrations = recovered_registrations(chosen.register, now, chosen.lost)
         entered = (self._enter(each, dry_run=dry_run) for each in registrations)
         entries = tuple(_explain_lost(each, chosen.lost) for each in entered)

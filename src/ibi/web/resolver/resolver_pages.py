@@ -20,6 +20,8 @@ from starlette.types import Scope
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
+from ibi.messages.holders import SIGNATURE
+from ibi.messages.signatures import LONGEST_WORD, sign_kept
 from ibi.messages.url_list import Deletion, LeftOut, UrlList
 from ibi.model.registration import ClaimKind, FalseClaim, Registration, Settlement
 from ibi.persistent_url import PersistentUrl
@@ -30,6 +32,7 @@ from ibi.resolver.signed_register import etag_of
 from ibi.resolver.trace import Hop, Report, Verdict
 from ibi.safe_text import shorten
 from ibi.services.membership.registration_admin import RegistrationAdmin, public_facts
+from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
 from ibi.services.resolving.belief_report import BeliefReason, BeliefReport, claim_facts
 from ibi.services.resolving.disputes import Disputes
@@ -357,8 +360,9 @@ KEPT_PATH: Final = f"{PATH}/kept"
 
 
 class KeptRegisterPage:
-    def __init__(self, register: KeptRegister | None) -> None:
-        self._register = register
+    def __init__(self, register: KeptRegister | None, signing: OwnKeys | None = None) -> None:
+        """`signing` is the key of the Archive that keeps it, which a challenge has it prove."""
+        self._register, self._signing = register, signing
 
     def routes(self) -> list[Route]:
         return [Route(KEPT_PATH, self.get)]
@@ -368,6 +372,10 @@ class KeptRegisterPage:
         if text is None:
             raise PathNotFound()
         headers = {"etag": etag_of(text), "cache-control": "no-cache"}
+        challenge, signing = request.query_params.get("challenge", ""), self._signing
+        if 0 < len(challenge) <= LONGEST_WORD and signing is not None:
+            key = (await asyncio.to_thread(signing.ring)).key
+            headers[SIGNATURE.decode()] = sign_kept(challenge, text, key)
         if is_tag_known(request.headers.raw, headers["etag"]):
             return Response(None, 304, headers)
         return Response(text, 200, headers, MEDIA_TYPE)
