@@ -30,8 +30,9 @@ from cryptography.x509.oid import NameOID
 
 from ibi.cli import main
 from ibi.composition.doctor import databases, records
+from ibi.composition.doctor.configuration import check_clone_guard, check_copy_holders
 from ibi.composition.doctor.databases import check_databases, path_of
-from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, diagnose
+from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, Level, diagnose
 from ibi.config import load_settings
 from ibi.instant import Instant
 from ibi.label import RepositoryName
@@ -697,7 +698,9 @@ def test_a_holder_of_copies_that_is_registered_is_fine(ibi: IbiCommand) -> None:
     keep_register(ibi.data, *known)
     assert examine(ibi, "--offline").found == []
     (ibi.data / "membership" / "register.jws").unlink()  # nothing is known of any
-    assert examine(ibi, "--offline").found == []
+    (found,) = check_copy_holders(ExaminedDirectory(load_settings({"data": str(ibi.data)}, {})))
+    assert (found.level, "could say whether" in found.what) == (Level.ADVICE, True)
+    assert examine(ibi, "--offline").code == 0
 
 
 def test_a_sandbox_on_loopback_needs_no_guard(ibi: IbiCommand) -> None:
@@ -705,6 +708,13 @@ def test_a_sandbox_on_loopback_needs_no_guard(ibi: IbiCommand) -> None:
     assert done.found == []
     not_a_sandbox(ibi.data)
     assert examine(ibi, "--offline", IBI_PUBLIC_URL="https://ids.lab.example").found == []
+
+
+@pytest.mark.parametrize("url", ["http://0.0.0.0:8765", "http://[::]", "http://ids.localhost", "http://ids.localhost."])
+def test_an_address_that_leads_each_machine_to_itself_is_none_for_a_real_archive(ibi: IbiCommand, url: str) -> None:
+    not_a_sandbox(ibi.data)
+    found = list(check_clone_guard(ExaminedDirectory(load_settings({"data": str(ibi.data), "public_url": url}, {}))))
+    assert [(each.check, each.level) for each in found] == [("clone-guard-off", Level.WARNING)]
 
 
 def test_a_lock_of_the_minter_that_is_not_let_go_is_told(ibi: IbiCommand, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from ibi.composition.doctor.records import read_kept_register, read_ticks, servi
 from ibi.config import Settings
 from ibi.label import Label
 from ibi.model.minting import Identity
-from ibi.origin import is_same_place
+from ibi.origin import Origin, is_same_place
 from ibi.storage.key_files import RegisterFiles, ResolverKeyFile
 from ibi.transport.server_url import is_on_loopback
 
@@ -20,16 +20,25 @@ _MOST_NAMED: Final = 5
 
 
 def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Holders of Copies that the register of the resolver does not have: no resolver asks them."""
+    """Holders of Copies that the register of the resolver does not have: no resolver asks them. Without a register,
+    advice."""
     holders = directory.settings.archive.copies_at or ()
-    known = _known_archives(directory) if holders else None
-    unknown = [] if known is None else [str(holder.service) for holder in holders if holder.service not in known]
-    if unknown:
-        more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-        names = f"{', '.join(unknown[:_MOST_NAMED])}{more}"
-        what = f"archive.copies_at names {names}, and the resolver has no such Archive registered: it is not asked"
-        remedy = "Correct the label, or have that Archive registered."
-        yield Diagnosis("copies-at-unknown", _settings_place(directory), what, remedy, Level.WARNING)
+    if not holders:
+        return
+    known = _known_archives(directory)
+    unknown = [str(holder.service) for holder in holders if known is None or holder.service not in known]
+    if not unknown:
+        return
+    more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+    said = f"archive.copies_at names {', '.join(unknown[:_MOST_NAMED])}{more}"
+    if known is None:
+        what = f"{said}, and there is no register here that could say whether such an Archive is registered"
+        remedy = "Check the label; once the server has the register of a resolver, this is checked."
+        yield Diagnosis("copies-at-unknown", _settings_place(directory), what, remedy, Level.ADVICE)
+        return
+    what = f"{said}, and the resolver has no such Archive registered: it is not asked"
+    remedy = "Correct the label, or have that Archive registered."
+    yield Diagnosis("copies-at-unknown", _settings_place(directory), what, remedy, Level.WARNING)
 
 
 def _known_archives(directory: ExaminedDirectory) -> frozenset[Label] | None:
@@ -70,12 +79,20 @@ def _covered_families(networks: Iterable[IPv4Network | IPv6Network]) -> Iterator
 def check_clone_guard(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """A public address that leads every machine to itself, so that no copy of the directory is noticed by it."""
     url, identity = directory.settings.public_url, _identity_of(directory)
-    if url is not None and identity is not None and not identity.sandbox and is_on_loopback(url):
+    if url is not None and identity is not None and not identity.sandbox and _leads_home(url):
         what = (
             f"it leads each machine to itself, and {identity.host} is no sandbox: readers elsewhere do not reach this"
             " server, and a copy of it that mints the same labels is not noticed"
         )
         yield Diagnosis("clone-guard-off", url, what, "Set public_url to the address that readers use.", Level.WARNING)
+
+
+def _leads_home(url: str) -> bool:
+    """Whether an address leads each machine to itself: on the loopback interface, a name below `localhost` (RFC 6761),
+    or the address that stands for all of a machine."""
+    origin = Origin.of_url(url)
+    is_unspecified = origin.address is not None and origin.address.is_unspecified
+    return is_unspecified or origin.name.rstrip(".").endswith(".localhost") or is_on_loopback(url)
 
 
 def check_content_host(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
