@@ -220,6 +220,8 @@ def _quote(text: str) -> str:
 #     palavra = 1*caractere                       caractere = %x21-7A | %x7C | %x7E
 
 _PRINTED_WORD: Final = re.compile(rb"[\x21-\x7a\x7c\x7e]+")
+_ANY_WORD: Final = re.compile(rb"[^ \t\r\n{}][^ \t\r\n]*")
+"""What stands where a word was expected, up to the next blank: reading goes on behind it."""
 _BLANKS: Final = re.compile(rb" +")
 _SEPARATORS: Final = re.compile(rb"[ \t\r\n]*")
 _LIST: Final = re.compile(rb"\{([^{}]*)\}")
@@ -297,15 +299,14 @@ class _PairReader:
     def _pair(self) -> bool:
         """Read one pair; False if nothing after it can be read."""
         begin = self._at
-        word = _PRINTED_WORD.match(self._body, self._at)
+        word = self._word()
         if word is None:
             return self._fault(FaultKind.GRAMMAR, "a name was expected")
-        self._at = word.end()
         blanks = _BLANKS.match(self._body, self._at)
         if blanks is None:
             return self._fault(FaultKind.GRAMMAR, "a blank and a value were expected after a name")
         self._at = blanks.end()
-        name = word[0].decode("ascii")
+        name = word
         words = self._value(name)
         if words is None:
             return False
@@ -315,10 +316,9 @@ class _PairReader:
         return True
 
     def _value(self, name: str) -> tuple[str, ...] | None:
-        word = _PRINTED_WORD.match(self._body, self._at)
+        word = self._word()
         if word is not None:
-            self._at = word.end()
-            return (word[0].decode("ascii"),)
+            return (word,)
         braced = _LIST.match(self._body, self._at)
         if braced is None:
             self._fault(FaultKind.GRAMMAR, "a value was expected: a word, or words in braces")
@@ -326,6 +326,18 @@ class _PairReader:
         words = self._words(name, braced[1])
         self._at = braced.end()
         return words
+
+    def _word(self) -> str | None:
+        """The word that stands here, whatever its characters are; None if none does."""
+        word = _ANY_WORD.match(self._body, self._at)
+        if word is None:
+            return None
+        printed = _PRINTED_WORD.match(word[0])
+        read = 0 if printed is None else printed.end()
+        if read < len(word[0]):
+            self._fault(FaultKind.GRAMMAR, "a word is visible ASCII without braces", self._at + read)
+        self._at = word.end()
+        return word[0].decode("latin-1")
 
     def _words(self, name: str, inside: bytes) -> tuple[str, ...]:
         parts = inside.split(b" ")

@@ -415,6 +415,39 @@ def test_a_renamed_pair_fails_the_clause_that_it_breaks(ours: Remembered, name: 
     assert "qualifiers-are-relations" in run.reasons(Judgment.WARNING)
 
 
+OTHER_NAMES = {
+    "ibi.archiveservice": ("ibi.service", {"the-archive-is-named"}),
+    "ibi.platformsoftware": ("ibi.software", {"the-archive-is-named", "answers-are-lists-of-pairs"}),
+    "ibi.lastedition": ("ibi.latest", {"the-only-edition-is-the-last"}),
+    "ibi.nextedition": ("ibi.next", {"the-only-edition-is-the-last"}),
+    "url.metadata": ("url.meta", {"a-url-has-type-state-and-time", "metadata-is-offered"}),
+    "state": ("status", {"a-url-has-type-state-and-time"}),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_a_pair_of_a_name_alike_fails_the_clause_that_it_breaks(ours: Remembered, name: str) -> None:
+    other, broken = OTHER_NAMES[name]
+
+    def rename(body: bytes) -> bytes:
+        lines = (line.partition(b" ") for line in body.split(b"\r\n"))
+        return b"\r\n".join(
+            (other.encode() if first == name.encode() else first) + blank + rest for first, blank, rest in lines
+        )
+
+    run = run_checks(ours, spoil_body(rename, "urlRequest"))
+    assert set(run.reasons(Judgment.FAIL)) == broken, run.reasons(Judgment.FAIL)
+    assert "qualifiers-are-relations" in run.reasons(Judgment.WARNING)
+
+
+def test_an_octet_that_no_word_has_fails_the_grammar_alone(ours: Remembered) -> None:
+    def spoil(body: bytes) -> bytes:
+        return re.sub(rb"(?m)^(timestamp\S* \S+)Z", lambda found: found[1] + b"\xf3Z", body)
+
+    run = run_checks(ours, spoil_body(spoil, "urlRequest"))
+    assert set(run.reasons(Judgment.FAIL)) == {"answers-are-lists-of-pairs"}, run.reasons(Judgment.FAIL)
+
+
 def test_one_item_that_cannot_be_fetched_is_a_warning(ours: Remembered) -> None:
     def refuse(probe: Probe, received: ProbeResponse) -> ProbeResponse:
         is_first = probe.target == ITEM_URL

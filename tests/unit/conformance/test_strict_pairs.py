@@ -77,3 +77,11 @@ def test_braces_may_be_empty_for_the_platform_alone() -> None:
     read = read_pairs(b"ibi.platformsoftware {}")
     assert read.faults == ()
     assert read.values == {"ibi.platformsoftware": ()}
+
+
+@pytest.mark.parametrize("body", [b"a x\xf3y\r\nb c", b"a x{y\r\nb c", b"\xf3 d\r\nb c", b"a x\x01 b c"])
+def test_reading_goes_on_behind_a_word_that_cannot_be_read(body: bytes) -> None:
+    read = read_pairs(body)
+    assert read.values["b"] == ("c",)
+    assert [fault.kind for fault in read.faults] == [FaultKind.GRAMMAR]
+    assert read.faults[0].offset == min(body.find(octet) for octet in (b"\xf3", b"{", b"\x01") if octet in body)
