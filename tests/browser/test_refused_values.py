@@ -34,6 +34,9 @@ WRONG: Final = {
     "networks": "10.0.0.1/8",
 }
 """A text for each field that people type into and that can be refused by itself."""
+TYPE, RECORD = "spaceship", "@article{"
+"""A type that an older page had in its list, and a record of another system that cannot be read."""
+ALL: Final = {*WRONG, "type"}
 REASON: Final = "a patent"
 """Of the embargo that cannot be read: it waits for one that can."""
 
@@ -43,6 +46,7 @@ class Restartable:
 
     def __init__(self, command: IbiCommand) -> None:
         self.command, self._stack = command, ExitStack()
+        self.person = "lia"
         self.start()
 
     def start(self) -> None:
@@ -56,7 +60,7 @@ class Restartable:
         self._stack.close()
 
     def enter(self, page: Page) -> None:
-        link = self.command("person", "link", "lia").out.strip()
+        link = self.command("person", "link", self.person).out.strip()
         page.goto(re.sub(r"^http://[^/]+", self.url, link))
         page.get_by_role("main").get_by_role("button").click()
 
@@ -73,6 +77,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restartable]:
     started = Restartable(command)
     try:
         command("person", "create", "lia", "--role", "depositor")
+        command("person", "create", "bia", "--role", "librarian")
         yield started
     finally:
         started.close()
@@ -87,13 +92,19 @@ def expect_file(page: Page, name: str) -> None:
     expect(page.get_by_role("rowheader", name=name)).to_be_visible()
 
 
+def expect_saved(page: Page) -> None:
+    """A page with a record that is not imported is the answer to its form; otherwise the form leads to a page."""
+    if page.locator("#record").input_value() != RECORD:
+        expect(page).to_have_url(re.compile(r"\?saved=1$"))
+
+
 # --- what happens to the page: each gives the page to look at ---------------------------------------------------------
 
 
 def file_added(page: Page, server: Restartable, place: Path) -> Page:
     add_files(page, place)
     expect_file(page, "added.txt")
-    expect(page).to_have_url(re.compile(r"\?saved=1$"))
+    expect_saved(page)
     return page
 
 
@@ -104,7 +115,7 @@ def folder_added(page: Page, server: Restartable, place: Path) -> Page:
         (folder / name).write_text(name, encoding="ascii")
     page.get_by_label("Choose a folder").set_input_files(folder)
     expect_file(page, "survey/two.csv")
-    expect(page).to_have_url(re.compile(r"\?saved=1$"))
+    expect_saved(page)
     return page
 
 
@@ -114,7 +125,7 @@ def file_dropped(page: Page, server: Restartable, place: Path) -> Page:
     )
     page.dispatch_event("[data-drop]", "drop", {"dataTransfer": dropped})
     expect_file(page, "dropped.txt")
-    expect(page).to_have_url(re.compile(r"\?saved=1$"))
+    expect_saved(page)
     return page
 
 
@@ -173,18 +184,27 @@ def type_all(page: Page) -> None:
     page.locator("summary", has_text="Contributors").click()
     for name, text in {**WRONG, "embargo_reason": REASON}.items():
         page.locator(f"#{name}").fill(text)
+    page.evaluate(f"() => document.querySelector('#type').append(new Option('{TYPE}', '{TYPE}'))")
+    page.locator("#type").select_option(TYPE)
+
+
+def import_record(page: Page) -> None:
+    page.locator("details.record summary").click()
+    page.locator("#record").fill(RECORD)
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("#record-error")).to_have_count(1)
 
 
 def expect_all(page: Page) -> None:
-    for name, text in {**WRONG, "embargo_reason": REASON}.items():
+    for name, text in {**WRONG, "embargo_reason": REASON, "type": TYPE}.items():
         assert page.locator(f"#{name}").input_value() == text, name
-    for name in WRONG:
+    for name in ALL:
         expect(page.locator(f"#{name}-error")).to_have_count(1)
         expect(page.locator(f"#{name}")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#date-error")).to_contain_text("a date looks like 2027")
     expect(page.locator("#creators-error")).to_contain_text("0000-0002-1825-0098")
     expect(page.locator("#licence-error")).to_contain_text("SPDX")
-    expect(page.locator("[data-attention]")).to_contain_text(f"{len(WRONG)} fields need attention")
+    expect(page.locator("[data-attention]")).to_contain_text(f"{len(ALL)} fields need attention")
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -196,13 +216,56 @@ def test_values_that_cannot_be_read_stay_on_the_page_with_their_errors(
     expect_file(page, "two.txt")
     expect(page).to_have_url(re.compile(r"\?saved=1$"))
     type_all(page)
-    expect(page.locator("[data-state]")).to_contain_text(f"{len(WRONG)} fields need attention")
+    expect(page.locator("[data-state]")).to_contain_text(f"{len(ALL)} fields need attention")
     seen = event(page, server, tmp_path)
     expect_all(seen)
     seen.locator("#date").fill("2026-02")
     seen.locator("#summary").focus()
     expect(seen.locator("#date-error")).to_have_count(0)
-    expect(seen.locator("[data-state]")).to_contain_text(f"{len(WRONG) - 1} fields need attention")
+    expect(seen.locator("[data-state]")).to_contain_text(f"{len(ALL) - 1} fields need attention")
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_record_that_cannot_be_imported_stays_on_the_page_with_its_error(
+    event: Event, server: Restartable, opened: Opened, tmp_path: Path
+) -> None:
+    page = opened()
+    open_draft(page, server, tmp_path)
+    expect_file(page, "two.txt")
+    expect(page).to_have_url(re.compile(r"\?saved=1$"))
+    import_record(page)
+    seen = event(page, server, tmp_path)
+    expect(seen.locator("#record")).to_have_value(RECORD)
+    expect(seen.locator("#record-error")).to_have_count(1)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_list_of_files_that_a_librarian_may_not_open_stays_on_the_page_with_its_error(
+    event: Event, server: Restartable, opened: Opened, tmp_path: Path
+) -> None:
+    page = opened()
+    open_draft(page, server, tmp_path)
+    expect_file(page, "two.txt")
+    expect(page).to_have_url(re.compile(r"\?saved=1$"))
+    page.locator("#title").fill("A survey")
+    page.locator("#unlisted").check()
+    page.get_by_role("button", name="Publish").click()
+    expect(page).to_have_url(re.compile(r"/col/.*/metadata"))
+    place = re.sub(r"^http://[^/]+", "", page.url)
+    page.context.clear_cookies()
+    server.person = "bia"
+    try:
+        server.enter(page)
+        page.goto(f"{server.url}{place}")
+        page.get_by_role("button", name="Edit description and files").click()
+        expect(page).to_have_url(DRAFT)
+        page.locator("#unlisted").uncheck()
+        expect(page.locator("[data-state]")).to_contain_text("1 field needs attention")
+        seen = event(page, server, tmp_path)
+        expect(seen.locator("#unlisted-error")).to_have_count(1)
+        expect(seen.locator("#unlisted")).not_to_be_checked()
+    finally:
+        server.person = "lia"
 
 
 @pytest.mark.parametrize("event", [page_loaded_again, second_tab, session_ended, server_killed])
