@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha512
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,12 @@ class Release:
     sources: Path
     home: Path
     data: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    """Settings of its command and server."""
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("IBI_")}
-        return {**kept, "PYTHONPATH": str(self.sources), "IBI_LOCK_DIR": str(self.home / "locks")}
+        return {**kept, "PYTHONPATH": str(self.sources), "IBI_LOCK_DIR": str(self.home / "locks"), **self.variables}
 
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-c", _PROGRAM, *arguments, "--data", str(self.data)]
@@ -133,15 +135,16 @@ def _begin_draft(url: str, token: str) -> str:
     """The id of a draft with one file. `POST` is not sent on by a redirect: 0.1.0 had drafts under records."""
     for path in ("items", "records"):
         try:
-            made = _send(f"{url}/api/{path}", "POST", b'{"metadata": {"title": "Not published"}}', token)
+            made = send(f"{url}/api/{path}", "POST", b'{"metadata": {"title": "Not published"}}', token)
         except HTTPError:
             continue
-        _send(f"{url}/api/{path}/{made['id']}/files/draft.txt", "PUT", b"A draft\n", token)
+        send(f"{url}/api/{path}/{made['id']}/files/draft.txt", "PUT", b"A draft\n", token)
         return str(made["id"])
     raise SystemExit("no draft was taken")
 
 
-def _send(url: str, method: str, body: bytes, token: str) -> Any:
+def send(url: str, method: str, body: bytes | None, token: str) -> Any:
+    """Return the JSON that a server answers."""
     kind = "application/json" if method == "POST" else "text/plain"
     headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
     request = Request(url, body, headers, method=method)  # noqa: S310 - loopback, as the server itself told
@@ -149,7 +152,7 @@ def _send(url: str, method: str, body: bytes, token: str) -> Any:
         return json.loads(answer.read() or b"null")
 
 
-def pack(home: Path, target: Path) -> None:
+def pack(home: Path, target: Path, names: Sequence[str] = ("expected.json", "data")) -> None:
     """The directory and what is expected of it: without names of users, and no older than the epoch."""
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -158,7 +161,7 @@ def pack(home: Path, target: Path) -> None:
         return entry
 
     with tarfile.open(target, "w:xz", preset=9) as packed:
-        for name in ("expected.json", "data"):
+        for name in names:
             packed.add(home / name, name, filter=plain)
 
 

@@ -322,7 +322,7 @@ def test_a_head_left_behind_by_a_killed_process_is_no_break(log: AuditLog, tmp_p
 def test_a_log_of_an_earlier_version_is_continued_and_noted_as_begun(log: AuditLog, tmp_path: Path) -> None:
     log.append([entry(1)])
     log.close()
-    rmtree(tmp_path / "databases")
+    (tmp_path / "directory.json").unlink()
     again = FileAuditLog(tmp_path)
     assert not again.was_begun()
     again.append([entry(2)])

@@ -24,7 +24,6 @@ from ibi.model.registration import (
     Succession,
 )
 from ibi.ports.federation import HOLDER_AGE, Beliefs
-from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from tests.support.memory import beliefs as in_memory
@@ -127,6 +126,7 @@ def test_a_deletion_is_kept_until_the_item_is_there_again(beliefs: Beliefs, monk
         monkeypatch.setattr(module, "MOST_SUCCESSIONS", 2)
     for number in range(2):
         beliefs.record_deletion(label(number), KnownDeletion(A), NOW)
+    beliefs.flush()
     assert [beliefs.deletion(each) is None for each in (ITEM, label(0), label(1))] == [True, False, False]
     beliefs.forget_deletion(label(0))
     assert beliefs.deletion(label(0)) is None
@@ -256,6 +256,7 @@ def test_what_one_causes_to_be_recorded_pushes_out_only_its_own(beliefs: Beliefs
         beliefs.record_successors(foreign, (B,), NOW + number)
         beliefs.record_holder(foreign, B, NOW + number)
         beliefs.record_claim(foreign, B, C, ClaimKind.ORIGINAL, NOW + number)
+    beliefs.flush()
     assert beliefs.successors(ITEM) == (A,)
     assert beliefs.holder(ITEM, NOW) == A
     assert [claim.claimant for claim in beliefs.claims()].count(A) == 1
@@ -277,18 +278,20 @@ class TestSqlite:
             other.record_successors(ITEM, (A,), NOW)
             other.record_holder(OTHER, B, NOW)
             other.record_copies(A, frozenset({B}), NOW)
+            other.flush()
             one._looked = float("-inf")  # ten milliseconds later
             assert one.successors(ITEM) == (A,)
             assert one.copies(A).services == {B}
             assert one.holder(OTHER, NOW) == B
             other.forget_holder(OTHER)
+            other.flush()
             one._looked = float("-inf")
             assert one.holder(OTHER, NOW) is None
         finally:
             one.close()
             other.close()
 
-    def test_what_was_recorded_is_there_after_a_sigkill(self, tmp_path: Path) -> None:
+    def test_what_was_written_is_there_after_a_sigkill(self, tmp_path: Path) -> None:
         script = f"""
 import os, signal
 from pathlib import Path
@@ -296,11 +299,14 @@ from ibi.label import parse
 from ibi.model.registration import ClaimKind
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 beliefs = SqliteBeliefs(Path({str(tmp_path)!r}))
-item, a, b = map(parse, {[str(ITEM), str(A), str(B)]!r})
+item, other, a, b = map(parse, {[str(ITEM), str(OTHER), str(A), str(B)]!r})
 beliefs.record_successors(item, (a, b), {NOW})
 beliefs.record_holder(item, a, {NOW})
 beliefs.record_copies(a, frozenset({{b}}), {NOW})
 beliefs.record_claim(item, b, a, ClaimKind.ORIGINAL, {NOW})
+beliefs.flush()
+beliefs.record_holder(other, a, {NOW})
+beliefs.record_signed_successors(other, (b,), {NOW})
 os.kill(os.getpid(), signal.SIGKILL)
 """
         killed = subprocess.run([sys.executable, "-c", script], env={**os.environ}, check=False)
@@ -311,24 +317,48 @@ os.kill(os.getpid(), signal.SIGKILL)
             assert after.holder(ITEM, NOW) == A
             assert after.copies(A).services == {B}
             assert [claim.claimant for claim in after.claims()] == [B]
+            assert after.holder(OTHER, NOW) is None  # learned anew from the next answer
+            assert after.succession(OTHER) == Succession((B,), is_signed=True)
         finally:
             after.close()
 
-    @pytest.mark.parametrize("spoilt", [b"", b"no database" * 100, None], ids=["emptied", "text", "half"])
-    def test_a_file_that_cannot_be_used_is_set_aside_where_that_is_wanted(
-        self, tmp_path: Path, spoilt: bytes | None
+    def test_one_group_is_written_for_many_changes_and_a_long_one_goes_on_later(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        SqliteBeliefs(tmp_path).close()
-        path = tmp_path / in_sqlite.FILE_NAME
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if spoilt is None else spoilt)
-        told: list[Path | None] = []
-        if spoilt:
-            with pytest.raises(BeliefsDamaged):
-                SqliteBeliefs(tmp_path)
-        beliefs = SqliteBeliefs(tmp_path, lambda _, aside: told.append(aside))
+        told: list[None] = []
+        beliefs = SqliteBeliefs(tmp_path)
         try:
-            beliefs.record_holder(ITEM, A, NOW)
-            assert beliefs.holder(ITEM, NOW) == A
-            assert all(aside is not None and aside.exists() for aside in told)
+            beliefs.watch(lambda: told.append(None))
+            version = beliefs._version
+            for number in range(50):
+                beliefs.record_holder(label(number), A, NOW)
+            assert len(told) == 1
+            beliefs.write_group()
+            beliefs.copies(A)
+            assert beliefs._version in {version + 1, 1}
+            monkeypatch.setattr(in_sqlite, "_LONGEST_WRITE", 0.0)
+            for number in range(3):
+                beliefs.record_holder(label(number), B, NOW)
+            told.clear()
+            beliefs.write_group()
+            assert len(told) == 1  # two are left
+            assert [beliefs.holder(label(number), NOW) for number in range(3)] == [B, B, B]
+        finally:
+            beliefs.close()
+        after = SqliteBeliefs(tmp_path)
+        try:
+            assert [after.holder(label(number), NOW) for number in range(4)] == [B, B, B, A]
+        finally:
+            after.close()
+
+    def test_the_oldest_change_that_waits_is_dropped_where_too_many_wait(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(in_sqlite, "_MOST_WAITING", 3)
+        beliefs = SqliteBeliefs(tmp_path)
+        try:
+            for number in range(5):
+                beliefs.record_holder(label(number), A, NOW)
+            assert [beliefs.holder(label(number), NOW) for number in range(5)] == [None, None, A, A, A]
         finally:
             beliefs.close()

@@ -20,9 +20,9 @@ from ibi.model.search import (
     ItemCollection,
 )
 from ibi.ports.catalog import CollectionStore
-from ibi.storage.errors import CollectionsDamaged
+from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.collections import SqliteCollections
-from ibi.storage.sqlite.connection import COLLECTIONS
+from ibi.storage.sqlite.connection import STATE
 
 ADAPTERS: dict[str, Callable[[Path], SqliteCollections]] = {"sqlite": SqliteCollections}
 NOW = Instant(1_800_000_000)
@@ -117,17 +117,17 @@ def test_another_process_sees_a_change_at_once_and_it_outlives_both(name: str, t
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / COLLECTIONS.file_name).write_bytes(b"no database" * 1000)
+    (tmp_path / STATE.file_name).write_bytes(b"no database" * 1000)
 
-    with pytest.raises(CollectionsDamaged, match="--empty"):
+    with pytest.raises(StateDamaged, match="--empty"):
         SqliteCollections(tmp_path)
 
 
 def test_a_lost_file_is_not_silently_begun_again(tmp_path: Path) -> None:
     SqliteCollections(tmp_path).close()
-    (tmp_path / COLLECTIONS.file_name).unlink()
+    (tmp_path / STATE.file_name).unlink()
 
-    with pytest.raises(CollectionsDamaged, match="it is gone"):
+    with pytest.raises(StateDamaged, match="it is gone"):
         SqliteCollections(tmp_path)
 
 

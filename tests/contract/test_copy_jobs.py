@@ -10,7 +10,9 @@ import pytest
 from ibi.label import parse
 from ibi.model.copies import ItemOutcome, JobItem, JobState
 from ibi.ports.copies import CopyJobs, WantedCopies
-from ibi.storage.sqlite.copy_jobs import FILE_NAME, SqliteCopyJobs
+from ibi.storage.errors import StateDamaged
+from ibi.storage.sqlite.connection import STATE
+from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 
 LABELS = tuple(parse(f"lab.br/arq/2009/07.21.14.{minute}") for minute in range(10, 14))
 WANTED = WantedCopies(LABELS, "http://archive.example.org", "secret", "ana", "person:ana")
@@ -76,14 +78,10 @@ def test_what_was_written_is_there_for_the_next_process(tmp_path: Path) -> None:
     first.close()
     assert other.hold()
     other.close()
-    assert (tmp_path / FILE_NAME).stat().st_mode & 0o077 == 0
+    assert (tmp_path / STATE.file_name).stat().st_mode & 0o077 == 0
 
 
-def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_bytes(b"no database" * 1000)
-    told: list[Path | None] = []
-    jobs = SqliteCopyJobs(tmp_path, lambda error, aside: told.append(aside))
-    assert jobs.latest(10) == []
-    jobs.close()
-    assert told[0] is not None
-    assert told[0].exists()
+def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
+    (tmp_path / STATE.file_name).write_bytes(b"no database" * 1000)
+    with pytest.raises(StateDamaged, match="state-copies"):
+        SqliteCopyJobs(tmp_path)

@@ -22,7 +22,7 @@ from ibi.model.subscription import (
     entries_behind,
 )
 from ibi.ports.copies import Advance
-from ibi.storage.errors import SubscriptionsDamaged
+from ibi.storage.errors import StateDamaged
 from ibi.storage.sqlite.follows import SqliteFollows
 
 NOW = 1_800_000_000
@@ -216,11 +216,11 @@ def test_the_file_is_for_its_owner_alone_and_not_begun_anew_when_it_is_lost(tmp_
         store.add(a_follow(token="secret"))
     finally:
         os.umask(mask)
-    files = sorted(tmp_path.glob("subscriptions.sqlite*"))
+    files = sorted(tmp_path.glob("state.sqlite*"))
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     store.close()
-    for file in tmp_path.glob("subscriptions.sqlite*"):
+    for file in tmp_path.glob("state.sqlite*"):
         file.unlink()
-    with pytest.raises(SubscriptionsDamaged):
+    with pytest.raises(StateDamaged):
         SqliteFollows(tmp_path)
     assert "secret" not in repr(a_follow(token="secret"))

@@ -22,8 +22,9 @@ from ibi.model.notification import (
     SentClaim,
 )
 from ibi.ports.federation import Notifications
-from ibi.storage.errors import NotificationsDamaged
-from ibi.storage.sqlite.notifications import FILE_NAME, SqliteNotifications
+from ibi.storage.errors import StateDamaged
+from ibi.storage.sqlite.connection import STATE
+from ibi.storage.sqlite.notifications import SqliteNotifications
 
 ADAPTERS: dict[str, Callable[[Path], Notifications]] = {"sqlite": SqliteNotifications}
 NAME, OTHER = "b.br/arq/2009/07.21.13.23", "b.br/arq/2010/07.21.13.23"
@@ -180,13 +181,8 @@ with store.together():
     store.close()
 
 
-def test_a_damaged_file_is_set_aside_or_refused(tmp_path: Path) -> None:
+def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
     SqliteNotifications(tmp_path).close()
-    (tmp_path / FILE_NAME).write_bytes(b"x" * 5000)
-    with pytest.raises(NotificationsDamaged):
+    (tmp_path / STATE.file_name).write_bytes(b"x" * 5000)
+    with pytest.raises(StateDamaged, match="state-copies"):
         SqliteNotifications(tmp_path)
-    told: list[Path | None] = []
-    store = SqliteNotifications(tmp_path, lambda _, aside: told.append(aside))
-    assert store.position() == ("", 0)
-    assert told[0] is not None
-    store.close()

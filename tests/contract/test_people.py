@@ -16,9 +16,10 @@ from ibi.instant import Instant
 from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink
 from ibi.ports.accounts import People, SignInMeans
 from ibi.storage.errors import StoreClosed
-from ibi.storage.sqlite.connection import PEOPLE, connect
-from ibi.storage.sqlite.guarded import keep_private
-from ibi.storage.sqlite.people import PEOPLE_FILE, PEOPLE_MIGRATIONS, SqlitePeople
+from ibi.storage.sqlite.connection import STATE
+from ibi.storage.sqlite.earlier_layout import FOLDER
+from ibi.storage.sqlite.people import SqlitePeople
+from tests.support.earlier_databases import open_earlier
 from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -227,7 +228,7 @@ def test_the_file_is_its_owners_alone_and_another_process_sees_it(tmp_path: Path
     one.add(ADA)
 
     assert other.find("Ada") == ADA
-    assert stat.S_IMODE((tmp_path / PEOPLE_FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / STATE.file_name).stat().st_mode) == 0o600
     one.close()
     other.close()
     with pytest.raises(StoreClosed):
@@ -451,9 +452,7 @@ def test_a_second_factor_comes_back_as_it_was_left(means: SignInMeans) -> None:
 
 
 def test_people_of_the_first_format_keep_their_names_sessions_and_links(tmp_path: Path) -> None:
-    path = tmp_path / PEOPLE_FILE
-    keep_private(path)
-    old = connect(path, PEOPLE_MIGRATIONS[:1], kind=PEOPLE)
+    old = open_earlier(tmp_path, "people", 1)
     old.execute("INSERT INTO people VALUES ('Ada', 'admin', 1, 'hash', NULL), ('b@c.d', 'reader', 2, NULL, 3)")
     old.execute("INSERT INTO sessions VALUES (?, 'ada', 4, 5)", (b"1" * 32,))
     old.execute("INSERT INTO links VALUES (?, 'ADA', 6)", (b"2" * 32,))
@@ -470,5 +469,5 @@ def test_people_of_the_first_format_keep_their_names_sessions_and_links(tmp_path
     people.add(JOAO)
     people.change("ada", lambda now: replace(now, password_hash="another"))
     assert people.find_session(b"1" * 32) is None
-    assert stat.S_IMODE((tmp_path / f"{PEOPLE_FILE}.format-1").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / FOLDER / "people.sqlite").stat().st_mode) == 0o600
     people.close()

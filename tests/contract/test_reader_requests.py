@@ -12,8 +12,8 @@ import pytest
 from ibi.archive.reader_requests import RequestRules, TooManyRequests
 from ibi.model.reader_request import ReaderInquiry, RequestKind, RequestState
 from ibi.ports.correspondence import RequestStore
-from ibi.storage.errors import RequestsDamaged
-from ibi.storage.sqlite.connection import REQUESTS
+from ibi.storage.errors import StateDamaged
+from ibi.storage.sqlite.connection import STATE
 from ibi.storage.sqlite.requests import SqliteRequests
 
 ADAPTERS: dict[str, Callable[[Path], SqliteRequests]] = {"sqlite": SqliteRequests}
@@ -115,20 +115,14 @@ def test_what_is_forgotten_is_not_in_the_files_any_more(tmp_path: Path) -> None:
     add(store, replace(asked("198.51.100.0", made=NOW + 10), mail="stays@example.org"))
     assert store.forget(NOW + 1) == 1
     assert [each.mail for each in store.list(None, None, 9)] == ["stays@example.org"]
-    files = b"".join(each.read_bytes() for each in tmp_path.glob(f"{REQUESTS.file_name}*"))
+    files = b"".join(each.read_bytes() for each in tmp_path.glob(f"{STATE.file_name}*"))
     assert b"rui@example.org" not in files
     assert b"stays@example.org" in files
     store.close()
 
 
-def test_a_damaged_file_is_set_aside_or_refused(tmp_path: Path) -> None:
+def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
     SqliteRequests(tmp_path).close()
-    assert (tmp_path / REQUESTS.file_name).stat().st_mode & 0o077 == 0
-    (tmp_path / REQUESTS.file_name).write_bytes(b"x" * 5000)
-    with pytest.raises(RequestsDamaged):
+    (tmp_path / STATE.file_name).write_bytes(b"x" * 5000)
+    with pytest.raises(StateDamaged, match="state-copies"):
         SqliteRequests(tmp_path)
-    told: list[Path | None] = []
-    store = SqliteRequests(tmp_path, lambda _, aside: told.append(aside))
-    assert store.list(None, None, 9) == ()
-    assert told[0] is not None
-    store.close()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,9 +25,11 @@ from ibi.ports.federation import Registry
 from ibi.resolver.membership import AlreadyRegistered, PrefixTaken
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.catalog_rows import label_key
-from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.guarded import keep_private
-from ibi.storage.sqlite.registry import FILE_NAME, MIGRATIONS, SqliteRegistry
+from ibi.storage.sqlite.connection import STATE
+from ibi.storage.sqlite.earlier_layout import FOLDER
+from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.state import open_state
+from tests.support.earlier_databases import open_earlier
 from tests.support.memory.registry import MemoryRegistry
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -396,8 +399,7 @@ for each in range(20):
 
 
 def test_a_register_of_the_first_format_is_opened_and_kept_beside(data: Path) -> None:
-    keep_private(data / FILE_NAME)
-    connection = connect(data / FILE_NAME, MIGRATIONS[:1])
+    connection = open_earlier(data, "registry", 1)
     columns = "service, key_hash, registered, hosts, networks, address, ip, protocol, platform_version,"
     for number, confirmed in enumerate((0, 1), 1):
         service = f"rep example.org/archive{number}/2008/03.17.15.17"
@@ -423,7 +425,7 @@ def test_a_register_of_the_first_format_is_opened_and_kept_beside(data: Path) ->
     registry.add(FULL)
     assert FULL in registry.all()
     registry.close()
-    assert mode(data / f"{FILE_NAME}.format-1") == 0o600  # it has the hashes of keys, too
+    assert mode(data / FOLDER / "registry.sqlite") == 0o600  # it has the hashes of keys, too
     SqliteRegistry(data).close()
 
 
@@ -439,36 +441,35 @@ def test_the_register_belongs_to_its_owner_alone(data: Path) -> None:
     finally:
         os.umask(old)
     assert mode(data) == 0o700
-    assert {mode(file) for file in data.glob(f"{FILE_NAME}*")} == {0o600}
+    assert {mode(file) for file in data.glob(f"{STATE.file_name}*")} == {0o600}
     registry.close()
 
 
 def test_a_register_that_others_could_read_is_closed_to_them(data: Path) -> None:
     SqliteRegistry(data).close()
-    (data / FILE_NAME).chmod(0o644)
+    (data / STATE.file_name).chmod(0o644)
     SqliteRegistry(data).close()
-    assert mode(data / FILE_NAME) == 0o600
+    assert mode(data / STATE.file_name) == 0o600
 
 
 def test_a_register_of_a_newer_version_is_refused(data: Path) -> None:
     SqliteRegistry(data).close()
-    connection = connect(data / FILE_NAME, MIGRATIONS)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    with closing(open_state(data)) as database, database.change() as session:
+        session.execute("UPDATE parts SET version = 99 WHERE name = 'registry'")
     with pytest.raises(StoreNewer):
         SqliteRegistry(data)
 
 
 def test_a_file_that_is_no_register_is_refused(data: Path) -> None:
     data.mkdir(parents=True)
-    (data / FILE_NAME).write_bytes(b"not a database, but long enough to be looked at" * 100)
+    (data / STATE.file_name).write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreDamaged):
         SqliteRegistry(data)
 
 
 def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(DiskRefused, match=r"registry\.sqlite"):
+    with pytest.raises(DiskRefused, match=r"state\.sqlite|directory\.json"):
         SqliteRegistry(tmp_path / "file")
 
 

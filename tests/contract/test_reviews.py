@@ -14,8 +14,8 @@ import pytest
 from ibi.archive.drafts import NotUnderReview
 from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.ports.drafts import ReviewStore
-from ibi.storage.errors import ReviewsDamaged
-from ibi.storage.sqlite.connection import REVIEWS
+from ibi.storage.errors import StateDamaged
+from ibi.storage.sqlite.connection import STATE
 from ibi.storage.sqlite.reviews import SqliteReviews
 
 ADAPTERS: dict[str, Callable[[Path], SqliteReviews]] = {"sqlite": SqliteReviews}
@@ -106,7 +106,7 @@ def test_entries_are_never_changed_not_even_by_hand(tmp_path: Path) -> None:
     store.change(DRAFT, lambda before: (review(), entry(ReviewAct.COMMENTED, "as it was")))
     store.close()
     with (
-        sqlite3.connect(tmp_path / REVIEWS.file_name) as connection,
+        sqlite3.connect(tmp_path / STATE.file_name) as connection,
         pytest.raises(sqlite3.IntegrityError, match="never changed"),
     ):
         connection.execute("UPDATE review_entries SET text = 'other'")
@@ -128,14 +128,8 @@ store.change(OTHER, lambda before: os.kill(os.getpid(), signal.SIGKILL))
     store.close()
 
 
-def test_a_damaged_file_is_set_aside_or_refused(tmp_path: Path) -> None:
+def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
     SqliteReviews(tmp_path).close()
-    assert (tmp_path / REVIEWS.file_name).stat().st_mode & 0o077 == 0
-    (tmp_path / REVIEWS.file_name).write_bytes(b"x" * 5000)
-    with pytest.raises(ReviewsDamaged):
+    (tmp_path / STATE.file_name).write_bytes(b"x" * 5000)
+    with pytest.raises(StateDamaged, match="state-copies"):
         SqliteReviews(tmp_path)
-    told: list[Path | None] = []
-    store = SqliteReviews(tmp_path, lambda _, aside: told.append(aside))
-    assert store.count_waiting() == 0
-    assert told[0] is not None
-    store.close()

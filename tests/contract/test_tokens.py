@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.connection import ACCOUNTS, connect
-from ibi.storage.sqlite.guarded import keep_private
-from ibi.storage.sqlite.tokens import TOKEN_MIGRATIONS, TOKENS_FILE, SqliteTokens
+from ibi.storage.sqlite.connection import STATE
+from ibi.storage.sqlite.state import open_state
+from ibi.storage.sqlite.tokens import SqliteTokens
+from tests.support.earlier_databases import open_earlier
 from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -206,18 +208,18 @@ def test_the_store_belongs_to_its_owner_alone(data: Path) -> None:
     finally:
         os.umask(old)
     assert mode(data) == 0o700
-    files = sorted(data.glob(f"{TOKENS_FILE}*"))
-    assert TOKENS_FILE in [file.name for file in files]
+    files = sorted(data.glob(f"{STATE.file_name}*"))
+    assert STATE.file_name in [file.name for file in files]
     assert {mode(file) for file in files} == {0o600}
     tokens.close()
 
 
 def test_a_store_that_others_could_read_is_closed_to_them(data: Path) -> None:
     SqliteTokens(data).close()
-    (data / TOKENS_FILE).chmod(0o644)
+    (data / STATE.file_name).chmod(0o644)
     tokens = SqliteTokens(data)
     tokens.add(drawn(1)[1])
-    assert {mode(file) for file in data.glob(f"{TOKENS_FILE}*")} == {0o600}
+    assert {mode(file) for file in data.glob(f"{STATE.file_name}*")} == {0o600}
     tokens.close()
 
 
@@ -241,8 +243,7 @@ def test_no_secret_reaches_the_disk(data: Path) -> None:
 @pytest.mark.parametrize("scope", [Scope.READ, Scope.DEPOSIT, Scope.ADMIN])
 def test_tokens_of_the_first_version_are_valid_as_they_were(data: Path, scope: Scope) -> None:
     text, token = drawn(3, scope)
-    keep_private(data / TOKENS_FILE)
-    connection = connect(data / TOKENS_FILE, TOKEN_MIGRATIONS[:1], kind=ACCOUNTS)
+    connection = open_earlier(data, "tokens", 1)
     row = (token.id, str(scope), token.digest, token.created.seconds, "harvester")
     connection.execute("INSERT INTO tokens (id, scope, digest, created, name) VALUES (?, ?, ?, ?, ?)", row)
     connection.close()
@@ -254,23 +255,22 @@ def test_tokens_of_the_first_version_are_valid_as_they_were(data: Path, scope: S
 
 def test_a_store_of_a_newer_version_is_refused(data: Path) -> None:
     SqliteTokens(data).close()
-    connection = connect(data / TOKENS_FILE, TOKEN_MIGRATIONS)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    with closing(open_state(data)) as database, database.change() as session:
+        session.execute("UPDATE parts SET version = 99 WHERE name = 'tokens'")
     with pytest.raises(StoreNewer):
         SqliteTokens(data)
 
 
 def test_a_file_that_is_no_store_is_refused(data: Path) -> None:
     data.mkdir(parents=True)
-    (data / TOKENS_FILE).write_bytes(b"not a database, but long enough to be looked at" * 100)
+    (data / STATE.file_name).write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreDamaged):
         SqliteTokens(data)
 
 
 def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(DiskRefused, match=r"accounts\.sqlite"):
+    with pytest.raises(DiskRefused, match=r"state\.sqlite|directory\.json"):
         SqliteTokens(tmp_path / "file")
 
 

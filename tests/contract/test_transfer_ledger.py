@@ -23,8 +23,9 @@ from ibi.model.transfer import (
 )
 from ibi.ports.federation import ChainStore, TransferLedger
 from ibi.signing import SigningKey
-from ibi.storage.sqlite.connection import Connection
-from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.storage.database import DatabaseSession
+from ibi.storage.sqlite.releases import SqliteChainStore
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.support.deposit_samples import labels
 
 A, B = (RepositoryName.parse(f"{name}.example/ibi/2020/01.01.00.00") for name in "ab")
@@ -203,16 +204,16 @@ def test_a_note_that_others_were_asked_is_good_for_one_loss_of_track(tmp_path: P
 def test_two_processes_that_keep_track_at_once_lose_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, locks = tmp_path / "data", tmp_path / "locks"
     with closing(SqliteTransferLedger(data, locks)) as first, closing(SqliteTransferLedger(data, locks)) as second:
-        change = first._change
+        change = first._database.change
 
         @contextmanager
-        def change_and_be_overtaken() -> Iterator[Connection]:
-            monkeypatch.setattr(first, "_change", change)
-            with change() as connection:
-                yield connection
+        def change_and_be_overtaken() -> Iterator[DatabaseSession]:
+            monkeypatch.setattr(first._database, "change", change)
+            with change() as session:
+                yield session
             second.keep_track()
 
-        monkeypatch.setattr(first, "_change", change_and_be_overtaken)
+        monkeypatch.setattr(first._database, "change", change_and_be_overtaken)
         first.keep_track()
         assert not first.has_lost_track()
 

@@ -12,7 +12,8 @@ from ibi.config import SETTINGS
 from ibi.messages import url_list
 from ibi.model.account import Scope
 from ibi.persistent_url import MAX_LENGTH
-from ibi.storage.sqlite.tokens import TOKENS_FILE, SqliteTokens
+from ibi.storage.sqlite.connection import STATE
+from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.web.fast import connection, connection_bounds, protocol
 from ibi.web.http import body
 from tests.docs.tables import ROOT, code_spans, rows
@@ -29,7 +30,7 @@ def test_the_modes_are_those_of_a_new_data_directory(tmp_path: Path) -> None:
     told = {row["Place"]: code_spans(row["Mode"])[:1] for row in rows(PAGE, ["Place", "Holds", "Mode"])}
     SqliteTokens(tmp_path / "data").close()
     assert told["data directory"] == [mode(tmp_path / "data")]
-    assert told[f"`{TOKENS_FILE}`, with `-wal` and `-shm`"] == [mode(tmp_path / "data" / TOKENS_FILE)]
+    assert told[f"`{STATE.file_name}`, with `-wal` and `-shm`"] == [mode(tmp_path / "data" / STATE.file_name)]
 
 
 def test_the_policy_tells_the_rights_that_are_enforced() -> None:

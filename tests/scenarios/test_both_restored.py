@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ibi.storage.sqlite.state import empty_part
 from tests.scenarios.test_lost_archive import Network, NetworkArchive
 from tests.scenarios.test_without_centre import ask, until
 
@@ -204,8 +205,7 @@ def test_ledgers_that_are_lost_leave_one_original(tmp_path: Path, opened: ExitSt
     network.give(label)
     for each in (giver, receiver):
         network.stop(each)
-        for database in each.command.data.glob("transfers.sqlite*"):
-            database.unlink()
+        empty_part(each.command.data, "transfers")
     for each in (giver, receiver):
         network.start(each)
     until(lambda: network.has_settled(label))

@@ -155,14 +155,14 @@ def test_an_older_catalogue_after_a_crash_loses_no_item(site: Site) -> None:
 @pytest.mark.parametrize(
     ("name", "way", "step"),
     [
-        ("accounts.sqlite", "emptied", "ibi rebuild --empty accounts"),
-        ("people.sqlite", "another", "ibi rebuild --empty people"),
-        ("registry.sqlite", "halved", "ibi rebuild --empty registry"),
+        ("state.sqlite", "emptied", "ibi rebuild --empty state"),
+        ("state.sqlite", "another", "state-copies/"),
+        ("state.sqlite", "halved", "from a backup"),
         ("mint/ticks.sqlite", "first page", "made anew from mint.log"),
     ],
 )
 def test_a_start_is_refused_with_what_to_do(site: Site, name: str, way: str, step: str) -> None:
-    with damaged(site.data / name, way, site.data / "accounts.sqlite"):
+    with damaged(site.data / name, way, site.data / "usage.sqlite"):
         said = site.refusal()
     assert str(Path("ibi-data", name)) in said
     assert step in said
@@ -171,7 +171,7 @@ def test_a_start_is_refused_with_what_to_do(site: Site, name: str, way: str, ste
 def test_accounts_that_vanish_under_a_server_are_not_wrong_tokens(site: Site) -> None:
     with site.up() as (_, url):
         assert (ask(f"{url}/api/labels", site.token)[0], ask(f"{url}/readyz")[0]) == (201, 200)
-        WAYS["emptied"](site.data / "accounts.sqlite", site.data)
+        WAYS["emptied"](site.data / "state.sqlite", site.data)
         status, said = ask(f"{url}/api/labels", site.token)
         assert (status, said["type"]) == (503, "urn:ibi:problem:store-damaged")
         deadline = monotonic() + 30
@@ -182,5 +182,5 @@ def test_accounts_that_vanish_under_a_server_are_not_wrong_tokens(site: Site) ->
         assert str(site.data) not in str(said)
     outcome = site.command("token", "list", **IDENTITY)
     assert (outcome.code, len(outcome.err.splitlines())) == (1, 1)
-    assert "accounts.sqlite is " in site.run("rebuild", "--empty", "accounts")
+    assert "state begins empty" in site.run("rebuild", "--empty", "state")
     assert site.run("token", "list") == ""

@@ -44,6 +44,7 @@ from ibi.model.transfer import OpenItem, OpenProblem
 from ibi.resolver.signed_register import ListedArchive, register_entries, sign_register
 from ibi.signing import SigningKey
 from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.directory_record import note_key, noted_key
 from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
 from ibi.storage.sqlite.connection import KINDS, DatabaseKind
@@ -275,7 +276,7 @@ def with_key_of_another(name: str, *, is_noted: bool = False) -> Callable[[Path]
         (data / "keys").mkdir(0o700, exist_ok=True)
         shutil.copy(other / "keys" / f"{name}.pem", data / "keys")
         if is_noted:
-            shutil.copy(other / "databases" / f"{name}.key", data / "databases")
+            note_key(data, name, noted_key(other, name) or "")
         shutil.rmtree(other)
 
     return copy
@@ -339,7 +340,7 @@ class PlantedFault:
 
 FAULTS: dict[str, PlantedFault] = {
     "key of another Archive": PlantedFault(
-        with_key_of_another("archive"), "key-of-another", "archive.pem", "by databases/archive.key, ", level="error"
+        with_key_of_another("archive"), "key-of-another", "archive.pem", "by directory.json, ", level="error"
     ),
     "key of another Archive, with its note": PlantedFault(
         registered_with_other_key, "key-of-another", "archive.pem", "by the register of its resolver, ", level="error"
@@ -357,23 +358,23 @@ FAULTS: dict[str, PlantedFault] = {
         lambda data: (an_object(data) / "v7").mkdir(), "stray-file", "v7", "no version of the inventory", level="error"
     ),
     "rows of tokens gone": PlantedFault(
-        lambda data: in_database(data, "accounts.sqlite", "DELETE FROM tokens"),
-        *("database-emptied", "accounts.sqlite", "its table tokens is empty"),
+        lambda data: in_database(data, "state.sqlite", "DELETE FROM tokens"),
+        *("database-emptied", "state.sqlite", "its table tokens is empty"),
         level="error",
     ),
     "rows of people gone": PlantedFault(
-        lambda data: in_database(data, "people.sqlite", "DELETE FROM people"),
-        *("database-emptied", "people.sqlite", "ibi rebuild --empty people"),
+        lambda data: in_database(data, "state.sqlite", "DELETE FROM people"),
+        *("database-emptied", "state.sqlite", "ibi rebuild --empty people"),
         level="error",
     ),
     "rows of webhooks gone": PlantedFault(
-        lambda data: in_database(data, "subscriptions.sqlite", "DELETE FROM webhooks"),
-        *("database-emptied", "subscriptions.sqlite", "ibi rebuild --empty"),
+        lambda data: in_database(data, "state.sqlite", "DELETE FROM webhooks"),
+        *("database-emptied", "state.sqlite", "ibi rebuild --empty"),
         level="error",
     ),
     "rows of collections gone": PlantedFault(
-        lambda data: in_database(data, "collections.sqlite", "DELETE FROM members", "DELETE FROM collections"),
-        *("database-emptied", "collections.sqlite", "its table collections is empty"),
+        lambda data: in_database(data, "state.sqlite", "DELETE FROM collection_members", "DELETE FROM collections"),
+        *("database-emptied", "state.sqlite", "its table collections is empty"),
         level="error",
     ),
     "rows of the minter gone": PlantedFault(
@@ -458,7 +459,7 @@ FAULTS: dict[str, PlantedFault] = {
         plant_open_item, "transfer-open", "lab.br/arq/2020/01.01.00.00", "asked: http://b.br: silent", (), {}
     ),
     "database of tokens open to others": PlantedFault(
-        lambda data: (data / "accounts.sqlite").chmod(0o640), "secret-open", "accounts.sqlite", "(mode 640)"
+        lambda data: (data / "state.sqlite").chmod(0o640), "secret-open", "state.sqlite", "(mode 640)"
     ),
     "file of another user": PlantedFault(of_another_user, "other-owner", "catalogue.sqlite", "`chown -R "),
     "file that its owner cannot read": PlantedFault(
@@ -496,18 +497,16 @@ FAULTS: dict[str, PlantedFault] = {
     "identity changed in the settings": PlantedFault(
         lambda data: None, "sandbox-is-final", "ibi-data", "and stays one", variables={"IBI_MINT_HOST": "other.example"}
     ),
-    "database of tokens gone": PlantedFault(
-        damaged("accounts.sqlite", "deleted"), "database", "accounts.sqlite", "ibi rebuild --empty accounts"
+    "state gone": PlantedFault(
+        damaged("state.sqlite", "deleted"), "database", "state.sqlite", "ibi rebuild --empty state"
     ),
-    "database of people emptied": PlantedFault(
-        damaged("people.sqlite", "emptied"), "database", "people.sqlite", "ibi rebuild --empty people"
-    ),
+    "state emptied": PlantedFault(damaged("state.sqlite", "emptied"), "database", "state.sqlite", "state-copies/"),
     "catalogue damaged": PlantedFault(
         damaged("catalogue.sqlite", "middle page"), "database", "catalogue.sqlite", "cannot be used"
     ),
     "ticks damaged": PlantedFault(damaged("mint/ticks.sqlite", "halved"), "database", "ticks.sqlite", "Move it away"),
-    "register replaced by another database": PlantedFault(
-        damaged("transfers.sqlite", "another"), "database", "transfers.sqlite", "usage.sqlite under another name"
+    "state replaced by another database": PlantedFault(
+        damaged("state.sqlite", "another"), "database", "state.sqlite", "usage.sqlite under another name"
     ),
     "database of a later version": PlantedFault(
         lambda data: in_database(data, "catalogue.sqlite", "PRAGMA user_version = 99"),
@@ -594,7 +593,7 @@ FAULTS: dict[str, PlantedFault] = {
     "source of a follow silent": PlantedFault(
         lambda data: in_database(
             data,
-            "subscriptions.sqlite",
+            "state.sqlite",
             "INSERT INTO follows (id, kind, text, source, by_operator, created, failing, reason)"
             " VALUES ('f1', 'archive', '', 'http://127.0.0.1:9', 1, 1, 1, 'the connection was refused')",
         ),
@@ -612,7 +611,7 @@ FAULTS: dict[str, PlantedFault] = {
         *("copy-holders", "copy-holders.json", "ibi archive holders add"),
     ),
     "webhook not delivered": PlantedFault(
-        lambda data: in_database(data, "subscriptions.sqlite", "UPDATE webhooks SET failing = 1, reason = 'refused'"),
+        lambda data: in_database(data, "state.sqlite", "UPDATE webhooks SET failing = 1, reason = 'refused'"),
         *("webhook-failing", "", "ibi webhook enable"),
     ),
 }
@@ -659,19 +658,17 @@ def test_rows_that_were_removed_on_purpose_are_not_missed(ibi: IbiCommand) -> No
     (hook,) = (json.loads(line)["id"] for line in ibi("webhook", "list", "--json").out.splitlines())
     assert ibi("webhook", "remove", hook).code == 0
     assert ibi("collection", "remove", "theses").code == 0
-    note = ibi.data / "databases" / "accounts.sqlite"
-    note.write_text(re.sub(r"\d{4}-", "2999-", note.read_text()))
-    in_database(ibi.data, "accounts.sqlite", "DELETE FROM tokens")
+    assert ibi("rebuild", "--empty", "accounts").code == 0
     assert examine(ibi, "--offline").found == []
 
 
 def test_a_key_that_was_replaced_is_no_key_of_another(ibi: IbiCommand) -> None:
-    note = ibi.data / "databases" / "archive.key"
-    before = note.read_text()
+    before = noted_key(ibi.data, "archive")
+    assert before is not None
     assert ibi("key", "replace").code == 0
-    assert note.read_text() != before
+    assert noted_key(ibi.data, "archive") != before
     assert examine(ibi, "--offline").found == []
-    note.write_text(before)  # as after a crash before it was written
+    note_key(ibi.data, "archive", before)  # as after a crash before it was written
     assert examine(ibi, "--offline").found == []
 
 
@@ -901,13 +898,13 @@ def test_a_second_server_and_one_that_takes_nothing_in_are_told(tmp_path: Path) 
             assert both.checks == {"second-server"}
             assert (first in both.found[0]["what"], second in both.found[0]["what"]) == (True, True)
         assert examine(ibi).found == []
-        (ibi.data / "accounts.sqlite").rename(ibi.data / "gone.sqlite")
+        (ibi.data / "state.sqlite").rename(ibi.data / "gone.sqlite")
         refused, deadline = examine(ibi), time.monotonic() + 30
         while "not-ready" not in refused.checks and time.monotonic() < deadline:  # an answer is kept for a second
             refused = examine(ibi)
         assert {"not-ready", "database"} <= refused.checks
-        assert any("accounts.sqlite" in each["place"] for each in refused.found)
-        (ibi.data / "gone.sqlite").rename(ibi.data / "accounts.sqlite")
+        assert any("state.sqlite" in each["place"] for each in refused.found)
+        (ibi.data / "gone.sqlite").rename(ibi.data / "state.sqlite")
 
 
 def test_a_store_on_another_disk_and_a_copy_that_cannot_be_written_are_fine(ibi: IbiCommand) -> None:

@@ -17,7 +17,7 @@ from ibi.model.content import Bytes, Change
 from ibi.services.items.item_repository import PendingItem
 from ibi.services.items.stored_item import name_of
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.beliefs import FILE_NAME as BELIEFS
+from ibi.storage.sqlite.connection import STATE
 from tests.scenarios.test_two_servers_membership import KEY
 from tests.scenarios.test_without_centre import ask, until
 from tests.support.ibi_command import IbiCommand
@@ -85,8 +85,8 @@ class Network:
 
     def known_deletions(self) -> int:
         """How many items the resolver knows to be deleted, from answers and from the feed."""
-        with closing(sqlite3.connect(self.resolver.data / BELIEFS)) as connection:
-            return int(connection.execute("SELECT count(DISTINCT label) FROM deletions").fetchone()[0])
+        with closing(sqlite3.connect(self.resolver.data / STATE.file_name)) as connection:
+            return int(connection.execute("SELECT count(DISTINCT label) FROM believed_deletions").fetchone()[0])
 
     def leads_to(self, label: str, archive: NetworkArchive) -> bool:
         status, location, *_ = ask(self.url, f"/{label}")

@@ -42,7 +42,7 @@ def test_a_server_names_the_archive_that_was_begun_where_nothing_else_tells(tmp_
     late = "import time; _now = time.time_ns; time.time_ns = lambda: _now() + 30 * 86400 * 10**9"
     ibi = IbiCommand(tmp_path, first=late)
     (ibi.data / "archive.json").unlink()
-    (ibi.data / "databases" / "archive.json").unlink()
+    (ibi.data / "directory.json").unlink()
     started = ibi("up", "--port", "0", **NAMED)
     assert started.code == 1
     assert f"ibi archive init --recover={rep}" in started.err

@@ -282,9 +282,9 @@ def test_a_resolver_whose_keys_were_put_back_needs_no_confirmation_and_can_move(
     emptied.kill()
     federation.goes_on()
 
-    (emptied.data / "registry.sqlite").unlink()
+    (emptied.data / "state.sqlite").unlink()
     assert "ibi resolver recover" in emptied.run("resolver", "list").err
-    assert emptied.run("rebuild", "--empty", "registry").code == 0
+    assert emptied.run("rebuild", "--empty", "state").code == 0
     assert [each["outcome"] for each in emptied.facts("resolver", "recover", one)[0]["archives"]] == ["recovered"] * 3
     emptied.start(federation.opened)
     federation.is_whole(emptied)

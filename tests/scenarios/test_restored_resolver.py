@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from ibi.label import parse
-from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.storage.sqlite.releases import SqliteChainStore
+from ibi.storage.sqlite.state import open_state
 from tests.scenarios.test_both_restored import RestoredNetwork, has_nothing_open
 from tests.scenarios.test_lost_archive import NetworkArchive
 from tests.scenarios.test_without_centre import ask, until
 from tests.support.ibi_command import IbiCommand
 
-RELEASES = "releases.sqlite"
+RELEASES = ("told_chains", "told_chain_names", "told_chain_services")
+"""Tables of what a resolver was told of releases."""
 
 
 class CentralArchive(NetworkArchive):
@@ -155,11 +157,14 @@ def test_releases_that_only_the_own_resolver_has_are_learned(tmp_path: Path, ope
     network.give(label)
     until(lambda: len(told_to(giver, label)) == 2)
     network.stop(giver)
-    newer = {each.name: each.read_bytes() for each in giver.command.data.glob(f"{RELEASES}*")}
-    assert RELEASES in newer
+    with closing(open_state(giver.command.data)) as state, state.read() as session:
+        newer = {table: session.execute(f"SELECT * FROM {table}").fetchall() for table in RELEASES}
+    assert all(newer.values())
     network.put_back(giver, receiver)
-    for name, content in newer.items():
-        (giver.command.data / name).write_bytes(content)
+    with closing(open_state(giver.command.data)) as state, state.change() as session:
+        for table, found in newer.items():
+            marks = ", ".join("?" * len(found[0]))
+            session.executemany(f"INSERT INTO {table} VALUES ({marks})", found)
     network.start(giver)
     until(lambda: giver.state(label) == "Copy")
     network.start(receiver)

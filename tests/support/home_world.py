@@ -35,8 +35,7 @@ from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.storage.machine import MachineClocks, machine_id
-from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS
-from ibi.storage.sqlite.connection import connect
+from ibi.storage.sqlite.state import open_state
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.deposit_samples import WHO, put
 from tests.support.ibi_command import IbiCommand
@@ -168,14 +167,14 @@ class _Reserved:
 def belief_rows(data: Path) -> dict[str, set[tuple[object, ...]]]:
     """What the resolver of a data directory believes of items and Archives, read from its file."""
     queries = {
-        "successors": "SELECT label, chain FROM successions",
-        "holders": "SELECT label, owner FROM holdings",
-        "copies": "SELECT home, services FROM copies",
-        "false claims": "SELECT name, owner, home, kind FROM claims",
+        "successors": "SELECT label, chain FROM believed_successions",
+        "holders": "SELECT label, owner FROM believed_holdings",
+        "copies": "SELECT home, services FROM named_copies",
+        "false claims": "SELECT name, owner, home, kind FROM false_claims",
     }
     # By the library that the product uses: another one in the same process would undo its locks.
-    with closing(connect(data / FILE_NAME, MIGRATIONS)) as opened:
-        return {name: set(opened.execute(query)) for name, query in queries.items()}
+    with closing(open_state(data)) as opened, opened.read() as session:
+        return {name: set(session.execute(query).fetchall()) for name, query in queries.items()}
 
 
 def in_process(command: IbiCommand, *arguments: str, **variables: str) -> str:

@@ -289,6 +289,7 @@ def _print_left_out(done: PutBack, settings: Settings) -> None:
 
 
 _LOST = {
+    "state.sqlite": "people, tokens, registered Archives and all else beside the items: begin them anew",
     "accounts.sqlite": "all tokens: create them anew",
     "people.sqlite": "the accounts of people: invite them anew",
     "registry.sqlite": "the Archives registered at this resolver: register them anew",

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from shlex import quote
 from socket import socket
+from time import time
 from typing import Final, NamedTuple
 
 import click
@@ -35,7 +36,7 @@ from ibi.ports.errors import StorageError
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.recovery import AccountRecovery
 from ibi.services.accounts.sign_in import HASHES_AT_ONCE, MOST_WAITING, SecretHasher, SignIn
-from ibi.services.jobs import JobRunner
+from ibi.services.jobs import Job, JobRunner
 from ibi.services.limits import Attempts
 from ibi.services.minting.mint_guard import MintGuard
 from ibi.services.minting.mint_queue import MintQueue
@@ -45,9 +46,12 @@ from ibi.storage.archive_state import ServedAddress
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.data_files import StartReserve
 from ibi.storage.failing_jobs import FailingJobsFile
+from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import MachineClocks, most_connections, raise_limit
 from ibi.storage.site_files import PageDirectory
 from ibi.storage.sqlite.people import SqlitePeople
+from ibi.storage.sqlite.state import SqliteDatabase, open_state
+from ibi.storage.sqlite.state_copies import newest_copy_age
 from ibi.storage.sqlite.ticks import SqliteTicks
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.storage.worker_state import ALONE, WorkerShare
@@ -104,6 +108,12 @@ def run_server(
     return code
 
 
+_COPY_EVERY: Final = 86_400.0
+_COPY_LOOK: Final = 3600.0
+_FIRST_COPY: Final = 60.0
+"""Seconds between copies of the state, between looks whether one is due, and before the first look."""
+
+
 class _Minting(NamedTuple):
     minter: LocalMinter
     queue: MintQueue
@@ -133,6 +143,9 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
         ticks = open_ticks(settings, clocks) if settings.has_archive else None
         if ticks is not None:
             opened.callback(ticks.close)
+        state = open_state(settings.data)
+        opened.callback(state.close)
+        state.examine()
         tokens = SqliteTokens(settings.data)
         opened.callback(tokens.close)
         people, hasher = SqlitePeople(settings.data), SecretHasher(at_once=share.divide(HASHES_AT_ONCE))
@@ -149,11 +162,9 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
         starting = StartingServer(listener)
         opened.callback(starting.stop)
         finder, jobs = SourceFinder(settings), JobRunner(FailingJobsFile(settings.data))
+        jobs.add(_copying_job(settings.data, state))
         archive: ArchiveSite | None = None
-        checks: list[Callable[[], None]] = [
-            ReadinessCheck("tokens", tokens.check),
-            ReadinessCheck("people", people.check),
-        ]
+        checks: list[Callable[[], None]] = [ReadinessCheck("state", state.check)]
         if minting is not None:
             archive, check_archive = open_archive_site(
                 settings,
@@ -184,12 +195,10 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
             share=share,
             audit=audit,
         )
-        if registry is not None:
-            checks.append(ReadinessCheck("register", registry.check))
         if resolver is not None and resolver.register is not None:
             checks.append(ReadinessCheck("kept register", resolver.register.check))
         finder.use(resolver)
-        standby = open_standby_site(settings, public_url, listening, archive, opened, share)
+        standby = open_standby_site(settings, public_url, listening, archive, opened, jobs, share)
         if standby is not None and membership is not None:
             standby.register.on_unlisted = membership.renew
         sign_in = SignIn(
@@ -285,6 +294,18 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
         if seat is not None:
             seat.watch_orders(server)
         server.run([listener])
+
+
+def _copying_job(data: Path, state: SqliteDatabase) -> Job:
+    """Keeps a copy of the state each day."""
+
+    def copy_daily() -> None:
+        age = newest_copy_age(data, time())
+        if age is None or age >= _COPY_EVERY:
+            state.copy()
+
+    hold = WorkerLock(data / "state-copies.lock").hold
+    return Job("state copies", copy_daily, _COPY_LOOK, hold=hold, first=_FIRST_COPY)
 
 
 def _mailer(settings: Settings) -> Mailer | None:

@@ -120,11 +120,12 @@ def _verify_provenance(labels: tuple[str, ...], flags: dict[str, str | None], *,
 # --- rebuild ----------------------------------------------------------------------------------------------------------
 
 
-_EMPTIED = ("accounts", "collections", "people", "registry", "subscriptions")
+_PARTS = {"accounts": "tokens", **{name: name for name in ("collections", "people", "registry", "subscriptions")}}
+_EMPTIED = (*_PARTS, "state")
 
 
 @click.command()
-@click.option("--empty", type=click.Choice(_EMPTIED), help="Set this database aside instead, and begin an empty one.")
+@click.option("--empty", type=click.Choice(_EMPTIED), help="Begin this part of the state empty instead.")
 @jobs_option
 @as_json_option
 @setting_options("data", "config", "server", "token")
@@ -136,7 +137,7 @@ def rebuild(*, empty: str | None, jobs: int | None, as_json: bool, **flags: str 
 
     data = local_settings(flags).data
     if empty is not None:
-        _begin_empty(data / f"{empty}.sqlite", as_json=as_json)
+        _begin_empty(data, empty, as_json=as_json)
         return
     if not (data / STORE).is_dir():
         raise click.ClickException(f"nothing was deposited in {data} yet")
@@ -155,16 +156,24 @@ def rebuild(*, empty: str | None, jobs: int | None, as_json: bool, **flags: str 
         raise SystemExit(1)
 
 
-def _begin_empty(path: Path, *, as_json: bool) -> None:
-    """Set a database aside; the next command or server that opens it creates an empty one."""
-    from ibi.storage.sqlite.connection import forget_begun, set_aside
+def _begin_empty(data: Path, name: str, *, as_json: bool) -> None:
+    """Delete the rows of a part of the state; or set the whole database aside, so that the next one that opens it
+    creates an empty one."""
+    from ibi.storage.directory_record import forget_begun
+    from ibi.storage.sqlite.connection import STATE, set_aside
+    from ibi.storage.sqlite.state import empty_part
 
-    forget_begun(path)
-    aside = set_aside(path)
+    if name == "state":
+        forget_begun(data / STATE.file_name)
+        aside = set_aside(data / STATE.file_name)
+        kept = None if aside is None else aside.name
+    else:
+        copy = empty_part(data, _PARTS[name])
+        kept = f"{copy.parent.name}/{copy.name}"
     if as_json:
-        print_json({"database": path.name, "aside": None if aside is None else aside.name})
+        print_json({"database": name, "aside": kept})
         return
-    click.echo(f"{path.name} begins empty." if aside is None else f"{path.name} is {aside.name} now, and begins empty.")
+    click.echo(f"{name} begins empty." if kept is None else f"{name} begins empty; {kept} has what it was.")
     click.echo("A server that is running has to be started again.")
 
 

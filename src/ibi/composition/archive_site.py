@@ -14,7 +14,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.reader_requests import RequestRules
 from ibi.composition.archive_store import STORE, open_repaired
-from ibi.composition.claim_exchange import claim_context, tell_of_lost_claims
+from ibi.composition.claim_exchange import claim_context
 from ibi.composition.copies import copying_here
 from ibi.composition.copy_work import SourceFinder, open_copy_work
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
@@ -279,7 +279,7 @@ def _open_exchange(
 ) -> ClaimContext | None:
     if not settings.notify.inbox:
         return None
-    notifications = SqliteNotifications(settings.data, tell_of_lost_claims)
+    notifications = SqliteNotifications(settings.data)
     opened.callback(notifications.close)
     return claim_context(notifications, store, minter.clocks, record.service, sandbox=minter.identity.sandbox)
 

@@ -31,6 +31,8 @@ from ibi.storage.mint_log_file import take_over_lines
 from ibi.storage.ocfl.packing import find_damage
 from ibi.storage.prefix_lock import last_marks
 from ibi.storage.restored_directory import RestoredFiles
+from ibi.storage.sqlite.earlier_layout import has_earlier_layout
+from ibi.storage.sqlite.state import open_state
 from ibi.storage.sqlite.ticks import settle_restored
 from ibi.storage.sqlite.transfers import forget_track
 
@@ -55,6 +57,8 @@ def back_up(
 ) -> BackupReport:
     """Make a backup of a data directory, or bring the one at that place up to date."""
     _require_apart(data, place)
+    if has_earlier_layout(data):
+        open_state(data).close()  # upgraded first: a backup knows the files of the present layout
     with ExitStack() as opened:
         source = opened.enter_context(closing(DataDirectorySource(data)))
         target = opened.enter_context(closing(open_target(place, environment, writing=True)))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -24,7 +23,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
-from ibi.ports.errors import StorageError, StoreDamaged
+from ibi.ports.errors import StorageError
 from ibi.ports.federation import Notifications
 from ibi.resolver.outcome import Deleted, Redirect
 from ibi.resolver.policy import NO_READER
@@ -56,14 +55,6 @@ def claim_context(
         now=clocks.seconds,
         new_id=lambda: f"urn:uuid:{uuid4()}",
         is_sandbox=sandbox,
-    )
-
-
-def tell_of_lost_claims(error: StoreDamaged, aside: Path | None) -> None:
-    structlog.get_logger("ibi.claims").warning(
-        "claims of other Archives that waited are lost, and those of items here are sent again",
-        reason=str(error),
-        set_aside=str(aside),
     )
 
 

@@ -6,12 +6,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from threading import Event
 from time import time
 from typing import Final
-
-import structlog
 
 from ibi.composition.copies import asking_resolver, copying_here
 from ibi.config import Settings
@@ -23,7 +20,6 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
 from ibi.ports.copies import NoSource
-from ibi.ports.errors import StorageError
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.policy import NO_READER
 from ibi.services.copies.copying import Brought, Copying
@@ -99,12 +95,7 @@ def open_copy_work(
     opened: ExitStack,
 ) -> CopyWork:
     """The jobs of a server, which is at the addresses `own`; what is opened is closed with `opened`."""
-    log = structlog.get_logger("ibi.copies")
-
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        log.warning("the jobs of Copies are lost", reason=str(error), name=aside and aside.name)
-
-    jobs = SqliteCopyJobs(settings.data, set_aside)
+    jobs = SqliteCopyJobs(settings.data)
     opened.callback(jobs.close)
     copying = copying_here(settings, store, record, clocks, own=own, find_source=finder)
     return CopyWork(jobs, copying, CopyParts(settings.data), on_start=finder.note_loop)

@@ -15,7 +15,7 @@ from ibi.config import Settings
 from ibi.federation.doubt import Doubt
 from ibi.services.transfers.worker import ItemInDoubt
 from ibi.storage.archive_state import ServedAddress
-from ibi.storage.sqlite.connection import TRANSFERS
+from ibi.storage.sqlite.state import has_state
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 
 
@@ -31,11 +31,11 @@ class KnownDoubt:
 def read_doubt(settings: Settings) -> KnownDoubt | None:
     """The doubt of a data directory, as a command knows it. None if there is none, and for a directory without a
     ledger of transfers, in which no server has run."""
-    if not (settings.data / TRANSFERS.file_name).exists():
+    if not has_state(settings.data):
         return None
     url = (settings.public_url or ServedAddress(settings.data).read_url() or settings.own_url).rstrip("/")
     with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
-        if not ledger.has_lost_track():
+        if not ledger.is_begun() or not ledger.has_lost_track():
             return None
         own, others = OwnRegister.find(settings, url), ledger.peers()
         if own is not None:

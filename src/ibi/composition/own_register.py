@@ -16,9 +16,9 @@ from ibi.model.registration import Inclusion, Registration
 from ibi.origin import Origin, is_same_place
 from ibi.ports.errors import StorageError
 from ibi.ports.federation import PeerSilent
-from ibi.storage.sqlite.connection import RELEASES
-from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
-from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.releases import SqliteChainStore
+from ibi.storage.sqlite.state import has_state
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.transfer_client import HttpTransferPeers
 
@@ -41,7 +41,7 @@ def resolves_here(settings: Settings, public_url: str) -> bool:
 
 
 class OwnRegister:
-    """The Archives and releases that the resolver of a data directory knows. A missing file knows none."""
+    """The Archives and releases that the resolver of a data directory knows. A directory without `state` knows none."""
 
     def __init__(self, settings: Settings, public_url: str) -> None:
         self._data = settings.data
@@ -57,7 +57,7 @@ class OwnRegister:
     @property
     def is_alone(self) -> bool:
         """Whether no Archive is registered, switched off ones included."""
-        if not (self._data / FILE_NAME).exists():
+        if not has_state(self._data):
             return True
         with closing(SqliteRegistry(self._data)) as registry:
             return not registry.all()
@@ -71,7 +71,7 @@ class OwnRegister:
         return self._places(lambda each: each.last_inclusion if each.inclusion is None else None)
 
     def _places(self, find: Callable[[Registration], Inclusion | None]) -> dict[Label, str]:
-        if not (self._data / FILE_NAME).exists():
+        if not has_state(self._data):
             return {}
         with closing(SqliteRegistry(self._data)) as registry:
             found = [(each.labels, find(each)) for each in registry.all() if each.lost is None]
@@ -84,7 +84,7 @@ class OwnRegister:
 
     def releases(self, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The chains in which an Archive gave or took something."""
-        if not (self._data / RELEASES.file_name).exists():
+        if not has_state(self._data):
             return
         with closing(SqliteChainStore(self._data)) as store:
             after = ""

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from time import monotonic, time
+from typing import Final
 
 import structlog
 
@@ -29,14 +29,14 @@ from ibi.messages.values import IpAddress, ip_address
 from ibi.origin import Origin
 from ibi.ports.accounts import AuditLog
 from ibi.ports.clocks import Clocks
-from ibi.ports.errors import StorageError, StoreDamaged
+from ibi.ports.errors import StorageError
 from ibi.ports.federation import Beliefs
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import ClientAddress, Policy
-from ibi.services.jobs import POLL, Job, JobRunner
+from ibi.services.jobs import POLL, Job, JobRunner, write_later
 from ibi.services.limits import link_limiter, trace_limiter
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import ResolverSigner
@@ -69,6 +69,9 @@ from ibi.transport.resolver_gateway import RegisterClient
 from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
 
+_BELIEFS_PAUSE: Final = 1.0
+"""Seconds for which what readers' links teach is gathered before it is written."""
+
 
 def open_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
     """The register of a server that resolves, closed with `opened`; None if another resolves."""
@@ -98,8 +101,7 @@ def open_resolver_site(
     have as well. The `audit` log is told who changes the register."""
     if registry is None:
         return None
-    beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
-    opened.callback(beliefs.close)
+    beliefs = _open_beliefs(settings, jobs, opened)
     guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
     gateway, cache = _gateway(settings, archive, guard, share), Cache()
     hold = WorkerLock(settings.data / "register.lock").hold
@@ -168,6 +170,14 @@ def open_resolver_site(
     )
 
 
+def _open_beliefs(settings: Settings, jobs: JobRunner, opened: ExitStack) -> SqliteBeliefs:
+    """The beliefs of a server, which a job writes."""
+    beliefs = SqliteBeliefs(settings.data)
+    opened.callback(beliefs.close)
+    jobs.add(write_later("beliefs", _BELIEFS_PAUSE, beliefs.watch, beliefs.write_group))
+    return beliefs
+
+
 class _ProvenanceReader:
     """The port `ProvenanceGateway`: the Archive of the same server is not asked over the network."""
 
@@ -194,14 +204,14 @@ def open_standby_site(
     listening: tuple[str, int],
     archive: ArchiveSite | None,
     opened: ExitStack,
+    jobs: JobRunner,
     share: WorkerShare = ALONE,
 ) -> StandbySite | None:
     """What an Archive resolves with for its own readers while its resolver is away; None if it has none, or resolves
     all links itself. What it opens is closed with `opened`."""
     if archive is None or archive.resolver is None or resolves_here(settings, public_url):
         return None
-    beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
-    opened.callback(beliefs.close)
+    beliefs = _open_beliefs(settings, jobs, opened)
     own, client = _own_ref(archive, settings), RegisterClient(archive.resolver)
     register, files = (
         KeptRegister(client, RegisterFiles(settings.data), archive.resolver, own),
@@ -237,8 +247,7 @@ def open_replica_site(
     resolver = settings.resolver
     if settings.has_archive or resolver is None or resolves_here(settings, public_url):
         return None
-    beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
-    opened.callback(beliefs.close)
+    beliefs = _open_beliefs(settings, jobs, opened)
     register = KeptRegister(RegisterClient(resolver), RegisterFiles(settings.data), resolver)
     register.load()
     guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
@@ -289,11 +298,6 @@ class _OwnCopies:
 async def _close(statements: CopyStatements, gateway: Gateways) -> None:
     await statements.close()
     await gateway.close()
-
-
-def _tell_of_lost_beliefs(error: StoreDamaged, aside: Path | None) -> None:
-    log = structlog.get_logger("ibi.resolver")
-    log.warning("what was learned from Archives is lost, and learned anew", reason=str(error), set_aside=str(aside))
 
 
 @asynccontextmanager

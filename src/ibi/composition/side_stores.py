@@ -1,8 +1,7 @@
 """Builds what stands beside the store of an Archive: small databases, and what reads the text of files.
 
-Opens the small databases beside the store of an Archive: counts of use, reviews, requests of readers, collections.
-
-One that is damaged, and holds nothing that cannot be lost, is set aside, so that it never prevents a start.
+Opens the stores beside that of an Archive: counts of use, reviews, requests of readers, collections. Damaged counts
+are set aside, so that they never prevent a start.
 
 Builds what reads the text of files, and what searches it, from the settings.
 """
@@ -28,7 +27,6 @@ from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.storage.locks import WorkerLock
 from ibi.storage.sqlite.collections import SqliteCollections
-from ibi.storage.sqlite.connection import REVIEWS
 from ibi.storage.sqlite.previews import SqlitePreviews
 from ibi.storage.sqlite.requests import SqliteRequests
 from ibi.storage.sqlite.reviews import SqliteReviews
@@ -56,24 +54,15 @@ def open_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
 
 def open_reviews(settings: Settings, opened: ExitStack) -> SqliteReviews | None:
     """What waits for review: also what waited when reviews were switched off."""
-    if not settings.archive.review and not (settings.data / REVIEWS.file_name).exists():
-        return None
-
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        reason = str(error.parameters.get("reason", error))
-        structlog.get_logger("ibi.archive").error("reviews are begun anew", reason=reason, name=aside and aside.name)
-
-    reviews = SqliteReviews(settings.data, on_damage=set_aside)
+    reviews = SqliteReviews(settings.data)
     opened.callback(reviews.close)
-    return reviews
+    if settings.archive.review or reviews.has_any():
+        return reviews
+    return None
 
 
 def open_requests(settings: Settings, opened: ExitStack) -> SqliteRequests:
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        reason = str(error.parameters.get("reason", error))
-        structlog.get_logger("ibi.archive").error("requests are begun anew", reason=reason, name=aside and aside.name)
-
-    requests = SqliteRequests(settings.data, on_damage=set_aside)
+    requests = SqliteRequests(settings.data)
     opened.callback(requests.close)
     return requests
 

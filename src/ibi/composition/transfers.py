@@ -33,8 +33,10 @@ from ibi.services.transfers.worker import Tracking, TransferWorker
 from ibi.signing import PublicKey
 from ibi.storage.key_files import RESOLVER, KeyFiles, RegisterFiles, ResolverKeyFile
 from ibi.storage.locks import WorkerLock
-from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
-from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.storage.sqlite.releases import SqliteChainStore
+from ibi.storage.sqlite.state import has_state
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from ibi.storage.worker_state import ALONE, WorkerShare
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.resolver_gateway import RegisterClient
@@ -231,7 +233,7 @@ class RegisterReader:
                 await register.fetch()
 
     def _registered_here(self) -> tuple[RegisteredArchive, ...]:
-        if not (self._data / FILE_NAME).exists():
+        if not has_state(self._data):
             return ()
         with closing(SqliteRegistry(self._data)) as registry:
             return tuple(

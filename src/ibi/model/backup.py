@@ -232,7 +232,7 @@ def is_vital(path: str) -> bool:
 
 def is_kept_twice(path: str) -> bool:
     """Whether the pieces of a file of a manifest have twins."""
-    return path == LISTING or is_vital(path)
+    return path in (LISTING, "state.sqlite") or is_vital(path)
 
 
 class DamagedPart(NamedTuple):

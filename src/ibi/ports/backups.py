@@ -155,6 +155,9 @@ class RestoredDirectory(Protocol):
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with all in it, if it is there."""
 
+    def forget_begun(self, path: str) -> None:
+        """Let the next one that opens this file begin it, if it is not there."""
+
     def note_left_out(self, items: Iterable[str], files: Iterable[str]) -> None:
         """Keep the names of what the backup could not give, with those that are noted already."""
 

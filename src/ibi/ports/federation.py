@@ -94,9 +94,10 @@ MOST_CLAIMS: Final = 1_000
 class Beliefs(Protocol):
     """The beliefs of one data directory. Calls come from any thread; times are POSIX seconds.
 
-    Every change is on the disk when the call returns as far as the end of the process is concerned: it is there after
-    SIGKILL, and every other process sees it with its next call, within some milliseconds. The bounds hold per home and
-    per Archive: what one of them causes to be recorded pushes out nothing that others have.
+    This process sees a change at once. What readers' links cause is written in groups: other processes see it with the
+    next group, and a process that is killed loses what was not written. What is signed, and what a person decides, is
+    on the disk when the call returns. The bounds hold per home and per Archive: what one of them causes to be recorded
+    pushes out nothing that others have.
     """
 
     prompt: bool
@@ -171,6 +172,9 @@ class Beliefs(Protocol):
 
     def given_on(self, prefix: str) -> int:
         """How many labels of this home prefix have successors on record."""
+
+    def flush(self) -> None:
+        """Write all that waits. Blocks."""
 
     def close(self) -> None: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -109,11 +109,11 @@ class Readiness:
     def _try(self) -> tuple[IbiError, ...]:
         minting = () if self._queue is None else (CheckedPart("minting", self._try_minting()),)
         self._parts = (*minting, *self._check_all())
-        return tuple(error for part in self._parts for error in part.errors)
+        return _different(error for part in self._parts for error in part.errors)
 
     def _check_all(self) -> tuple[CheckedPart, ...]:
         parts = tuple(_try_check(check) for check in self._checks)
-        failed = [error for part in parts for error in part.errors]
+        failed = _different(error for part in parts for error in part.errors)
         for reason in failed:
             if str(reason) not in self._logged:
                 self._log.error("not ready", code=reason.code, detail=str(reason))
@@ -143,6 +143,11 @@ class Readiness:
         request = MintRequest(1, "readiness")
         decision = decide(identity, rules, state, [request], self._clocks.read(), lambda who, key: None)
         return Decision(state, None, decision.outcomes, ())
+
+
+def _different(errors: Iterable[IbiError]) -> tuple[IbiError, ...]:
+    """Return each error once: several parts may rely on one file."""
+    return tuple({str(error): error for error in errors}.values())
 
 
 def _try_check(check: Callable[[], None]) -> CheckedPart:

@@ -24,10 +24,10 @@ from ibi.errors import InvalidMessage
 from ibi.messages.identification import LabelForms
 from ibi.model.membership import SECRET_BYTES, ArchiveRecord, Membership, Phase
 from ibi.ports.errors import StorageError
+from ibi.storage.directory_record import note_begun, was_begun
 from ibi.storage.errors import DiskRefused, StoreNewer
 from ibi.storage.locks import WorkerLock
 from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, sync_directory, sync_file, write_durably
-from ibi.storage.sqlite.connection import note_begun, was_begun
 
 FILE_NAME: Final = "archive.json"
 _SCHEMA: Final = 1

@@ -40,9 +40,9 @@ from ibi.model.account import (
     verify_chain,
 )
 from ibi.ports.errors import StorageError
+from ibi.storage.directory_record import note_begun, was_begun
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file
-from ibi.storage.sqlite.connection import note_begun, was_begun
 
 DIRECTORY: Final = "audit"
 FILE: Final = "audit.log"

@@ -4,9 +4,10 @@ Three kinds of files. Objects are packed by version: what a version consists of 
 SQLite's own means, at one moment each, and looked through. All others are written whole or only added to, and are read.
 
 The order is that in which a crash could have left them. Where a change is written first here and then there, *there* is
-read first: what is read later may know more, and never less. Notes that a database was begun come before the databases;
-what follows from items (jobs, follows, the ledger of transfers, drafts) before the objects; accounts, to which items
-belong, and the mint log, which has every label before an item has it, after them.
+read first: what is read later may know more, and never less. The record of what was begun comes first; what follows
+from items (jobs, follows, the ledger of transfers, drafts) before the objects; accounts, to which items belong, and the
+mint log, which has every label before an item has it, after them. So the state is copied before the objects, and gets
+the accounts of the end.
 
 What can be made anew is left out: catalogue, integrity, texts, dumps, what is on its way, locks.
 """
@@ -32,13 +33,17 @@ from ibi.ports.backups import BackupRefused, FileGroup, ItemDamaged, PackedVersi
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.data_files import read_left_out
+from ibi.storage.directory_record import NOTES, RECORD
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import open_lock
 from ibi.storage.machine import refusals
 from ibi.storage.ocfl.layout import ROOT_DECLARATION, names_in
 from ibi.storage.ocfl.packing import kept_item, newest_digest, pack_version
 from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.connection import KINDS, Connection, storage_errors
+from ibi.storage.sqlite.connection import KINDS, STATE, Connection, storage_errors
+from ibi.storage.sqlite.earlier_layout import FOLDER
+from ibi.storage.sqlite.earlier_tables import EARLIER
+from ibi.storage.sqlite.state import PARTS
 
 STORE: Final = "store"
 STAGING: Final = "backup-staging"
@@ -47,7 +52,8 @@ _CATALOGUE: Final = "catalogue.sqlite"
 _LEFT_OUT: Final = frozenset(
     {
         *(_CATALOGUE, "integrity.sqlite", "texts.sqlite", "previews.sqlite"),
-        *("changes", "dumps", "copies", "served-address"),
+        *("changes", "dumps", "copies", "served-address", "state-copies"),
+        *(FOLDER, NOTES, "upgrade-staging", "state.sqlite.new", *(each.kind.file_name for each in EARLIER)),
         *("last-backup.json", "start-reserve", "failing-jobs.json"),
         *(STORE, "store-staging", "store-locks", "item-locks", STAGING, "restore-staging", "ibi-restore.json"),
     }
@@ -56,9 +62,11 @@ _LEFT_OUT: Final = frozenset(
 _NOT_COPIED: Final = re.compile(
     r"\..*|lock|.*\.lock|.*\.sqlite-(wal|shm|journal)|.*\.damaged-.*|.*\.format-\d+|.*-backup-of-.*"
 )
-_NOTES: Final = "databases"
 _DRAFTS: Final = "drafts"
-_AFTER: Final = ("accounts.sqlite", "people.sqlite", "audit", "mint")
+_STATE: Final = STATE.file_name
+_ACCOUNTS: Final = tuple(table for part in PARTS if part.name in ("tokens", "people") for table in part.tables)
+"""Tables of the state that are as old as the end of a backup; the others are as old as its beginning."""
+_AFTER: Final = (_STATE, "audit", "mint")
 _LAST: Final = (".log",)
 """Endings of files that are added to before anything else says so."""
 
@@ -72,6 +80,7 @@ class DataDirectorySource:
         self._staging = self._data / STAGING
         self._store: OcflStore | None = None
         self._descriptor = -1
+        self._state_damage: StoreDamaged | None = None
         with refusals(DiskRefused, self._data):
             self._lock = open_lock(self._data / _LOCK)
             try:
@@ -107,9 +116,10 @@ class DataDirectorySource:
 
     def groups_before(self) -> Iterator[FileGroup]:
         names = self._names()
-        yield from self._groups(_NOTES)
+        yield from self._groups(RECORD)
+        self._copy_state()
         for name in names:
-            if name not in (_NOTES, _DRAFTS, *_AFTER):
+            if name not in (RECORD, _DRAFTS, *_AFTER):
                 yield from self._groups(name)
         drafts = self._data / _DRAFTS
         if drafts.is_dir():
@@ -202,7 +212,9 @@ class DataDirectorySource:
 
     def _read(self, path: str) -> Iterator[bytes]:
         place = self._data / path
-        if path.endswith(".sqlite") and not path.startswith(f"{_NOTES}/"):
+        if path == _STATE:
+            yield from self._read_state(place)
+        elif path.endswith(".sqlite"):
             yield from self._read_database(place)
         else:
             with place.open("rb") as file:
@@ -217,16 +229,45 @@ class DataDirectorySource:
         with refusals(DiskRefused, self._staging):
             self._staging.mkdir(mode=0o700, exist_ok=True)
         copy = self._staging / path.name
-        copy.unlink(missing_ok=True)
-        with storage_errors(path, damaged), closing(_connect(path)) as source, closing(_connect(copy, "rwc")) as target:
-            source.execute("PRAGMA schema_version").fetchone()  # `backup` itself does not tell why it fails
-            source.backup(target)
-            ((found,),) = target.execute("PRAGMA quick_check(1)").fetchall()
-            if found != "ok":
-                raise damaged(path=path, reason=" ".join(str(found).split()))
+        _copy_sound(path, copy, damaged)
         with copy.open("rb") as file:
             yield from _chunks(file.read, os.fstat(file.fileno()).st_size)
         copy.unlink(missing_ok=True)
+
+    def _copy_state(self) -> None:
+        """Copy the state as it is before any item is read. What is wrong with it is told when it is read."""
+        path, copy = self._data / _STATE, self._staging / f"{_STATE}.begun"
+        self._state_damage = None
+        if not path.exists():
+            return
+        with refusals(DiskRefused, self._staging):
+            self._staging.mkdir(mode=0o700, exist_ok=True)
+        try:
+            _copy_sound(path, copy)
+        except StoreDamaged as error:
+            self._state_damage = error
+
+    def _read_state(self, path: Path) -> Iterator[bytes]:
+        """The state as it was before the items were read, with the accounts of now, to which items belong."""
+        path.stat()
+        copy = self._staging / f"{_STATE}.begun"
+        if self._state_damage is not None:
+            raise self._state_damage
+        if not copy.exists():  # it was begun meanwhile
+            yield from self._read_database(path)
+            return
+        with storage_errors(path, STATE.damaged), closing(_connect(copy)) as connection:
+            connection.execute("ATTACH ? AS live", (f"{path.absolute().as_uri()}?mode=ro",))
+            connection.execute("BEGIN")
+            if any(_differ(connection, table) for table in _ACCOUNTS):
+                for table in reversed(_ACCOUNTS):
+                    connection.execute(f"DELETE FROM main.{table}")  # noqa: S608 - names of ours
+                for table in _ACCOUNTS:
+                    connection.execute(f"INSERT INTO main.{table} SELECT * FROM live.{table}")  # noqa: S608
+            connection.execute("COMMIT")
+            connection.execute("DETACH live")
+        with copy.open("rb") as file:
+            yield from _chunks(file.read, os.fstat(file.fileno()).st_size)
 
     def _ask(self, path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of a database of this directory; none if there is no such database."""
@@ -234,6 +275,24 @@ class DataDirectorySource:
             return []
         with storage_errors(path), closing(_connect(path)) as connection:
             return list(connection.execute(statement, values))
+
+
+def _copy_sound(path: Path, copy: Path, damaged: type[StoreDamaged] = STATE.damaged) -> None:
+    """Copy a database at one moment; raise `damaged` if it is not sound."""
+    copy.unlink(missing_ok=True)
+    with storage_errors(path, damaged), closing(_connect(path)) as source, closing(_connect(copy, "rwc")) as target:
+        source.execute("PRAGMA schema_version").fetchone()  # `backup` itself does not tell why it fails
+        source.backup(target)
+        ((found,),) = target.execute("PRAGMA quick_check(1)").fetchall()
+        if found != "ok":
+            raise damaged(path=path, reason=" ".join(str(found).split()))
+
+
+def _differ(connection: Connection, table: str) -> bool:
+    """Whether the table has other rows in the database that is attached as `live`."""
+    one = f"SELECT * FROM main.{table} EXCEPT SELECT * FROM live.{table}"  # noqa: S608 - names of ours
+    other = f"SELECT * FROM live.{table} EXCEPT SELECT * FROM main.{table}"  # noqa: S608 - names of ours
+    return any(connection.execute(each).fetchone() is not None for each in (one, other))
 
 
 def _connect(path: Path, mode: str = "rw") -> Connection:

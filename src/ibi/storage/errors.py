@@ -43,23 +43,16 @@ class NotAStore(StorageError):
     code = "not-a-store"
 
 
-class AccountsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds the hashes of the tokens, and nothing else has them: put it back from a
-    backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild --empty
-    accounts` sets it aside and begins an empty one; all tokens have to be created anew then."""
+class StateDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds people, tokens, registered Archives and all else that is not in the
+    items, and nothing else has them: stop the server, move the file away with its -wal and -shm files, and put the
+    newest copy from state-copies/ or from a backup in its place. Without a copy, `ibi rebuild --empty state` sets it
+    aside and begins an empty one; `ibi resolver recover` brings registered Archives back."""
 
 
-class PeopleDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds the accounts of people, and nothing else has them: put it back from a
-    backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild --empty
-    people` sets it aside and begins an empty one; all accounts have to be created anew then."""
-
-
-class RegistryDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds the Archives registered here, and nothing else has them: put it back
-    from a backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild
-    --empty registry` sets it aside and begins an empty one, and `ibi resolver recover` brings the Archives back from
-    the registers that they keep."""
+class DirectoryRecordDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It notes which files this data directory has: put it back from a backup. If all
+    files are there, remove it: the next start writes it anew."""
 
 
 class UsageDamaged(StoreDamaged):
@@ -75,57 +68,6 @@ class TextsDamaged(StoreDamaged):
 class PreviewsDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. It holds rendered previews alone, which are rendered again: the next start of
     the server sets it aside."""
-
-
-class BeliefsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds what this resolver learned from Archives: put it back from a backup,
-    without -wal and -shm files beside it; otherwise the next start of the server sets it aside and learns anew."""
-
-
-class JobsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds jobs that make Copies, not the Copies: put it back from a backup,
-    without -wal and -shm files beside it; otherwise the next start of the server sets it aside, and what was not copied
-    yet has to be asked for again."""
-
-
-class SubscriptionsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds what this Archive follows and who is told of its changes: put it back
-    from a backup, without -wal and -shm files beside it. If there is none, begin anew with `ibi rebuild --empty
-    subscriptions`, and follow again: Copies that are here stay, and are not fetched twice."""
-
-
-class CollectionsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds the collections of this Archive, not their items: put it back from a
-    backup, without -wal and -shm files beside it. If there is none, begin anew with `ibi rebuild --empty
-    collections`."""
-
-
-class TransfersDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds how far transfers to and from other Archives are: put it back from a
-    backup, without -wal and -shm files beside it. Without a backup, move it away: items that were given away are known
-    from the items themselves, and transfers under way have to be begun again by the sender."""
-
-
-class ReleasesDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds the releases of Originals that this resolver was told: put it back from
-    a backup, without -wal and -shm files beside it. Without a backup, move it away: Archives tell them again."""
-
-
-class NotificationsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds what this Archive and others told each other of claims: put it back
-    from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside. Claims
-    of items here are sent again then, and claims of others that waited have to be sent anew by them."""
-
-
-class ReviewsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds which drafts wait for review, and what was said of them: put it back
-    from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside. Drafts
-    that waited have to be submitted anew then."""
-
-
-class RequestsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds what readers asked for, and the links that were given to them: put it
-    back from a backup, without -wal and -shm files beside it; otherwise the next start of the server sets it aside."""
 
 
 class TicksDamaged(StoreDamaged):

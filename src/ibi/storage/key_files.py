@@ -30,13 +30,12 @@ from ibi.model.membership import ResolverStanding
 from ibi.model.registration import MOST_FORMER_KEYS, MOST_REMOVED, RemovedArchive
 from ibi.ports.errors import StorageError
 from ibi.signing import KEY_BYTES, LONGEST_STATEMENT, InvalidKey, PublicKey, SigningKey
+from ibi.storage.directory_record import RECORD, note_key, noted_key
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone
 from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, write_durably
 
 FOLDER: Final = "keys"
-NOTES: Final = "databases"
-"""The folder of notes of what was begun once."""
 ARCHIVE: Final = "archive"
 RESOLVER: Final = "resolver"
 _LONGEST: Final = 4096
@@ -63,7 +62,7 @@ class KeyFiles:
         folder = data / FOLDER
         self._folder = folder
         self._private, self._former = folder / f"{name}.pem", folder / f"{name}.former"
-        self._noted = data / NOTES / f"{name}.key"
+        self._data, self._name = data, name
         self._command = "ibi key replace --lost" if name == ARCHIVE else f"ibi key replace --{name} --lost"
 
     def signing_key(self) -> SigningKey:
@@ -79,7 +78,7 @@ class KeyFiles:
         that takes longer than all else at a start."""
         if not self.is_begun:
             self.signing_key()
-        elif not self._noted.exists():
+        elif noted_key(self._data, self._name) is None:
             self._note(self.signing_key())
 
     @property
@@ -98,17 +97,14 @@ class KeyFiles:
 
     def _read_note(self) -> PublicKey | None:
         """The key that was in use last, as far as it was noted."""
-        with refusals(KeyDamaged, self._noted):
-            text = self._noted.read_text("ascii", "replace") if self._noted.exists() else ""
+        text = noted_key(self._data, self._name)
         try:
-            return PublicKey.parse(text.strip()) if text.strip() else None
+            return None if text is None else PublicKey.parse(text)
         except InvalidKey as error:
-            raise KeyDamaged(path=self._noted, reason=str(error)) from error
+            raise KeyDamaged(path=self._data / RECORD, reason=str(error)) from error
 
     def _note(self, key: SigningKey) -> None:
-        with refusals(DiskRefused, self._noted):
-            make_directory(self._noted.parent)
-        write_durably(self._noted, f"{key.public}\n".encode("ascii"))
+        note_key(self._data, self._name, str(key.public))
 
     @property
     def is_begun(self) -> bool:

@@ -22,6 +22,7 @@ from ibi.model.backup import RESTORE_MARK, SHORT, KeptFile, KeptItem
 from ibi.model.data_files import LEFT_OUT
 from ibi.ports.backups import BackupRefused
 from ibi.storage.data_files import read_left_out
+from ibi.storage.directory_record import NOTES, forget_begun
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import open_lock
 from ibi.storage.machine import (
@@ -126,6 +127,11 @@ class RestoredFiles:
                 shutil.rmtree(target)
             else:
                 target.unlink(missing_ok=True)
+
+    def forget_begun(self, path: str) -> None:
+        forget_begun(self._data / path)
+        folder, _, name = path.rpartition("/")
+        self.remove("/".join(filter(None, (folder, NOTES, name))))  # of a backup of layout 1
 
     def note_left_out(self, items: Iterable[str], files: Iterable[str]) -> None:
         known = read_left_out(self._data)

@@ -10,7 +10,7 @@ from ibi.federation.provenance import InvalidProvenance, check_chain
 from ibi.label import Label
 from ibi.model.registration import Succession
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
-from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.storage.sqlite.releases import SqliteChainStore
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put
 from tests.support.memory.beliefs import MemoryBeliefs

@@ -27,7 +27,7 @@ from ibi.ports.federation import PeerRefused
 from ibi.resolver.membership import RegistrationChange, after_inclusion
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.signing import PublicKey, SigningKey
-from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.storage.sqlite.releases import SqliteChainStore
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put
 from tests.support.memory.beliefs import MemoryBeliefs

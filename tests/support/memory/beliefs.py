@@ -165,6 +165,9 @@ class MemoryBeliefs:
     def given_on(self, prefix: str) -> int:
         return sum(bool(known.chain) for known, _ in self._successors.get(prefix, {}).values())
 
+    def flush(self) -> None:
+        """All is written at once."""
+
     def close(self) -> None: ...
 
 

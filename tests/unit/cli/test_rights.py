@@ -240,7 +240,7 @@ def test_an_audit_log_that_lost_lines_is_never_whole_again(tmp_path: Path) -> No
     removed = verify()
     assert (removed.exit_code, removed.stdout) == (1, "")
     assert "had a log" in str(removed.exception)
-    rmtree(data / "databases")
+    (data / "directory.json").unlink()
     unknown = verify()
     assert unknown.exit_code == 0
     assert "the log may begin later, or was removed" in unknown.stderr

@@ -162,11 +162,11 @@ def test_a_damaged_database_stays_in_the_backup_as_it_was(place: Place) -> None:
     with closing(SqliteTransferLedger(place.data)) as ledger:
         ledger.note_untold(place.items[0].rep)
     place.back_up()
-    with (place.data / "transfers.sqlite").open("r+b") as file:
+    with (place.data / "state.sqlite").open("r+b") as file:
         file.seek(4096)
         file.write(b"damage" * 500)
     again = place.back_up()
-    assert [name for name, _ in again.damaged] == ["transfers.sqlite"]
+    assert [name for name, _ in again.damaged] == ["state.sqlite"]
     verify_backup(str(place.home / "backup"), {})
     place.restore()
     with closing(SqliteTransferLedger(place.home / "new")) as ledger:
@@ -340,17 +340,18 @@ def test_a_restore_leaves_out_what_is_damaged_and_keeps_its_names(place: Place) 
         made.delete(place.items[1].rep, "withdrawn", "ana")
     place.back_up()
     flip(archive_of(place, 1, 2), 3)  # which says that the item is deleted
-    database = next(file for file in place.manifest().files if file.path == "transfers.sqlite")
-    flip(place.home / "backup" / "chunks" / database.chunks[0][:2] / database.chunks[0], 3)
+    database = next(file for file in place.manifest().files if file.path == "state.sqlite")
+    for piece in (place.home / "backup").rglob(f"{database.chunks[0]}*"):  # with its twin
+        flip(piece, 3)
     flip(pieces_of(place, b"bytes of the draft")[0], 3)
     done = place.restore(without_damaged=True)
     lost = str(place.items[1].rep)
     assert (done.report.items, list(done.report.left_out)) == (2, [lost])
-    assert sorted(done.report.left_out_files) == ["drafts/one", "transfers.sqlite"]
+    assert sorted(done.report.left_out_files) == ["drafts/one", "state.sqlite"]
     new = place.home / "new"
     assert json.loads((new / "left-out.json").read_bytes()) == {
         "items": [lost],
-        "files": ["drafts/one", "transfers.sqlite"],
+        "files": ["drafts/one", "state.sqlite"],
     }
     assert not (new / RESTORE_MARK).exists()
     assert len(place.titles()) == 2

@@ -16,7 +16,7 @@ from ibi.label import RepositoryName
 from ibi.messages.identification import LabelForms
 from ibi.model.registration import Inclusion, Registration
 from ibi.ports.federation import PeerSilent
-from ibi.storage.sqlite.connection import RELEASES
+from ibi.storage.sqlite.connection import STATE
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.vocabulary import ArchiveProtocol
 
@@ -70,10 +70,10 @@ def test_a_server_with_a_resolver_elsewhere_has_no_own_register(tmp_path: Path) 
     assert OwnRegister.find(switched_off, HERE) is None
 
 
-def test_a_damaged_file_of_releases_is_a_resolver_that_does_not_answer(tmp_path: Path) -> None:
+def test_a_damaged_state_is_a_resolver_that_does_not_answer(tmp_path: Path) -> None:
     own = register(tmp_path, INCLUDED)
-    (tmp_path / RELEASES.file_name).write_bytes(b"no database" * 1000)
     peers = PeersOfResolver(own)
+    assert peers.archives(HERE) == {SERVICE: "http://b.example:8080"}
+    (tmp_path / STATE.file_name).write_bytes(b"no database" * 1000)
     with pytest.raises(PeerSilent):
         list(peers.releases(HERE, SERVICE))
-    assert peers.archives(HERE) == {SERVICE: "http://b.example:8080"}

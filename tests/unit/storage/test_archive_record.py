@@ -18,7 +18,7 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert file.write(ArchiveRecord(labels(0), b"0" * 32))
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
     file.write(ArchiveRecord(labels(1), b"1" * 32))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME, "databases"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME, "directory.json", "directory.lock"]
 
 
 def test_a_record_that_is_lost_is_not_taken_for_one_that_was_never_written(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_record_that_is_lost_is_not_taken_for_one_that_was_never_written(tmp_p
 def test_the_record_of_an_earlier_version_is_noted_when_a_server_starts(tmp_path: Path) -> None:
     file = ArchiveRecordFile(tmp_path)
     file.write(ArchiveRecord(labels(0), b"0" * 32))
-    (tmp_path / "databases" / FILE_NAME).unlink()
+    (tmp_path / "directory.json").unlink()
     file.note()
     (tmp_path / FILE_NAME).unlink()
     with pytest.raises(ArchiveRecordLost):

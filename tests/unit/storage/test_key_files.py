@@ -103,7 +103,7 @@ def test_a_key_that_is_put_back_is_taken_up_again(tmp_path: Path) -> None:
 
 def test_the_key_of_a_directory_of_an_earlier_version_is_noted_at_the_next_start(tmp_path: Path) -> None:
     first = KeyFiles(tmp_path).signing_key().public
-    rmtree(tmp_path / "databases")
+    (tmp_path / "directory.json").unlink()
     assert KeyFiles(tmp_path).lost is None
     KeyFiles(tmp_path).begin()
     rmtree(tmp_path / "keys")

@@ -36,45 +36,30 @@ from ibi.resolver.membership import failure_words
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.change_journal import CatalogStanding, read_expected
 from ibi.storage.data_files import read_left_out
+from ibi.storage.directory_record import RECORD
 from ibi.storage.errors import DiskRefused, StoreNewer
 from ibi.storage.ocfl.layout import Broken, check_layout
 from ibi.storage.ocfl.object import NAME as INVENTORY
 from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory, version_name
 from ibi.storage.ocfl.verification import extra_entries
-from ibi.storage.sqlite import (
-    beliefs,
-    catalog_rows,
-    collections,
-    notifications,
-    registry,
-    requests,
-    reviews,
-    subscriptions,
-    tick_rows,
-    transfers,
-)
+from ibi.storage.sqlite import catalog_rows, registry, tick_rows
+from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
 from ibi.storage.sqlite.connection import (
-    BELIEFS,
-    COLLECTIONS,
     KINDS,
-    NOTIFICATIONS,
-    REGISTRY,
-    REQUESTS,
-    REVIEWS,
-    SUBSCRIPTIONS,
+    STATE,
     TICKS,
-    TRANSFERS,
     Connection,
     DatabaseKind,
     is_blank,
     refuse_lost,
     snapshot,
 )
-from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
+from ibi.storage.sqlite.earlier_layout import has_earlier_layout
 from ibi.storage.sqlite.guarded import inspect_unchanged, opened_unchanged
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import read_integrity
 from ibi.storage.sqlite.previews import PREVIEWS
+from ibi.storage.sqlite.state import KNOWN_VERSIONS, part_versions, refuse_newer
 from ibi.storage.sqlite.texts import TEXTS
 
 _DAY: Final = 86_400
@@ -83,18 +68,7 @@ _PAUSE: Final = 0.05
 _MAKING: Final = 60.0
 """Seconds in which a database that a server makes has got its tables."""
 _MOST_NAMED: Final = 5
-_FORMATS: Final = {
-    CATALOGUE_KIND: len(catalog_rows.MIGRATIONS),
-    TICKS: len(tick_rows.MIGRATIONS),
-    REGISTRY: len(registry.MIGRATIONS),
-    BELIEFS: len(beliefs.MIGRATIONS),
-    TRANSFERS: len(transfers.MIGRATIONS),
-    NOTIFICATIONS: len(notifications.MIGRATIONS),
-    SUBSCRIPTIONS: len(subscriptions.MIGRATIONS),
-    REQUESTS: len(requests.MIGRATIONS),
-    REVIEWS: len(reviews.MIGRATIONS),
-    COLLECTIONS: len(collections.MIGRATIONS),
-}
+_FORMATS: Final = {CATALOGUE_KIND: len(catalog_rows.MIGRATIONS), TICKS: len(tick_rows.MIGRATIONS), STATE: 1}
 """The formats that this version knows."""
 _INTEGRITY_KIND: Final = DatabaseKind(INTEGRITY, 0, frozenset({"items", "blocks"}), StoreDamaged)
 
@@ -105,6 +79,14 @@ def path_of(directory: ExaminedDirectory, kind: DatabaseKind) -> Path:
 
 def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Databases that are lost, damaged, of another kind or of a later version."""
+    try:
+        if has_earlier_layout(directory.data):
+            what = "its databases are those of an earlier version, and not upgraded yet"
+            remedy = "The next start of the server, or command that works on it, upgrades them (docs/operations.md)."
+            yield Diagnosis("earlier-layout", str(directory.data), what, remedy, level=Level.ADVICE)
+            return
+    except IbiError as error:
+        yield from_error("database", directory.name(RECORD), error)
     for kind in (*KINDS.values(), _INTEGRITY_KIND, TEXTS, PREVIEWS):
         path = path_of(directory, kind)
         try:
@@ -129,6 +111,9 @@ def _refuse_newer(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) 
     found, known = _format_of(directory, path), _FORMATS.get(kind)
     if known is not None and found > known:
         raise StoreNewer(path=path, found=found, known=known)
+    if kind is STATE:
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            refuse_newer(path, part_versions(connection))
 
 
 def _format_of(directory: ExaminedDirectory, path: Path) -> int:
@@ -141,7 +126,12 @@ def _is_current(directory: ExaminedDirectory, kind: DatabaseKind) -> bool:
     an older one is brought up to date by the next start."""
     path = path_of(directory, kind)
     try:
-        return path.exists() and path.stat().st_size > 0 and _format_of(directory, path) == _FORMATS[kind]
+        if not path.exists() or not path.stat().st_size or _format_of(directory, path) != _FORMATS[kind]:
+            return False
+        if kind is not STATE:
+            return True
+        with opened_unchanged(path, is_in_use=directory.is_served) as connection:
+            return part_versions(connection) == KNOWN_VERSIONS
     except (IbiError, OSError):
         return False
 
@@ -454,17 +444,17 @@ def check_archives(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 def registrations_of(directory: ExaminedDirectory) -> list[Registration] | None:
     """Return the Archives that are registered at the resolver of this directory; None if it has no register."""
-    if not _is_current(directory, REGISTRY):
+    if not _is_current(directory, STATE):
         return None
-    with opened_unchanged(path_of(directory, REGISTRY), is_in_use=directory.is_served) as connection:
+    with opened_unchanged(path_of(directory, STATE), is_in_use=directory.is_served) as connection:
         return [registry.registration_of(row) for row in connection.execute(registry.ALL).fetchall()]
 
 
 def check_subscriptions(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Follows whose source does not answer, and webhooks that are not delivered."""
-    if not _is_current(directory, SUBSCRIPTIONS):
+    if not _is_current(directory, STATE):
         return
-    with opened_unchanged(path_of(directory, SUBSCRIPTIONS), is_in_use=directory.is_served) as connection:
+    with opened_unchanged(path_of(directory, STATE), is_in_use=directory.is_served) as connection:
         follows = connection.execute(
             "SELECT id, source, failing, reason FROM follows WHERE failing IS NOT NULL"
         ).fetchall()

@@ -26,7 +26,16 @@ from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.layout import names_in
 
 STORE: Final = "store"
-_OWN: Final = {"ibi.toml", "mint", "ibi-store.json", "archive.json", "databases", "catalogue.sqlite", "registry.sqlite"}
+_OWN: Final = {
+    "ibi.toml",
+    "mint",
+    "ibi-store.json",
+    "archive.json",
+    "directory.json",
+    "databases",
+    "catalogue.sqlite",
+    "state.sqlite",
+}
 MOST_LOOKED_AT: Final = 50_000
 """Files, or items, that are looked at one by one unless all are to be: some seconds."""
 MOST_READ: Final = 64 << 20

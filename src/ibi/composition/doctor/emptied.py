@@ -12,24 +12,14 @@ from ibi.composition.doctor.databases import path_of
 from ibi.composition.doctor.diagnosis import Diagnosis, ExaminedDirectory, from_error
 from ibi.errors import IbiError
 from ibi.storage.audit_log import FileAuditLog
-from ibi.storage.sqlite.connection import (
-    ACCOUNTS,
-    COLLECTIONS,
-    PEOPLE,
-    REGISTRY,
-    SUBSCRIPTIONS,
-    TICKS,
-    DatabaseKind,
-    begun_before,
-    is_blank,
-)
+from ibi.storage.sqlite.connection import STATE, TICKS, DatabaseKind, is_blank
 from ibi.storage.sqlite.guarded import opened_unchanged
 
 
 class _Witness(NamedTuple):
     """How the audit log tells that a table has rows."""
 
-    kind: DatabaseKind
+    part: str
     table: str
     subject: str
     """How the subject of its lines begins."""
@@ -40,13 +30,15 @@ class _Witness(NamedTuple):
 
 
 _WITNESSES: Final = (
-    _Witness(ACCOUNTS, "tokens", "token:", "create token"),
-    _Witness(PEOPLE, "people", "person:", "create person"),
-    _Witness(REGISTRY, "registrations", "archive:", "register archive", "forget archive"),
-    _Witness(COLLECTIONS, "collections", "collection:", "create collection", "remove collection"),
-    _Witness(SUBSCRIPTIONS, "follows", "follow:", "follow", "unfollow"),
-    _Witness(SUBSCRIPTIONS, "webhooks", "webhook:", "create", "remove"),
+    _Witness("tokens", "tokens", "token:", "create token"),
+    _Witness("people", "people", "person:", "create person"),
+    _Witness("registry", "registrations", "archive:", "register archive", "forget archive"),
+    _Witness("collections", "collections", "collection:", "create collection", "remove collection"),
+    _Witness("subscriptions", "follows", "follow:", "follow", "unfollow"),
+    _Witness("subscriptions", "webhooks", "webhook:", "create", "remove"),
 )
+_OPTIONS: Final = {"tokens": "accounts"}
+"""Parts that `ibi rebuild --empty` knows by another name."""
 _AGAIN: Final = 1.0
 """Seconds after which a change that a server is just making is in the table and in the log."""
 
@@ -59,9 +51,12 @@ def check_emptied(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         time.sleep(_AGAIN)
         found = _find_emptied(directory)
     for each in found:
-        path = path_of(directory, each.kind)
-        reason = f"its table {each.table} is empty, and the audit log tells what was in it"
-        yield _tell_emptied(path, each.kind, reason)
+        what = f"its table {each.table} is empty, and the audit log tells what was in it"
+        remedy = (
+            "Put the newest copy from state-copies/ or from a backup in its place, while no server runs; to begin"
+            f" without these rows, `ibi rebuild --empty {_OPTIONS.get(each.part, each.part)}`."
+        )
+        yield Diagnosis("database-emptied", str(path_of(directory, STATE)), what, remedy)
 
 
 def _check_ticks(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
@@ -78,7 +73,7 @@ def _tell_emptied(path: Path, kind: DatabaseKind, reason: str) -> Diagnosis:
 
 
 def _find_emptied(directory: ExaminedDirectory) -> list[_Witness]:
-    empty = [each for each in _WITNESSES if _count_rows(directory, each.kind, each.table) == 0]
+    empty = [each for each in _WITNESSES if _count_rows(directory, STATE, each.table) == 0]
     witnessed = _read_witnesses(directory) if empty else set()
     return [each for each in empty if each in witnessed]
 
@@ -96,16 +91,16 @@ def _count_rows(directory: ExaminedDirectory, kind: DatabaseKind, table: str) ->
 
 
 def _read_witnesses(directory: ExaminedDirectory) -> set[_Witness]:
-    """Return the tables that have rows by the audit log. Lines from before the database was begun do not count:
+    """Return the tables that have rows by the audit log. Lines from before a part was begun do not count:
     `ibi rebuild --empty` begins it anew, and leaves the log."""
     log, alive = FileAuditLog(directory.data), {each: set[str]() for each in _WITNESSES}
     if log.size() > directory.most_read:
         return set()
-    begun = {each: begun_before(path_of(directory, each.kind)) or "" for each in _WITNESSES}
+    begun = _read_begun(directory)
     try:
         for entry in log.entries():
             for each in _WITNESSES:
-                if entry.subject.startswith(each.subject) and str(entry.at) >= begun[each]:
+                if entry.subject.startswith(each.subject) and str(entry.at) >= begun.get(each.part, ""):
                     if entry.act == each.begins:
                         alive[each].add(entry.subject)
                     elif entry.act == each.ends:
@@ -113,3 +108,9 @@ def _read_witnesses(directory: ExaminedDirectory) -> set[_Witness]:
     except IbiError:
         pass  # told by `check_audit`; the lines before the break count
     return {each for each, subjects in alive.items() if subjects}
+
+
+def _read_begun(directory: ExaminedDirectory) -> dict[str, str]:
+    """Return when each part of the state was begun."""
+    with opened_unchanged(path_of(directory, STATE), is_in_use=directory.is_served) as connection:
+        return dict(connection.execute("SELECT name, begun FROM parts").fetchall())

@@ -17,16 +17,17 @@ from ibi.storage.draft_files import DraftFiles
 from ibi.storage.machine import MachineClocks
 
 _DAY: Final = 86_400
-_SECRET: Final = re.compile(
-    r"archive\.json|keys|keys/[^/]+\.pem|audit|(accounts|people|registry|transfers|copies|notifications|requests|reviews)\.sqlite.*"
-)
+_SECRET: Final = re.compile(r"archive\.json|keys|keys/[^/]+\.pem|audit|state\.sqlite.*|state-copies|before-layout-2")
 """What is for its owner alone, whatever the mode of the directory. Databases that were set aside or backed up, too."""
 _SECRET_SETTINGS: Final = ("archive.registration_key", "mail.password")
 _LEFT_OVER: Final = re.compile(r"\.[^/]+\.[0-9a-f]{16}")
 """What a crash leaves of a file that is written whole and then renamed."""
 _SET_ASIDE: Final = re.compile(r".+\.sqlite\.damaged-[^/]*?(?<!-wal)(?<!-shm)(?<!-journal)")
 _DIRECTORIES: Final = frozenset(
-    "store store-staging store-locks item-locks changes drafts mint keys audit databases membership copies".split()
+    (
+        "store store-staging store-locks item-locks changes drafts mint keys audit membership copies state-copies"
+        " before-layout-2"
+    ).split()
 )
 _FILES: Final = re.compile(r"[^/]+\.(sqlite|json|toml)|mint/[^/]+|audit/[^/]+|keys/[^/]+|databases/[^/]+|[^/]+/lock")
 _DATED: Final = ("*.sqlite", "mint/*", "audit/*", "changes/*", "archive.json")

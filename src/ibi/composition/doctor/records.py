@@ -33,14 +33,15 @@ from ibi.storage.audit_log import DIRECTORY as AUDIT
 from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.copy_holders import FILE as COPY_HOLDERS
 from ibi.storage.copy_holders import CopyHoldersFile
+from ibi.storage.directory_record import RECORD
 from ibi.storage.errors import DataDirectoryCopied
 from ibi.storage.failing_jobs import FILE as FAILING_JOBS
 from ibi.storage.failing_jobs import FailingJobsFile
-from ibi.storage.key_files import ARCHIVE, NOTES, RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles
+from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles
 from ibi.storage.key_files import FOLDER as KEYS
 from ibi.storage.machine import machine_id
 from ibi.storage.mint_log_file import MintLogFile
-from ibi.storage.sqlite.connection import TICKS, TRANSFERS
+from ibi.storage.sqlite.connection import STATE, TICKS
 from ibi.storage.sqlite.guarded import opened_unchanged
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 
@@ -129,7 +130,7 @@ def _check_own_key(
     The note of the key in use last is compared first, then what the resolver has signed.
     """
     noted = KeyFiles(directory.data, name).noted
-    expected, witness = (noted, f"{NOTES}/{name}.key") if noted is not None else (None, "")
+    expected, witness = (noted, RECORD) if noted is not None else (None, "")
     if expected is None or expected in keys:
         expected, witness = _find_witness(directory, name, keys)
     if expected is not None:
@@ -330,14 +331,12 @@ def service_of(data: Path) -> LabelForms | None:
 
 def check_doubt(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Whether a server of the directory still asks what was given away before a backup was put back."""
-    path = path_of(directory, TRANSFERS)
+    path = path_of(directory, STATE)
     try:
         if not path.exists() or not path.stat().st_size:
             return
         with opened_unchanged(path, is_in_use=directory.is_served) as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'unheard'").fetchone():
-                return  # of an earlier version
-            unheard = sorted(str(row[0]) for row in connection.execute("SELECT url FROM unheard"))
+            unheard = sorted(str(row[0]) for row in connection.execute("SELECT url FROM unheard_servers"))
     except (IbiError, OSError):
         return  # told by another check
     if unheard:
@@ -383,13 +382,11 @@ def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 def check_open_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Whether the chain of each item that moved agrees with its state, as the server of the directory compared them."""
-    path = path_of(directory, TRANSFERS)
+    path = path_of(directory, STATE)
     try:
         if not path.exists() or not path.stat().st_size:
             return
         with opened_unchanged(path, is_in_use=directory.is_served) as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'open_items'").fetchone():
-                return  # of an earlier version
             rows = connection.execute("SELECT rep, document, due FROM open_items ORDER BY rep").fetchall()
         found = [decode_open(*row) for row in rows]
     except (IbiError, OSError):

@@ -170,9 +170,8 @@ class PuttingBack:
             raise self._refusal(report)
         for path in report.left_out_files:
             self._directory.remove(path)
-            folder, _, name = path.rpartition("/")
             # Otherwise a database that is not there would be taken for one that was lost since.
-            self._directory.remove("/".join(filter(None, (folder, "databases", name))))
+            self._directory.forget_begun(path)
         self._directory.note_left_out(report.left_out, report.left_out_files)
         self._step("left out")
 

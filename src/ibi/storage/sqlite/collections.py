@@ -1,4 +1,4 @@
-"""Collections in SQLite: the file `collections.sqlite` of a data directory.
+"""Collections in `state`.
 
 Members are rows of their own, in the order in which they were added, under the text that all spellings of a label have
 in common.
@@ -7,7 +7,6 @@ in common.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -23,61 +22,61 @@ from ibi.model.search import (
     Facet,
     ItemCollection,
 )
-from ibi.storage.sqlite.connection import COLLECTIONS, Connection
-from ibi.storage.sqlite.guarded import PrivateStore
+from ibi.storage.database import DatabaseSession
+from ibi.storage.sqlite.state import StateStore
 
 MIGRATIONS: Final = (
     """
-    CREATE TABLE collections (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+    CREATE TABLE collections (number {identity}, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
         description TEXT NOT NULL, curator TEXT, search TEXT, created TEXT NOT NULL, changed TEXT NOT NULL);
-    CREATE TABLE members (place INTEGER PRIMARY KEY AUTOINCREMENT,
-        collection INTEGER NOT NULL REFERENCES collections (number) ON DELETE CASCADE,
+    CREATE TABLE collection_members (place {identity},
+        collection BIGINT NOT NULL REFERENCES collections (number) ON DELETE CASCADE,
         item TEXT NOT NULL, spelling TEXT NOT NULL, UNIQUE (collection, item));
-    CREATE INDEX members_item ON members (item)
+    CREATE INDEX collection_members_item ON collection_members (item)
     """,
 )
 _COLUMNS: Final = "name, title, description, curator, search, created, changed"
-_LIST: Final = f"SELECT {_COLUMNS} FROM collections ORDER BY title COLLATE NOCASE, name"  # noqa: S608
+_LIST: Final = f"SELECT {_COLUMNS} FROM collections ORDER BY lower(title), name"  # noqa: S608
 _FIND: Final = f"SELECT {_COLUMNS} FROM collections WHERE name = ?"  # noqa: S608
-_ADD: Final = f"INSERT OR IGNORE INTO collections ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+_ADD: Final = f"INSERT INTO collections ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"  # noqa: S608
 _CHANGE: Final = """
     UPDATE collections SET title = ?, description = ?, curator = ?, search = ?, created = ?, changed = ? WHERE name = ?
 """
 _NUMBER: Final = "(SELECT number FROM collections WHERE name = ?)"
-_COUNT: Final = f"SELECT count(*) FROM members WHERE collection = {_NUMBER}"  # noqa: S608
-_MEMBERS: Final = f"SELECT spelling FROM members WHERE collection = {_NUMBER} ORDER BY place DESC LIMIT ? OFFSET ?"  # noqa: S608
+_COUNT: Final = f"SELECT count(*) FROM collection_members WHERE collection = {_NUMBER}"  # noqa: S608
+_MEMBERS: Final = (
+    f"SELECT spelling FROM collection_members WHERE collection = {_NUMBER} ORDER BY place DESC LIMIT ? OFFSET ?"  # noqa: S608
+)
 _PUT: Final = """
-    INSERT OR IGNORE INTO members (collection, item, spelling) SELECT number, ?, ? FROM collections WHERE name = ?
+    INSERT INTO collection_members (collection, item, spelling) SELECT number, ?, ? FROM collections WHERE name = ?
+    ON CONFLICT DO NOTHING
 """
-_DROP: Final = f"DELETE FROM members WHERE collection = {_NUMBER} AND item = ?"  # noqa: S608
+_DROP: Final = f"DELETE FROM collection_members WHERE collection = {_NUMBER} AND item = ?"  # noqa: S608
 _HOLDING: Final = f"""
-    SELECT {_COLUMNS} FROM collections WHERE number IN (SELECT collection FROM members WHERE item = ?)
-    AND search IS NULL ORDER BY title COLLATE NOCASE, name
+    SELECT {_COLUMNS} FROM collections WHERE number IN (SELECT collection FROM collection_members WHERE item = ?)
+    AND search IS NULL ORDER BY lower(title), name
 """  # noqa: S608
 
 
-class SqliteCollections(PrivateStore):
+class SqliteCollections(StateStore):
     """The port `CollectionStore` on one data directory."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, COLLECTIONS, MIGRATIONS)
 
     def list(self) -> tuple[ItemCollection, ...]:
         return self._select(_LIST, ())
 
     def find(self, name: str) -> ItemCollection | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return _find(connection, name)
 
     def add(self, collection: ItemCollection) -> None:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             if connection.execute(_ADD, (collection.name, *_values(collection))).rowcount != 1:
                 raise CollectionExists(name=collection.name)
             if connection.execute("SELECT count(*) FROM collections").fetchone()[0] > MOST_COLLECTIONS:
                 raise CollectionFull(most=MOST_COLLECTIONS, things=message("collections"))
 
     def change(self, name: str, into: Callable[[ItemCollection], ItemCollection]) -> ItemCollection | None:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             before = _find(connection, name)
             if before is None:
                 return None
@@ -87,38 +86,38 @@ class SqliteCollections(PrivateStore):
             return after
 
     def remove(self, name: str) -> bool:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             return connection.execute("DELETE FROM collections WHERE name = ?", (name,)).rowcount == 1
 
     def count(self, name: str) -> int:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return int(connection.execute(_COUNT, (name,)).fetchone()[0])
 
     def members(self, name: str, offset: int, most: int) -> tuple[RepositoryName, ...]:
-        with self._open() as connection:
+        with self._database.read() as connection:
             rows = connection.execute(_MEMBERS, (name, most, offset)).fetchall()
         return tuple(RepositoryName.parse(spelling) for (spelling,) in rows)
 
     def put_members(self, name: str, items: Sequence[RepositoryName], most: int) -> int:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             added = sum(connection.execute(_PUT, (_key(item), str(item), name)).rowcount for item in items)
             if added and connection.execute(_COUNT, (name,)).fetchone()[0] > most:
                 raise CollectionFull(most=most, things=message("items"))
             return added
 
     def drop_members(self, name: str, items: Sequence[RepositoryName]) -> int:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             return sum(connection.execute(_DROP, (name, _key(item))).rowcount for item in items)
 
     def holding(self, item: RepositoryName) -> tuple[ItemCollection, ...]:
         return self._select(_HOLDING, (_key(item),))
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> tuple[ItemCollection, ...]:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return tuple(map(_collection, connection.execute(statement, values).fetchall()))
 
 
-def _find(connection: Connection, name: str) -> ItemCollection | None:
+def _find(connection: DatabaseSession, name: str) -> ItemCollection | None:
     row = connection.execute(_FIND, (name,)).fetchone()
     return None if row is None else _collection(row)
 

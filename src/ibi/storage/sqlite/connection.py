@@ -3,8 +3,8 @@
 The header of each file has an `application_id` of its own, so that one database put in the place of another is seen
 when it is opened. Files that an earlier version made have none: they are recognised by their tables, and marked.
 
-A database that cannot be made anew from anything (tokens, people, registrations) is noted in the directory `databases`
-when it is begun. From then on, a file that is gone or empty was lost: it is refused, and not silently begun again.
+A database that cannot be made anew from anything is noted in `directory.json` when it is begun. From then on, a file
+that is gone or empty was lost: it is refused, and not silently begun again.
 """
 
 from __future__ import annotations
@@ -22,28 +22,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreDamaged
+from ibi.storage.directory_record import was_begun
 from ibi.storage.errors import (
-    AccountsDamaged,
-    BeliefsDamaged,
-    CollectionsDamaged,
     DiskRefused,
-    JobsDamaged,
-    NotificationsDamaged,
-    PeopleDamaged,
-    RegistryDamaged,
-    ReleasesDamaged,
-    RequestsDamaged,
-    ReviewsDamaged,
+    StateDamaged,
     StoreNewer,
-    SubscriptionsDamaged,
     TicksDamaged,
     TooManyOpenFiles,
-    TransfersDamaged,
     UsageDamaged,
 )
-from ibi.storage.machine import are_exhausted, make_directory, refusals, sync_directory, write_durably
+from ibi.storage.machine import are_exhausted, refusals, sync_directory
 
-_NOTES: Final = "databases"
 _HEADER: Final = 108
 _MAGIC: Final = b"SQLite format 3\0"
 _ROOT_PAGE: Final = slice(100, 105)
@@ -81,35 +70,6 @@ def _has_bytes(path: Path) -> bool:
     return False
 
 
-def was_begun(path: Path) -> bool:
-    return _note(path).exists()
-
-
-def note_begun(path: Path) -> None:
-    """Note that there is such a database from now on. To be called once it is durable, and before anything is in it."""
-    note = _note(path)
-    if note.exists():
-        return
-    with refusals(DiskRefused, note):
-        make_directory(note.parent)
-    write_durably(note, f"{path.name} was begun before {_now('%Y-%m-%dT%H:%M:%SZ')}\n".encode("ascii"))
-
-
-def begun_before(path: Path) -> str | None:
-    """Return the time of the note, as ISO 8601 in UTC: the database was begun no later; None without a note."""
-    try:
-        return _note(path).read_text("ascii", "replace").rpartition(" ")[2].strip()
-    except FileNotFoundError:
-        return None
-
-
-def forget_begun(path: Path) -> None:
-    """Let the next one that opens the database begin it, if it is not there."""
-    with refusals(DiskRefused, path), suppress(FileNotFoundError):
-        _note(path).unlink()
-        sync_directory(_note(path).parent)
-
-
 def set_aside(path: Path) -> Path | None:
     """Give the file and what SQLite keeps beside it a name with the date; that name, None if there was no file."""
     day = _now("%Y-%m-%d")
@@ -125,10 +85,6 @@ def set_aside(path: Path) -> Path | None:
     return moved
 
 
-def _note(path: Path) -> Path:
-    return path.parent / _NOTES / path.name
-
-
 def _now(form: str) -> str:
     return datetime.now(UTC).strftime(form)
 
@@ -136,9 +92,10 @@ def _now(form: str) -> str:
 class FileWatch:
     """Notices that the file of an open database is no longer what was opened. From any thread."""
 
-    def __init__(self, path: Path, kind: DatabaseKind) -> None:
-        """To be made right after the database was opened, which has looked at all of it."""
-        self._path, self._kind = path, kind
+    def __init__(self, path: Path, kind: DatabaseKind, most: int | None = None) -> None:
+        """Make it right after the database was opened, which has looked at all of it. Of a file that another process
+        changed, all pages are read up to `most` bytes."""
+        self._path, self._kind, self._most = path, kind, most
         self.damage: StoreDamaged | None = None
         """What was found; it stays, since connections that are open may remember pages of either file."""
         status = path.stat()
@@ -173,7 +130,7 @@ class FileWatch:
 
     def _look(self) -> None:
         try:
-            inspect(self._path, self._kind)
+            inspect(self._path, self._kind, most=self._most)
         except StoreDamaged as damage:
             self.damage = damage
             raise
@@ -205,29 +162,10 @@ class DatabaseKind:
 
 
 CATALOGUE: Final = DatabaseKind("catalogue.sqlite", 1, frozenset({"items", "links"}), CatalogDamaged)
-ACCOUNTS: Final = DatabaseKind("accounts.sqlite", 2, frozenset({"tokens"}), AccountsDamaged)
-PEOPLE: Final = DatabaseKind("people.sqlite", 3, frozenset({"people", "sessions", "links"}), PeopleDamaged)
-REGISTRY: Final = DatabaseKind("registry.sqlite", 4, frozenset({"registrations", "labels"}), RegistryDamaged)
 USAGE: Final = DatabaseKind("usage.sqlite", 5, frozenset({"usage"}), UsageDamaged)
 TICKS: Final = DatabaseKind("ticks.sqlite", 6, frozenset({"store", "clock", "served"}), TicksDamaged)
-BELIEFS: Final = DatabaseKind("beliefs.sqlite", 7, frozenset({"successions", "holdings", "copies"}), BeliefsDamaged)
-COPY_JOBS: Final = DatabaseKind("copies.sqlite", 11, frozenset({"jobs", "job_items"}), JobsDamaged, has_tokens=True)
-TRANSFERS: Final = DatabaseKind(
-    "transfers.sqlite", 12, frozenset({"transfers", "peers", "track"}), TransfersDamaged, has_tokens=True
-)
-RELEASES: Final = DatabaseKind("releases.sqlite", 13, frozenset({"chains", "names", "services"}), ReleasesDamaged)
-SUBSCRIPTIONS: Final = DatabaseKind(
-    "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged, has_tokens=True
-)
-NOTIFICATIONS: Final = DatabaseKind(
-    "notifications.sqlite", 15, frozenset({"received", "sent", "outgoing"}), NotificationsDamaged
-)
-COLLECTIONS: Final = DatabaseKind("collections.sqlite", 20, frozenset({"collections", "members"}), CollectionsDamaged)
-REQUESTS: Final = DatabaseKind("requests.sqlite", 22, frozenset({"requests"}), RequestsDamaged, has_tokens=True)
-REVIEWS: Final = DatabaseKind("reviews.sqlite", 21, frozenset({"reviews", "review_entries"}), ReviewsDamaged)
-_FIRST: Final = (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS)
-_LATER: Final = (COPY_JOBS, NOTIFICATIONS, TRANSFERS, RELEASES, SUBSCRIPTIONS, REQUESTS, REVIEWS, COLLECTIONS)
-KINDS: Final = {kind.application_id: kind for kind in (*_FIRST, *_LATER)}
+STATE: Final = DatabaseKind("state.sqlite", 30, frozenset({"parts", "change_numbers"}), StateDamaged, has_tokens=True)
+KINDS: Final = {kind.application_id: kind for kind in (STATE, CATALOGUE, USAGE, TICKS)}
 
 
 # The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two

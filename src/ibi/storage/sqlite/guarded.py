@@ -15,11 +15,11 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock, RLock
+from threading import RLock
 from typing import Final
 
 from ibi.ports.errors import StoreDamaged
@@ -29,13 +29,8 @@ from ibi.storage.sqlite.connection import (
     Connection,
     DatabaseError,
     DatabaseKind,
-    FileWatch,
-    checkpoint,
-    connect,
     connect_by_uri,
     inspect,
-    note_begun,
-    refuse_lost,
     set_aside,
     storage_errors,
     transaction,
@@ -123,53 +118,6 @@ def empty_log(connection: Connection) -> None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
             connection.execute(f"PRAGMA busy_timeout = {patience}")
-
-
-_opening = Lock()
-"""One at a time: a process that closes a file gives up every lock that SQLite holds on it in the same process."""
-
-
-class PrivateStore(GuardedDatabase):
-    """What the adapters of small, secret things have in common. Calls come from any thread of the process."""
-
-    def __init__(self, directory: Path, kind: DatabaseKind, migrations: Sequence[str]) -> None:
-        """The `directory` is made if it is missing. A database that was there once and is lost is refused."""
-        path = directory / kind.file_name
-        with _opening:
-            refuse_lost(path, kind)
-            keep_private(path)
-            super().__init__(path, kind, lambda: connect(path, migrations, kind=kind))
-            try:
-                note_begun(path)
-                self._watch = FileWatch(path, kind)
-            except BaseException:
-                self.close()
-                raise
-
-    def check(self) -> None:
-        """Raise an error if the file is not the sound database that was opened. For the monitoring of a server."""
-        self._watch.check()
-
-    @contextmanager
-    def _open(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock:
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            # Before each answer: what is not found in a file that was emptied must not be said to be unknown.
-            self._watch.check()
-            changes = self._connection.total_changes
-            try:
-                with storage_errors(self._path, self._kind.damaged):
-                    yield self._connection
-            except StoreDamaged as damage:
-                self._watch.damage = damage
-                raise
-            if self._connection.total_changes != changes:
-                # Changes are few and matter (a revoked token): the file has them, also if its log is lost.
-                checkpoint(self._connection)
-                self._watch.note_own_change()
 
 
 # --- unchanged --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Claims between Archives in SQLite: the file `notifications.sqlite` of a data directory.
+"""Claims between Archives in `state`.
 
 Each row is a document with the columns beside it by which it is found.
 """
@@ -14,80 +14,67 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from ibi.model.notification import SIGNED, OutgoingNotification, ReceivedClaim, SentClaim
+from ibi.storage.database import Database, upsert
 from ibi.storage.locks import WorkerLock
-from ibi.storage.sqlite.connection import NOTIFICATIONS, Connection, connect, transaction
-from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
+from ibi.storage.sqlite.state import StateStore
 
-FILE_NAME: Final = NOTIFICATIONS.file_name
 _LOCK: Final = "notifications.lock"
 
 Row = TypeVar("Row", ReceivedClaim, SentClaim, OutgoingNotification)
-_STANDING: Final = ("pending", "accepted", "declined")
-_KEPT: Final = {"received": _STANDING, "sent": _STANDING, "outgoing": ("queued",)}
-"""States of rows that are never forgotten, by table."""
 
 
-def _table(name: str) -> str:
+def _define_table(name: str) -> str:
     return f"""
-    CREATE TABLE {name} (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, about TEXT NOT NULL,
-        state TEXT NOT NULL, network TEXT NOT NULL, due INTEGER, at INTEGER NOT NULL, document BLOB NOT NULL);
+    CREATE TABLE {name} (number {{identity}}, id TEXT NOT NULL UNIQUE, about TEXT NOT NULL,
+        state TEXT NOT NULL, network TEXT NOT NULL, due BIGINT, at BIGINT NOT NULL, document {{bytes}} NOT NULL);
     CREATE INDEX {name}_about ON {name} (about, number);
     CREATE INDEX {name}_state ON {name} (state, number);
     CREATE INDEX {name}_due ON {name} (due) WHERE due IS NOT NULL
     """
 
 
+_RECEIVED: Final = "received_claims"
+_SENT: Final = "sent_claims"
+_OUTGOING: Final = "outgoing_notifications"
 MIGRATIONS: Final = (
     ";\n".join(
         (
-            _table("received"),
-            _table("sent"),
-            _table("outgoing"),
-            "CREATE TABLE position (one INTEGER PRIMARY KEY CHECK (one = 1), epoch TEXT NOT NULL, number INTEGER)",
+            _define_table(_RECEIVED),
+            _define_table(_SENT),
+            _define_table(_OUTGOING),
+            "CREATE TABLE notification_position"
+            " (one INTEGER PRIMARY KEY CHECK (one = 1), epoch TEXT NOT NULL, number BIGINT)",
         )
     ),
 )
+_STANDING: Final = ("pending", "accepted", "declined")
+_KEPT: Final = {_RECEIVED: _STANDING, _SENT: _STANDING, _OUTGOING: ("queued",)}
+"""States of rows that are never forgotten, by table."""
 
 
-class SqliteNotifications(GuardedDatabase):
+_NOTE_POSITION: Final = upsert("notification_position", "one, epoch, number", "one")
+
+
+class SqliteNotifications(StateStore):
     """The port `Notifications` on one data directory."""
 
-    def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
-        """With `on_damage`, a file that cannot be used is set aside, and another one begun: claims that wait are lost
-        then, and the Archive goes on. Without it, that raises an error."""
-        path = directory / FILE_NAME
-
-        def open_file() -> Connection:
-            keep_private(path)
-            return connect(path, MIGRATIONS, kind=NOTIFICATIONS)
-
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
         self._worker = WorkerLock(directory / _LOCK)
         self.hold = self._worker.hold
-        self._is_inside = False
-        super().__init__(path, NOTIFICATIONS, lambda: open_or_begin_anew(path, open_file, on_damage))
-        self.received = _Rows(self, "received", ReceivedClaim, _received_columns)
-        self.sent = _Rows(self, "sent", SentClaim, _sent_columns)
-        self.outgoing = _Rows(self, "outgoing", OutgoingNotification, _outgoing_columns)
-
-    opened = GuardedDatabase._open
+        self.received = _Rows(self._database, _RECEIVED, ReceivedClaim, _received_columns)
+        self.sent = _Rows(self._database, _SENT, SentClaim, _sent_columns)
+        self.outgoing = _Rows(self._database, _OUTGOING, OutgoingNotification, _outgoing_columns)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        with self.opened() as connection:
-            if self._is_inside:
-                yield
-                return
-            self._is_inside = True
-            try:
-                with transaction(connection):
-                    yield
-            finally:
-                self._is_inside = False
+        with self._database.change():
+            yield
 
     def waiting(self, network: str) -> tuple[int, int]:
         count = """SELECT count(*) FILTER (WHERE network NOT LIKE ?), count(*) FILTER (WHERE network = ?)
-            FROM received WHERE state = 'pending'"""
-        with self.opened() as connection:
+            FROM received_claims WHERE state = 'pending'"""
+        with self._database.read() as connection:
             in_all, of_one = connection.execute(count, (f"{SIGNED}%", network)).fetchone()
         return int(in_all), int(of_one)
 
@@ -98,7 +85,7 @@ class SqliteNotifications(GuardedDatabase):
 
     def forget(self, before: int) -> int:
         gone = 0
-        with self.together(), self.opened() as connection:
+        with self._database.change() as connection:
             for table, states in _KEPT.items():
                 kept = ", ".join("?" * len(states))
                 statement = f"DELETE FROM {table} WHERE at < ? AND due IS NULL AND state NOT IN ({kept})"  # noqa: S608
@@ -106,13 +93,13 @@ class SqliteNotifications(GuardedDatabase):
         return gone
 
     def position(self) -> tuple[str, int]:
-        with self.opened() as connection:
-            row = connection.execute("SELECT epoch, number FROM position").fetchone()
+        with self._database.read() as connection:
+            row = connection.execute("SELECT epoch, number FROM notification_position").fetchone()
         return ("", 0) if row is None else (str(row[0]), int(row[1]))
 
     def note_position(self, epoch: str, number: int) -> None:
-        with self.together(), self.opened() as connection:
-            connection.execute("INSERT OR REPLACE INTO position VALUES (1, ?, ?)", (epoch, number))
+        with self._database.change() as connection:
+            connection.execute(_NOTE_POSITION, (1, epoch, number))
 
     def close(self) -> None:
         super().close()
@@ -138,19 +125,18 @@ def _outgoing_columns(row: OutgoingNotification) -> Columns:
 class _Rows(Generic[Row]):
     """The port `Rows` on one table."""
 
-    def __init__(
-        self, store: SqliteNotifications, table: str, kind: type[Row], columns: Callable[[Row], Columns]
-    ) -> None:
-        self._store, self._table = store, table
+    def __init__(self, database: Database, table: str, kind: type[Row], columns: Callable[[Row], Columns]) -> None:
+        self._database, self._table = database, table
         self._columns: Callable[[Row], Columns] = columns
         self._decoder: msgspec.json.Decoder[Row] = msgspec.json.Decoder(kind)
 
     def add(self, row: Row) -> Row:
         values = *self._columns(row), msgspec.json.encode(row)
-        statement = f"INSERT INTO {self._table} (id, about, state, network, due, at, document) VALUES (?,?,?,?,?,?,?)"  # noqa: S608
-        with self._store.together(), self._store.opened() as connection:
-            number = connection.execute(statement, values).lastrowid
-        return replace(row, number=number or 0)
+        columns = "id, about, state, network, due, at, document"
+        statement = f"INSERT INTO {self._table} ({columns}) VALUES (?,?,?,?,?,?,?) RETURNING number"  # noqa: S608
+        with self._database.change() as connection:
+            (number,) = connection.execute(statement, values).fetchone()
+        return replace(row, number=number)
 
     def find(self, number: int) -> Row | None:
         return next(iter(self.select("number = ?", (number,))), None)
@@ -170,7 +156,7 @@ class _Rows(Generic[Row]):
         return self.select("due <= ? ORDER BY due, number LIMIT ?", (now, most))
 
     def change(self, number: int, into: Callable[[Row], Row]) -> Row | None:
-        with self._store.together(), self._store.opened() as connection:
+        with self._database.change() as connection:
             before = self.find(number)
             if before is None:
                 return None
@@ -182,10 +168,10 @@ class _Rows(Generic[Row]):
             return row
 
     def remove(self, number: int) -> None:
-        with self._store.together(), self._store.opened() as connection:
+        with self._database.change() as connection:
             connection.execute(f"DELETE FROM {self._table} WHERE number = ?", (number,))  # noqa: S608
 
     def select(self, where: str, values: tuple[Any, ...]) -> tuple[Row, ...]:
-        with self._store.opened() as connection:
+        with self._database.read() as connection:
             found = connection.execute(f"SELECT number, document FROM {self._table} WHERE {where}", values).fetchall()  # noqa: S608
         return tuple(replace(self._decoder.decode(document), number=number) for number, document in found)

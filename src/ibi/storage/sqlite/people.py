@@ -1,134 +1,96 @@
-"""People in SQLite: a database that holds hashes of secrets, and that only its owner may read."""
+"""People in `state`, with their sessions and other means to sign in: hashes of secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ibi.accounts.errors import LastAdmin, MailTaken, PersonExists, UnknownPerson
 from ibi.accounts.names import fold_name
 from ibi.instant import Instant
 from ibi.model.account import Invitation, LinkUse, Person, Role, SecondFactor, Session, SignInLink, person_account
-from ibi.storage.sqlite.connection import PEOPLE, Connection
-from ibi.storage.sqlite.guarded import PrivateStore
+from ibi.storage.database import DatabaseSession
+from ibi.storage.sqlite.state import StateStore
 
-PEOPLE_FILE = PEOPLE.file_name
-
-PEOPLE_MIGRATIONS = (
+MIGRATIONS: Final = (
     """
     CREATE TABLE people (
-        name TEXT PRIMARY KEY COLLATE NOCASE,
-        role TEXT NOT NULL CHECK (role IN ('reader', 'depositor', 'librarian', 'admin')),
-        created INTEGER NOT NULL,
-        password_hash TEXT,
-        disabled INTEGER
-    ) WITHOUT ROWID;
-    CREATE TABLE sessions (
-        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
-        person TEXT NOT NULL COLLATE NOCASE REFERENCES people (name),
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE links (
-        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
-        person TEXT NOT NULL COLLATE NOCASE REFERENCES people (name),
-        expires INTEGER NOT NULL
-    ) WITHOUT ROWID
-    """,
-    # Names of any script, known by what all their spellings have in common. Those made before are ASCII, which `lower`
-    # folds. What refers to people goes before they do.
-    """
-    CREATE TABLE newer_people (
         name TEXT PRIMARY KEY,
         folded TEXT NOT NULL UNIQUE,
         role TEXT NOT NULL CHECK (role IN ('reader', 'depositor', 'librarian', 'admin')),
-        created INTEGER NOT NULL,
+        created BIGINT NOT NULL,
         password_hash TEXT,
-        disabled INTEGER,
+        disabled BIGINT,
         shown TEXT NOT NULL DEFAULT '',
         mail TEXT,
-        folded_mail TEXT UNIQUE
-    ) WITHOUT ROWID;
-    INSERT INTO newer_people (name, folded, role, created, password_hash, disabled)
-        SELECT name, lower(name), role, created, password_hash, disabled FROM people;
-    CREATE TABLE newer_sessions (
-        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
-        person TEXT NOT NULL REFERENCES newer_people (name),
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL,
+        folded_mail TEXT UNIQUE,
+        language TEXT
+    );
+    CREATE TABLE sessions (
+        digest {bytes} PRIMARY KEY CHECK (length(digest) = 32),
+        person TEXT NOT NULL REFERENCES people (name),
+        created BIGINT NOT NULL,
+        expires BIGINT NOT NULL,
         network TEXT NOT NULL DEFAULT '',
         browser TEXT NOT NULL DEFAULT ''
-    ) WITHOUT ROWID;
-    INSERT INTO newer_sessions (digest, person, created, expires)
-        SELECT digest, name, sessions.created, expires FROM sessions JOIN people ON name = person;
-    CREATE TABLE newer_links (
-        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
-        person TEXT NOT NULL REFERENCES newer_people (name),
-        expires INTEGER NOT NULL,
+    );
+    CREATE INDEX sessions_person ON sessions (person);
+    CREATE TABLE sign_in_links (
+        digest {bytes} PRIMARY KEY CHECK (length(digest) = 32),
+        person TEXT NOT NULL REFERENCES people (name),
+        expires BIGINT NOT NULL,
         use TEXT NOT NULL DEFAULT 'sign-in'
-    ) WITHOUT ROWID;
-    INSERT INTO newer_links (digest, person, expires)
-        SELECT digest, name, expires FROM links JOIN people ON name = person;
-    DROP TABLE sessions;
-    DROP TABLE links;
-    DROP TABLE people;
-    ALTER TABLE newer_people RENAME TO people;
-    ALTER TABLE newer_sessions RENAME TO sessions;
-    ALTER TABLE newer_links RENAME TO links;
-    CREATE INDEX sessions_of_person ON sessions (person);
+    );
     CREATE TABLE invitations (
-        digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+        digest {bytes} PRIMARY KEY CHECK (length(digest) = 32),
         mail TEXT NOT NULL,
         folded_mail TEXT NOT NULL UNIQUE,
         role TEXT NOT NULL CHECK (role IN ('reader', 'depositor', 'librarian', 'admin')),
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL,
+        created BIGINT NOT NULL,
+        expires BIGINT NOT NULL,
         invited_by TEXT,
         shown TEXT NOT NULL
-    ) WITHOUT ROWID;
+    );
     CREATE TABLE identities (
         issuer TEXT NOT NULL,
         subject TEXT NOT NULL,
         person TEXT NOT NULL REFERENCES people (name),
         PRIMARY KEY (issuer, subject)
-    ) WITHOUT ROWID;
+    );
     CREATE TABLE second_factors (
         person TEXT PRIMARY KEY REFERENCES people (name),
-        secret BLOB NOT NULL,
-        confirmed INTEGER,
-        last_step INTEGER NOT NULL,
-        recovery BLOB NOT NULL CHECK (length(recovery) % 32 = 0)
-    ) WITHOUT ROWID
+        secret {bytes} NOT NULL,
+        confirmed BIGINT,
+        last_step BIGINT NOT NULL,
+        recovery {bytes} NOT NULL CHECK (length(recovery) % 32 = 0)
+    )
     """,
-    "ALTER TABLE people ADD COLUMN language TEXT",
 )
 _ROLES = {role.value: role for role in Role}
 _USES = {use.value: use for use in LinkUse}
 _PERSON_COLUMNS = "name, role, created, password_hash, disabled, shown, mail, language"
 _PERSON = f"SELECT {_PERSON_COLUMNS} FROM people"  # noqa: S608
-_LET_IN = "EXISTS (SELECT 1 FROM people WHERE name = ? AND password_hash IS ? AND mail IS ? AND disabled IS ?)"
+_LET_IN = (
+    "EXISTS (SELECT 1 FROM people WHERE name = ? AND password_hash IS NOT DISTINCT FROM ?"
+    " AND mail IS NOT DISTINCT FROM ? AND disabled IS NOT DISTINCT FROM ?)"
+)
 _SESSION = "SELECT digest, person, created, expires, network, browser FROM sessions"
-_LINK = "SELECT digest, person, expires, use FROM links WHERE digest = ?"
+_LINK = "SELECT digest, person, expires, use FROM sign_in_links WHERE digest = ?"
 _INVITED = "SELECT digest, mail, role, created, expires, invited_by, shown FROM invitations"
 
 
-class SqlitePeople(PrivateStore):
+class SqlitePeople(StateStore):
     """The ports `People` and `SignInMeans` on one data directory. Each change is a commit of its own, and each look a
     fresh one."""
 
     prompt = True
 
-    def __init__(self, directory: Path) -> None:
-        """`directory` is the data directory, made if it is missing."""
-        super().__init__(directory, PEOPLE, PEOPLE_MIGRATIONS)
-
     def add(self, person: Person) -> None:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             _add_person(connection, person)
 
     def change(self, name: str, make: Callable[[Person], Person], *, keep_admin: bool = False) -> Person:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             row = connection.execute(f"{_PERSON} WHERE folded = ?", (fold_name(name),)).fetchone()
             if row is None:
                 raise UnknownPerson(name=name)
@@ -152,17 +114,17 @@ class SqlitePeople(PrivateStore):
         return self._find("folded_mail", fold_name(mail))
 
     def _find(self, column: str, folded: str) -> Person | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             row = connection.execute(f"{_PERSON} WHERE {column} = ?", (folded,)).fetchone()
         return None if row is None else _person(row)
 
     def list(self) -> tuple[Person, ...]:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return tuple(map(_person, connection.execute(f"{_PERSON} ORDER BY folded").fetchall()))
 
     def open_session(self, session: Session, person: Person) -> bool:
         times = session.created.seconds, session.expires.seconds
-        with self._open() as connection:
+        with self._database.change(lasting=True) as connection:
             added = connection.execute(
                 "INSERT INTO sessions (digest, person, created, expires, network, browser)"
                 f" SELECT ?, ?, ?, ?, ?, ? WHERE {_LET_IN}",
@@ -171,42 +133,42 @@ class SqlitePeople(PrivateStore):
             return bool(added.rowcount)
 
     def find_session(self, digest: bytes) -> Session | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             row = connection.execute(f"{_SESSION} WHERE digest = ?", (digest,)).fetchone()
         return None if row is None else _session(row)
 
     def sessions_of(self, name: str) -> tuple[Session, ...]:
-        with self._open() as connection:
+        with self._database.read() as connection:
             rows = connection.execute(f"{_SESSION} WHERE person = ? ORDER BY created DESC, digest", (name,)).fetchall()
         return tuple(map(_session, rows))
 
     def end_session(self, digest: bytes) -> None:
-        with self._open() as connection:
+        with self._database.change(lasting=True) as connection:
             connection.execute("DELETE FROM sessions WHERE digest = ?", (digest,))
 
     def add_link(self, link: SignInLink, person: Person) -> bool:
-        with self._open() as connection:
+        with self._database.change(lasting=True) as connection:
             added = connection.execute(
-                f"INSERT INTO links (digest, person, expires, use) SELECT ?, ?, ?, ? WHERE {_LET_IN}",
+                f"INSERT INTO sign_in_links (digest, person, expires, use) SELECT ?, ?, ?, ? WHERE {_LET_IN}",
                 (link.digest, link.person, link.expires.seconds, link.use.value, *_let_in(person)),
             )
             return bool(added.rowcount)
 
     def find_link(self, digest: bytes) -> SignInLink | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             row = connection.execute(_LINK, (digest,)).fetchone()
         return None if row is None else _link(row)
 
     def take_link(self, digest: bytes) -> SignInLink | None:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             row = connection.execute(_LINK, (digest,)).fetchone()
-            connection.execute("DELETE FROM links WHERE digest = ?", (digest,))
+            connection.execute("DELETE FROM sign_in_links WHERE digest = ?", (digest,))
         return None if row is None else _link(row)
 
     def invite(self, invitation: Invitation) -> None:
         one, folded = invitation, fold_name(invitation.mail)
         times = one.created.seconds, one.expires.seconds
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             connection.execute("DELETE FROM invitations WHERE folded_mail = ?", (folded,))
             connection.execute(
                 "INSERT INTO invitations (digest, mail, folded_mail, role, created, expires, invited_by, shown)"
@@ -215,41 +177,41 @@ class SqlitePeople(PrivateStore):
             )
 
     def find_invitation(self, digest: bytes) -> Invitation | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             row = connection.execute(f"{_INVITED} WHERE digest = ?", (digest,)).fetchone()
         return None if row is None else _invitation(row)
 
     def invitations(self) -> tuple[Invitation, ...]:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return tuple(map(_invitation, connection.execute(f"{_INVITED} ORDER BY created, digest").fetchall()))
 
     def accept(self, digest: bytes, person: Person) -> bool:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             if not connection.execute("DELETE FROM invitations WHERE digest = ?", (digest,)).rowcount:
                 return False
             _add_person(connection, person)
         return True
 
     def withdraw(self, digest: bytes) -> bool:
-        with self._open() as connection:
+        with self._database.change(lasting=True) as connection:
             return bool(connection.execute("DELETE FROM invitations WHERE digest = ?", (digest,)).rowcount)
 
     def sweep(self, now: Instant) -> None:
-        with self._change() as connection:
-            for table in ("sessions", "links", "invitations"):
+        with self._database.change(lasting=True) as connection:
+            for table in ("sessions", "sign_in_links", "invitations"):
                 connection.execute(f"DELETE FROM {table} WHERE expires <= ?", (now.seconds,))  # noqa: S608
 
     # --- the port `SignInMeans` ---------------------------------------------------------------------------------------
 
     def find_identity(self, issuer: str, subject: str) -> str | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             row = connection.execute(
                 "SELECT person FROM identities WHERE issuer = ? AND subject = ?", (issuer, subject)
             ).fetchone()
         return None if row is None else str(row[0])
 
     def identities_of(self, name: str) -> tuple[tuple[str, str], ...]:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return tuple(
                 connection.execute(
                     "SELECT issuer, subject FROM identities WHERE person = ? ORDER BY issuer, subject", (name,)
@@ -257,7 +219,7 @@ class SqlitePeople(PrivateStore):
             )
 
     def add_identity(self, issuer: str, subject: str, name: str) -> bool:
-        with self._open() as connection:
+        with self._database.change(lasting=True) as connection:
             connection.execute(
                 "INSERT INTO identities (issuer, subject, person) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                 (issuer, subject, name),
@@ -265,17 +227,17 @@ class SqlitePeople(PrivateStore):
         return self.find_identity(issuer, subject) == name
 
     def drop_identity(self, issuer: str, subject: str, name: str) -> None:
-        with self._open() as connection:
+        with self._database.change(lasting=True) as connection:
             connection.execute(
                 "DELETE FROM identities WHERE issuer = ? AND subject = ? AND person = ?", (issuer, subject, name)
             )
 
     def find_factor(self, name: str) -> SecondFactor | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return _find_factor(connection, name)
 
     def change_factor(self, name: str, make: Callable[[SecondFactor | None], SecondFactor | None]) -> None:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as connection:
             made = make(_find_factor(connection, name))
             connection.execute("DELETE FROM second_factors WHERE person = ?", (name,))
             if made is not None:
@@ -286,7 +248,7 @@ class SqlitePeople(PrivateStore):
                 )
 
 
-def _add_person(connection: Connection, person: Person) -> None:
+def _add_person(connection: DatabaseSession, person: Person) -> None:
     folded = fold_name(person.name)
     taken = connection.execute("SELECT 1 FROM people WHERE ? IN (folded, folded_mail)", (folded,)).fetchone()
     if taken is not None or _is_invited(connection, folded, person):
@@ -299,7 +261,7 @@ def _add_person(connection: Connection, person: Person) -> None:
     )
 
 
-def _is_invited(connection: Connection, folded: str, person: Person) -> bool:
+def _is_invited(connection: DatabaseSession, folded: str, person: Person) -> bool:
     """Whether the name is the address of another person, who could not make their account then."""
     if person.mail is not None and fold_name(person.mail) == folded:
         return False
@@ -307,7 +269,7 @@ def _is_invited(connection: Connection, folded: str, person: Person) -> bool:
     return connection.execute(waiting, (folded, person.created.seconds)).fetchone() is not None
 
 
-def _refuse_last_admin(connection: Connection, person: Person) -> None:
+def _refuse_last_admin(connection: DatabaseSession, person: Person) -> None:
     other = connection.execute(
         "SELECT 1 FROM people WHERE role = 'admin' AND disabled IS NULL AND name <> ?"
         " AND (password_hash IS NOT NULL OR name IN (SELECT person FROM identities))",
@@ -317,14 +279,14 @@ def _refuse_last_admin(connection: Connection, person: Person) -> None:
         raise LastAdmin(name=person.name)
 
 
-def _end_what_depends(connection: Connection, before: Person, after: Person) -> None:
+def _end_what_depends(connection: DatabaseSession, before: Person, after: Person) -> None:
     """End what a person had by a password, an address or a role that are others now."""
     name = before.name
     if after.ends_sessions_of(before):
         connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
-        connection.execute("DELETE FROM links WHERE person = ?", (name,))
+        connection.execute("DELETE FROM sign_in_links WHERE person = ?", (name,))
     if after.mail != before.mail:
-        connection.execute("DELETE FROM links WHERE person = ? AND use = ?", (name, LinkUse.PASSWORD.value))
+        connection.execute("DELETE FROM sign_in_links WHERE person = ? AND use = ?", (name, LinkUse.PASSWORD.value))
     if before.administers and not after.administers:
         connection.execute("DELETE FROM invitations WHERE invited_by = ?", (person_account(name),))
 
@@ -334,7 +296,7 @@ def _let_in(person: Person) -> tuple[object, ...]:
     return person.name, person.password_hash, person.mail, disabled
 
 
-def _refuse_taken_mail(connection: Connection, person: Person) -> None:
+def _refuse_taken_mail(connection: DatabaseSession, person: Person) -> None:
     """No two people have one address; nor is it what another signs in with as their name."""
     if person.mail is None:
         return
@@ -374,7 +336,7 @@ def _invitation(row: tuple[Any, ...]) -> Invitation:
     return Invitation(digest, mail, _ROLES[role], Instant(created), Instant(expires), invited_by, shown)
 
 
-def _find_factor(connection: Connection, name: str) -> SecondFactor | None:
+def _find_factor(connection: DatabaseSession, name: str) -> SecondFactor | None:
     row = connection.execute(
         "SELECT secret, confirmed, last_step, recovery FROM second_factors WHERE person = ?", (name,)
     ).fetchone()

@@ -1,16 +1,14 @@
-"""Registrations in SQLite: the file `registry.sqlite` of a data directory, readable by its owner alone."""
+"""Registered Archives in `state`."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
@@ -20,28 +18,12 @@ from ibi.messages.identification import LabelForms
 from ibi.messages.values import ip_address
 from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import network
-from ibi.ports.errors import StoreDamaged
 from ibi.resolver.membership import AlreadyRegistered, PrefixHome, require_free_prefixes
 from ibi.signing import PublicKey
-from ibi.storage.errors import StoreClosed, StoreForked
+from ibi.storage.database import DatabaseSession, note_change, read_change_number
 from ibi.storage.sqlite.catalog_rows import label_key
-from ibi.storage.sqlite.connection import (
-    REGISTRY,
-    Connection,
-    FileWatch,
-    checkpoint,
-    connect,
-    note_begun,
-    refuse_lost,
-    storage_errors,
-    transaction,
-)
-from ibi.storage.sqlite.guarded import keep_private
+from ibi.storage.sqlite.state import StateStore
 from ibi.vocabulary import ArchiveProtocol
-
-# --- tables and rows --------------------------------------------------------------------------------------------------
-
-# The tables of `registry.sqlite`, and a registration as a row of them.
 
 
 def registration_order(registration: Registration) -> tuple[Instant, Label]:
@@ -101,64 +83,56 @@ _MOST_READ: Final = 4096
 MIGRATIONS: Final = (
     """
     CREATE TABLE registrations (
-        id INTEGER PRIMARY KEY,
+        id {identity},
         service TEXT NOT NULL,
         key_hash TEXT NOT NULL,
-        registered INTEGER NOT NULL,
+        registered BIGINT NOT NULL,
         admin_mail TEXT,
         hosts TEXT NOT NULL,
         networks TEXT NOT NULL,
+        prefixes TEXT NOT NULL DEFAULT '',
+        shared INTEGER NOT NULL DEFAULT 0 CHECK (shared IN (0, 1)),
+        vouched INTEGER NOT NULL DEFAULT 0 CHECK (vouched IN (0, 1)),
+        successor TEXT,
+        waiting TEXT,
+        feed TEXT,
+        public_key TEXT,
+        former_keys TEXT NOT NULL DEFAULT '',
+        signed_at BIGINT NOT NULL DEFAULT 0,
+        lost BIGINT,
+        last_inclusion TEXT,
+        failure TEXT,
+        failed_at BIGINT CHECK ((failure IS NULL) = (failed_at IS NULL)),
         address TEXT,
         ip TEXT,
         protocol TEXT CHECK (protocol IN ('HTTP', 'HTTPS')),
         platform_version TEXT,
         included_mail TEXT,
-        since INTEGER,
+        since BIGINT,
         confirmed INTEGER CHECK (confirmed IN (0, 1)),
+        answered BIGINT,
+        pending_address TEXT,
+        pending_ip TEXT,
+        pending_protocol TEXT CHECK (pending_protocol IN ('HTTP', 'HTTPS')),
+        pending_platform_version TEXT,
+        pending_mail TEXT,
+        pending_since BIGINT,
         CHECK ((address IS NULL) = (ip IS NULL) AND (address IS NULL) = (protocol IS NULL)
             AND (address IS NULL) = (platform_version IS NULL) AND (address IS NULL) = (included_mail IS NULL)
-            AND (address IS NULL) = (since IS NULL) AND (address IS NULL) = (confirmed IS NULL))
-    );
-    CREATE TABLE labels (
-        label BLOB PRIMARY KEY,
-        registration INTEGER NOT NULL REFERENCES registrations ON DELETE CASCADE
-    ) WITHOUT ROWID;
-    CREATE INDEX labels_of ON labels (registration)
-    """,
-    # An address that was confirmed had answered when it was included, if not later.
-    """
-    ALTER TABLE registrations ADD COLUMN answered INTEGER;
-    UPDATE registrations SET answered = since WHERE confirmed = 1;
-    ALTER TABLE registrations ADD COLUMN prefixes TEXT NOT NULL DEFAULT '';
-    ALTER TABLE registrations ADD COLUMN shared INTEGER NOT NULL DEFAULT 0 CHECK (shared IN (0, 1));
-    ALTER TABLE registrations ADD COLUMN vouched INTEGER NOT NULL DEFAULT 0 CHECK (vouched IN (0, 1));
-    ALTER TABLE registrations ADD COLUMN successor TEXT;
-    ALTER TABLE registrations ADD COLUMN waiting TEXT;
-    ALTER TABLE registrations ADD COLUMN pending_address TEXT;
-    ALTER TABLE registrations ADD COLUMN pending_ip TEXT;
-    ALTER TABLE registrations ADD COLUMN pending_protocol TEXT CHECK (pending_protocol IN ('HTTP', 'HTTPS'));
-    ALTER TABLE registrations ADD COLUMN pending_platform_version TEXT;
-    ALTER TABLE registrations ADD COLUMN pending_mail TEXT;
-    ALTER TABLE registrations ADD COLUMN pending_since INTEGER
+            AND (address IS NULL) = (since IS NULL) AND (address IS NULL) = (confirmed IS NULL)),
         CHECK ((pending_address IS NULL) = (pending_ip IS NULL)
             AND (pending_address IS NULL) = (pending_protocol IS NULL)
             AND (pending_address IS NULL) = (pending_platform_version IS NULL)
             AND (pending_address IS NULL) = (pending_mail IS NULL)
             AND (pending_address IS NULL) = (pending_since IS NULL)
             AND (pending_address IS NULL OR address IS NOT NULL))
+    );
+    CREATE TABLE registered_labels (
+        label {bytes} PRIMARY KEY,
+        registration BIGINT NOT NULL REFERENCES registrations (id) ON DELETE CASCADE
+    );
+    CREATE INDEX registered_labels_registration ON registered_labels (registration)
     """,
-    """
-    ALTER TABLE registrations ADD COLUMN failure TEXT;
-    ALTER TABLE registrations ADD COLUMN failed_at INTEGER CHECK ((failure IS NULL) = (failed_at IS NULL))
-    """,
-    "ALTER TABLE registrations ADD COLUMN feed TEXT",
-    """
-    ALTER TABLE registrations ADD COLUMN public_key TEXT;
-    ALTER TABLE registrations ADD COLUMN former_keys TEXT NOT NULL DEFAULT '';
-    ALTER TABLE registrations ADD COLUMN signed_at INTEGER NOT NULL DEFAULT 0
-    """,
-    "ALTER TABLE registrations ADD COLUMN lost INTEGER",
-    "ALTER TABLE registrations ADD COLUMN last_inclusion TEXT",
 )
 
 _COLUMNS: Final = (
@@ -169,9 +143,9 @@ _COLUMNS: Final = (
 )
 _MARKS: Final = ", ".join("?" * (_COLUMNS.count(",") + 1))
 ALL: Final = f"SELECT {_COLUMNS} FROM registrations"  # noqa: S608
-FIND: Final = f"{ALL} WHERE id = (SELECT registration FROM labels WHERE label = ?)"  # noqa: S608
-INSERT: Final = f"INSERT INTO registrations ({_COLUMNS}) VALUES ({_MARKS})"  # noqa: S608
-INSERT_LABEL: Final = "INSERT INTO labels (label, registration) VALUES (?, ?)"
+FIND: Final = f"{ALL} WHERE id = (SELECT registration FROM registered_labels WHERE label = ?)"  # noqa: S608
+INSERT: Final = f"INSERT INTO registrations ({_COLUMNS}) VALUES ({_MARKS}) RETURNING id"  # noqa: S608
+INSERT_LABEL: Final = "INSERT INTO registered_labels (label, registration) VALUES (?, ?)"
 
 _SWITCHED_OFF: Final = (None,) * 8
 _REACHED: Final = (None, None)
@@ -274,93 +248,69 @@ def _inclusion(
     )
 
 
-# --- the register -----------------------------------------------------------------------------------------------------
-
-FILE_NAME: Final = REGISTRY.file_name
-
+_CHANGES: Final = "registry"
 _RECENT: Final = 0.01
 """Seconds for which the version, once read, is the recent one."""
 
-_opening = Lock()
-"""One at a time: a process that closes a file gives up every lock that SQLite holds on it in the same process."""
 
-
-class SqliteRegistry:
+class SqliteRegistry(StateStore):
     """The port `Registry` on one data directory. Each change is a commit of its own.
 
-    Looks are on a connection that never writes, so that an event loop never waits for a disk; and its `data_version`
-    tells of every change, those by this object among them.
+    A change number tells of every change, those by this object among them.
     """
 
     prompt = True
 
     def __init__(self, directory: Path) -> None:
-        """`directory` is the data directory, made if it is missing."""
-        self._path = directory / FILE_NAME
-        self._reading, self._writing = Lock(), Lock()
-        self._process = os.getpid()
-        self._reader: Connection | None = None
-        self._writer: Connection | None = None
+        super().__init__(directory)
         self._count = count(1)
         self._changes = 0
         """Another number after every change by this object."""
         self._seen: tuple[int, float, int] | None = None
         """The version that was read last: after which changes, until when it is recent, and which it was."""
-        with _opening:
-            refuse_lost(self._path, REGISTRY)
-            keep_private(self._path)
-            self._writer = connect(self._path, MIGRATIONS, kind=REGISTRY)
-            try:
-                note_begun(self._path)
-                self._reader = connect(self._path, MIGRATIONS, kind=REGISTRY, begin=False)
-                self._watch = FileWatch(self._path, REGISTRY)
-            except BaseException:
-                self._writer.close()
-                raise
 
     def find(self, label: Label) -> Registration | None:
-        with self._read_connection() as connection:
-            return _find(connection, label)
+        with self._database.read() as session:
+            return _find(session, label)
 
     def all(self) -> tuple[Registration, ...]:
-        with self._read_connection() as connection:
-            found = _all(connection)
+        with self._database.read() as session:
+            found = _all(session)
         return tuple(sorted(found, key=registration_order))
 
     def add(self, registration: Registration) -> None:
-        with self._write_connection() as connection:
-            _require_free(connection, registration, None)
-            _insert(connection, registration)
+        with self._change_register() as session:
+            _require_free(session, registration, None)
+            _insert(session, registration)
 
     def put(self, registration: Registration) -> None:
-        with self._write_connection() as connection:
+        with self._change_register() as session:
             for label in registration.labels:
-                _delete(connection, label)
-            _insert(connection, registration)
+                _delete(session, label)
+            _insert(session, registration)
 
     def change(self, label: Label, make: Callable[[Registration], Registration]) -> Registration | None:
-        with self._write_connection() as connection:
-            found = _find(connection, label)
+        with self._change_register() as session:
+            found = _find(session, label)
             if found is None:
                 return None
             made = as_kept(make(found), found)
             if made != found:
-                _require_free(connection, made, found)
-                _delete(connection, label)
-                _insert(connection, made)
+                _require_free(session, made, found)
+                _delete(session, label)
+                _insert(session, made)
             return made
 
     def forget(self, label: Label) -> Registration | None:
-        with self._write_connection() as connection:
-            found = _find(connection, label)
+        with self._change_register() as session:
+            found = _find(session, label)
             if found is not None:
-                _delete(connection, label)
+                _delete(session, label)
             return found
 
     def version(self) -> int:
-        with self._read_connection() as connection:
-            (version,) = connection.execute("PRAGMA data_version").fetchone()
-        return int(version)
+        with self._database.read() as session:
+            return read_change_number(session, _CHANGES)
 
     def recent_version(self) -> int:
         """`version`, at most 10 ms old; but never older than a change that this object has made."""
@@ -369,81 +319,40 @@ class SqliteRegistry:
             self._seen = seen = changes, now + _RECENT, self.version()
         return seen[2]
 
-    def check(self) -> None:
-        """Raise an error if the file is not the sound database that was opened. For the monitoring of a server."""
-        self._watch.check()
-
     def close(self) -> None:
-        with self._reading, self._writing:
-            for connection in (self._reader, self._writer):
-                if connection is not None and self._process == os.getpid():
-                    connection.close()
-            self._reader = self._writer = None
+        super().close()
+        self._changes = next(self._count)
+
+    @contextmanager
+    def _change_register(self) -> Iterator[DatabaseSession]:
+        try:
+            with self._database.change(lasting=True) as session:
+                yield session
+        finally:
             self._changes = next(self._count)
 
-    @contextmanager
-    def _read_connection(self) -> Iterator[Connection]:
-        self._check_process()
-        with self._reading, self._errors():
-            yield self._require_open(self._reader)
 
-    @contextmanager
-    def _write_connection(self) -> Iterator[Connection]:
-        self._check_process()
-        with self._writing, self._errors():
-            self._watch.check()
-            connection = self._require_open(self._writer)
-            try:
-                with transaction(connection):
-                    yield connection
-            finally:
-                self._changes = next(self._count)
-            # Changes are few and matter: the file has them, also if its log is lost.
-            checkpoint(connection)
-            self._watch.note_own_change()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Damage that was found stays: what is missing in a damaged file must not be said to be unregistered."""
-        if self._watch.damage is not None:
-            raise self._watch.damage
-        try:
-            with storage_errors(self._path, REGISTRY.damaged):
-                yield
-        except StoreDamaged as damage:
-            self._watch.damage = damage
-            raise
-
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-
-    def _require_open(self, connection: Connection | None) -> Connection:
-        if connection is None:
-            raise StoreClosed(path=self._path)
-        return connection
-
-
-def _find(connection: Connection, label: Label) -> Registration | None:
-    row = connection.execute(FIND, (label_key(label),)).fetchone()
+def _find(session: DatabaseSession, label: Label) -> Registration | None:
+    row = session.execute(FIND, (label_key(label),)).fetchone()
     return None if row is None else registration_of(row)
 
 
-def _all(connection: Connection) -> list[Registration]:
-    return list(map(registration_of, connection.execute(ALL).fetchall()))
+def _all(session: DatabaseSession) -> list[Registration]:
+    return list(map(registration_of, session.execute(ALL).fetchall()))
 
 
-def _require_free(connection: Connection, registration: Registration, before: Registration | None) -> None:
-    require_free(registration, before, lambda label: _find(connection, label), lambda: _all(connection))
+def _require_free(session: DatabaseSession, registration: Registration, before: Registration | None) -> None:
+    require_free(registration, before, lambda label: _find(session, label), lambda: _all(session))
 
 
-def _insert(connection: Connection, registration: Registration) -> None:
-    number = connection.execute(INSERT, row_of(as_kept(registration))).lastrowid
-    connection.executemany(INSERT_LABEL, [(label_key(label), number) for label in registration.labels])
+def _insert(session: DatabaseSession, registration: Registration) -> None:
+    (number,) = session.execute(INSERT, row_of(as_kept(registration))).fetchone()
+    session.executemany(INSERT_LABEL, [(label_key(label), number) for label in registration.labels])
+    note_change(session, _CHANGES)
 
 
-def _delete(connection: Connection, label: Label) -> None:
-    """Its labels go with it."""
-    connection.execute(
-        "DELETE FROM registrations WHERE id = (SELECT registration FROM labels WHERE label = ?)", (label_key(label),)
-    )
+def _delete(session: DatabaseSession, label: Label) -> None:
+    """Delete the registration that has the label, with its labels."""
+    statement = "DELETE FROM registrations WHERE id = (SELECT registration FROM registered_labels WHERE label = ?)"
+    if session.execute(statement, (label_key(label),)).rowcount:
+        note_change(session, _CHANGES)

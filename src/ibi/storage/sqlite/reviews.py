@@ -1,70 +1,72 @@
-"""Reviews of drafts in SQLite: the file `reviews.sqlite` of a data directory, for its owner alone.
-
-The entries of a review are never changed, which the database itself refuses.
-"""
+"""Reviews of drafts in `state`. The entries of a review are never changed, which the database itself refuses."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from ibi.model.draft import Review, ReviewAct, ReviewEntry, ReviewState
 from ibi.ports.drafts import ReviewChange
-from ibi.storage.sqlite.connection import REVIEWS, Connection, connect
-from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
+from ibi.storage.database import SQLITE, DatabaseSession, Dialect, run_migration, upsert
+from ibi.storage.sqlite.state import StateStore
 
-MIGRATIONS: Final = (
-    """
+
+def _refuse_changes(session: DatabaseSession, dialect: Dialect) -> None:
+    """Have the database itself refuse to change an entry."""
+    if dialect is SQLITE:
+        session.execute(
+            "CREATE TRIGGER review_entries_stay BEFORE UPDATE ON review_entries"
+            " BEGIN SELECT RAISE(ABORT, 'entries of reviews are never changed'); END"
+        )
+    else:
+        session.execute("CREATE RULE review_entries_stay AS ON UPDATE TO review_entries DO INSTEAD NOTHING")
+
+
+_TABLES: Final = """
     CREATE TABLE reviews (
-        draft TEXT PRIMARY KEY NOT NULL,
+        draft TEXT PRIMARY KEY,
         owner TEXT NOT NULL,
         depositor TEXT NOT NULL,
         title TEXT NOT NULL,
         state TEXT NOT NULL,
-        submitted INTEGER NOT NULL,
-        changed INTEGER NOT NULL,
+        submitted BIGINT NOT NULL,
+        changed BIGINT NOT NULL,
         seal TEXT NOT NULL,
         key TEXT,
         label TEXT,
-        turn INTEGER NOT NULL UNIQUE
-    ) WITHOUT ROWID;
+        turn BIGINT NOT NULL UNIQUE,
+        deletes INTEGER NOT NULL DEFAULT 0
+    );
     CREATE INDEX reviews_state ON reviews (state, turn);
     CREATE INDEX reviews_key ON reviews (owner, key) WHERE key IS NOT NULL;
     CREATE TABLE review_entries (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        number {identity},
         draft TEXT NOT NULL,
         act TEXT NOT NULL,
-        at INTEGER NOT NULL,
+        at BIGINT NOT NULL,
         account TEXT,
         name TEXT NOT NULL,
         text TEXT NOT NULL
     );
-    CREATE INDEX review_entries_draft ON review_entries (draft, number);
-    CREATE TRIGGER review_entries_stay BEFORE UPDATE ON review_entries
-    BEGIN SELECT RAISE(ABORT, 'entries of reviews are never changed'); END
-    """,
-    "ALTER TABLE reviews ADD COLUMN deletes INTEGER NOT NULL DEFAULT 0",
-)
+    CREATE INDEX review_entries_draft ON review_entries (draft, number)
+"""
+
+
+def _make_tables(session: DatabaseSession, dialect: Dialect) -> None:
+    run_migration(session, _TABLES, dialect)
+    _refuse_changes(session, dialect)
+
+
+MIGRATIONS: Final = (_make_tables,)
 _COLUMNS: Final = "draft, owner, depositor, title, state, submitted, changed, seal, key, label, turn, deletes"
+_PUT: Final = upsert("reviews", _COLUMNS, "draft")
 _REVIEW: Final = f"SELECT {_COLUMNS} FROM reviews"  # noqa: S608
 
 
-class SqliteReviews(GuardedDatabase):
+class SqliteReviews(StateStore):
     """The port `ReviewStore` on one data directory."""
 
-    def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
-        """With `on_damage`, a file that cannot be used is set aside, and another one begun: drafts that waited have to
-        be submitted anew then. Without it, that raises an error."""
-        path = directory / REVIEWS.file_name
-
-        def open_file() -> Connection:
-            keep_private(path)
-            return connect(path, MIGRATIONS, kind=REVIEWS)
-
-        super().__init__(path, REVIEWS, lambda: open_or_begin_anew(path, open_file, on_damage))
-
     def change(self, draft: str, into: ReviewChange) -> Review:
-        with self._change() as connection:
+        with self._database.change() as connection:
             before = _find(connection, draft)
             review, entry = into(before)
             turn = review.turn
@@ -72,10 +74,9 @@ class SqliteReviews(GuardedDatabase):
                 (turn,) = connection.execute("SELECT coalesce(max(turn), 0) + 1 FROM reviews").fetchone()
             values = (
                 *(review.draft, review.owner, review.depositor, review.title, review.state, review.submitted),
-                *(review.changed, review.seal, review.key, review.label, turn, review.deletes),
+                *(review.changed, review.seal, review.key, review.label, turn, int(review.deletes)),
             )
-            marks = ", ".join("?" * len(values))
-            connection.execute(f"INSERT OR REPLACE INTO reviews ({_COLUMNS}) VALUES ({marks})", values)  # noqa: S608
+            connection.execute(_PUT, values)
             connection.execute(
                 "INSERT INTO review_entries (draft, act, at, account, name, text) VALUES (?, ?, ?, ?, ?, ?)",
                 (draft, entry.act, entry.at, entry.account, entry.name, entry.text),
@@ -84,45 +85,50 @@ class SqliteReviews(GuardedDatabase):
         assert found is not None  # it was just written
         return found
 
+    def has_any(self) -> bool:
+        """Return whether a draft was ever submitted and is still known."""
+        with self._database.read() as connection:
+            return connection.execute("SELECT 1 FROM reviews LIMIT 1").fetchone() is not None
+
     def find(self, draft: str) -> Review | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             return _find(connection, draft)
 
     def find_key(self, owner: str, key: str) -> Review | None:
-        with self._open() as connection:
+        with self._database.read() as connection:
             statement = f"{_REVIEW} WHERE owner = ? AND key = ? ORDER BY turn DESC LIMIT 1"
             row = connection.execute(statement, (owner, key)).fetchone()
         return None if row is None else _review(row)
 
     def is_waiting(self, draft: str) -> bool:
         statement = "SELECT 1 FROM reviews WHERE draft = ? AND state = ?"
-        with self._open() as connection:
+        with self._database.read() as connection:
             return connection.execute(statement, (draft, ReviewState.SUBMITTED)).fetchone() is not None
 
     def entries(self, draft: str) -> tuple[ReviewEntry, ...]:
         statement = "SELECT act, at, account, name, text, number FROM review_entries WHERE draft = ? ORDER BY number"
-        with self._open() as connection:
+        with self._database.read() as connection:
             rows = connection.execute(statement, (draft,)).fetchall()
         return tuple(ReviewEntry(ReviewAct(act), *rest) for act, *rest in rows)
 
     def list(self, state: ReviewState, after: int, most: int) -> tuple[Review, ...]:
         statement = f"{_REVIEW} WHERE state = ? AND turn > ? ORDER BY turn LIMIT ?"
-        with self._open() as connection:
+        with self._database.read() as connection:
             rows = connection.execute(statement, (state, after, most)).fetchall()
         return tuple(map(_review, rows))
 
     def count_waiting(self) -> int:
-        with self._open() as connection:
+        with self._database.read() as connection:
             statement = "SELECT count(*) FROM reviews WHERE state = ?"
             return int(connection.execute(statement, (ReviewState.SUBMITTED,)).fetchone()[0])
 
     def forget(self, draft: str) -> None:
-        with self._change() as connection:
+        with self._database.change() as connection:
             for table in ("review_entries", "reviews"):
                 connection.execute(f"DELETE FROM {table} WHERE draft = ?", (draft,))  # noqa: S608 - names of ours
 
 
-def _find(connection: Connection, draft: str) -> Review | None:
+def _find(connection: DatabaseSession, draft: str) -> Review | None:
     row = connection.execute(f"{_REVIEW} WHERE draft = ?", (draft,)).fetchone()
     return None if row is None else _review(row)
 

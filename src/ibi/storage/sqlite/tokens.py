@@ -1,47 +1,29 @@
-"""Tokens in SQLite: a database that holds hashes of secrets, and that only its owner may read."""
+"""Tokens in `state`: hashes of secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ibi.accounts.errors import TokenExists
 from ibi.instant import Instant
 from ibi.model.account import Scope, Token
-from ibi.storage.sqlite.connection import ACCOUNTS, Connection
-from ibi.storage.sqlite.guarded import PrivateStore
+from ibi.storage.database import DatabaseSession
+from ibi.storage.sqlite.state import StateStore
 
-TOKENS_FILE = ACCOUNTS.file_name
-
-TOKEN_MIGRATIONS = (
+MIGRATIONS: Final = (
     """
     CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
-        scope TEXT NOT NULL CHECK (scope IN ('read', 'deposit', 'admin')),
-        digest BLOB NOT NULL CHECK (length(digest) = 32),
-        created INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        expires INTEGER,
-        revoked INTEGER
-    ) WITHOUT ROWID
-    """,
-    # Scopes keep their names and what they allow; there are two more. Tokens made before belong to no person.
-    """
-    CREATE TABLE newer_tokens (
-        id TEXT PRIMARY KEY,
         scope TEXT NOT NULL CHECK (scope IN ('read', 'deposit', 'edit', 'admin', 'copy')),
-        digest BLOB NOT NULL CHECK (length(digest) = 32),
-        created INTEGER NOT NULL,
+        digest {bytes} NOT NULL CHECK (length(digest) = 32),
+        created BIGINT NOT NULL,
         name TEXT NOT NULL,
-        expires INTEGER,
-        revoked INTEGER,
+        expires BIGINT,
+        revoked BIGINT,
         person TEXT
-    ) WITHOUT ROWID;
-    INSERT INTO newer_tokens (id, scope, digest, created, name, expires, revoked)
-        SELECT id, scope, digest, created, name, expires, revoked FROM tokens;
-    DROP TABLE tokens;
-    ALTER TABLE newer_tokens RENAME TO tokens
+    );
+    CREATE INDEX tokens_person ON tokens (person)
     """,
 )
 _COLUMNS = "id, scope, digest, created, name, expires, revoked, person"
@@ -55,46 +37,42 @@ _DECOY = ("", "read", bytes(32), 0, "", None, None, None)
 """Decoded where there is no row: the time that an answer takes does not reveal which ids there are."""
 
 
-class SqliteTokens(PrivateStore):
+class SqliteTokens(StateStore):
     """The port `Tokens` on one data directory. Each change is a commit of its own, and each look a fresh one."""
 
     prompt = True
 
-    def __init__(self, directory: Path) -> None:
-        """`directory` is the data directory, made if it is missing."""
-        super().__init__(directory, ACCOUNTS, TOKEN_MIGRATIONS)
-
     def add(self, token: Token, check: Callable[[tuple[Token, ...]], None] | None = None) -> None:
-        with self._change() as connection:
+        with self._database.change(lasting=True) as session:
             if check is not None:
-                check(_list_of(connection, token.person))
-            added = connection.execute(_ADD, _row(token)).rowcount
+                check(_list_of(session, token.person))
+            added = session.execute(_ADD, _row(token)).rowcount
         if not added:
             raise TokenExists(id=token.id)
 
     def find(self, identity: str) -> Token | None:
-        with self._open() as connection:
-            row = connection.execute(_FIND, (identity,)).fetchone()
+        with self._database.read() as session:
+            row = session.execute(_FIND, (identity,)).fetchone()
         token = _token(row or _DECOY)
         return token if row else None
 
     def list(self) -> tuple[Token, ...]:
-        with self._open() as connection:
-            rows = connection.execute(_LIST).fetchall()
+        with self._database.read() as session:
+            rows = session.execute(_LIST).fetchall()
         return tuple(map(_token, rows))
 
     def list_of(self, person: str) -> tuple[Token, ...]:
-        with self._open() as connection:
-            return _list_of(connection, person)
+        with self._database.read() as session:
+            return _list_of(session, person)
 
     def revoke(self, identity: str, at: Instant) -> Token | None:
-        with self._open() as connection:
-            connection.execute(_REVOKE, (at.seconds, identity))
+        with self._database.change(lasting=True) as session:
+            session.execute(_REVOKE, (at.seconds, identity))
         return self.find(identity)
 
 
-def _list_of(connection: Connection, person: str | None) -> tuple[Token, ...]:
-    return tuple(map(_token, connection.execute(_LIST_OF, (person,)).fetchall()))
+def _list_of(session: DatabaseSession, person: str | None) -> tuple[Token, ...]:
+    return tuple(map(_token, session.execute(_LIST_OF, (person,)).fetchall()))
 
 
 def _row(token: Token) -> tuple[object, ...]:

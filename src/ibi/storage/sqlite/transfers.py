@@ -1,5 +1,4 @@
-"""The ledger of transfers in SQLite: the file `transfers.sqlite` of a data directory; and the chains that a resolver
-was told, in `releases.sqlite`.
+"""The ledger of transfers in `state`.
 
 Whether a directory was put back from a backup cannot be seen from within. So a mark is kept in the ledger and in a file
 of the machine's lock directory, and both change before anything is given away: first the file, which has the mark
@@ -26,49 +25,45 @@ from ibi.model.transfer import (
     OutgoingTransfer,
     ReceiverStage,
     SenderStage,
-    ToldChain,
     decode_incoming,
     decode_open,
     decode_outgoing,
     encode_open,
     encode_record,
 )
+from ibi.storage.database import DatabaseSession, upsert
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import LockDirectory
 from ibi.storage.machine import refusals
 from ibi.storage.sqlite.catalog_rows import label_key
-from ibi.storage.sqlite.connection import (
-    RELEASES,
-    TRANSFERS,
-    Connection,
-    DatabaseKind,
-    connect,
-    storage_errors,
-)
-from ibi.storage.sqlite.guarded import GuardedDatabase, empty_log, keep_private
+from ibi.storage.sqlite.state import StateStore, has_state
 
 MIGRATIONS: Final = (
     """
     CREATE TABLE transfers (
         direction TEXT NOT NULL, rep TEXT NOT NULL, stage TEXT NOT NULL, is_open INTEGER NOT NULL,
-        due INTEGER NOT NULL, peer BLOB, document BLOB NOT NULL, PRIMARY KEY (direction, rep)) WITHOUT ROWID;
-    CREATE INDEX transfers_due ON transfers (direction, due) WHERE is_open;
+        due BIGINT NOT NULL, peer {bytes}, network TEXT NOT NULL, heard BIGINT NOT NULL,
+        is_accepted INTEGER NOT NULL, document {bytes} NOT NULL, PRIMARY KEY (direction, rep));
+    CREATE INDEX transfers_due ON transfers (direction, due) WHERE is_open = 1;
     CREATE INDEX transfers_stage ON transfers (direction, stage, rep);
     CREATE INDEX transfers_peer ON transfers (peer, rep);
-    CREATE TABLE peers (url TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE untold (rep TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE track (mark TEXT NOT NULL)
-    """,
-    "CREATE TABLE unheard (url TEXT PRIMARY KEY) WITHOUT ROWID",
-    """
-    CREATE TABLE chains (rep TEXT PRIMARY KEY, chain TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE chain_services (
-        service BLOB NOT NULL, rep TEXT NOT NULL, PRIMARY KEY (service, rep)) WITHOUT ROWID;
-    CREATE TABLE open_items (rep TEXT PRIMARY KEY, due INTEGER NOT NULL, document BLOB NOT NULL) WITHOUT ROWID
+    CREATE TABLE transfer_peers (url TEXT PRIMARY KEY);
+    CREATE TABLE untold_transfers (rep TEXT PRIMARY KEY);
+    CREATE TABLE transfer_track (mark TEXT NOT NULL);
+    CREATE TABLE unheard_servers (url TEXT PRIMARY KEY);
+    CREATE TABLE item_chains (rep TEXT PRIMARY KEY, chain TEXT NOT NULL);
+    CREATE TABLE item_chain_services (service {bytes} NOT NULL, rep TEXT NOT NULL, PRIMARY KEY (service, rep));
+    CREATE TABLE open_items (rep TEXT PRIMARY KEY, due BIGINT NOT NULL, document {bytes} NOT NULL)
     """,
 )
 _OUT: Final = "out"
 _IN: Final = "in"
+_PUT: Final = upsert(
+    "transfers",
+    "direction, rep, stage, is_open, due, peer, network, heard, is_accepted, document",
+    "direction, rep",
+)
+_PUT_OPEN: Final = upsert("open_items", "rep, due, document", "rep")
 _LONGEST: Final = 4096
 _OUTSIDE: Final = 256
 """Bytes of the file outside: each time the same, so that nothing of an earlier content is left behind a later one."""
@@ -84,31 +79,18 @@ class _Outside(NamedTuple):
     """The mark of the ledger whose doubt no more keeps Originals from being called so."""
 
 
-class _Database(GuardedDatabase):
-    """A file for its owner alone."""
-
-    def __init__(self, directory: Path, kind: DatabaseKind, migrations: tuple[str, ...]) -> None:
-        path = directory / kind.file_name
-
-        def open_file() -> Connection:
-            keep_private(path)
-            return connect(path, migrations, kind=kind)
-
-        super().__init__(path, kind, open_file)
-
-    def _rows(self, statement: str, *values: object) -> list[Any]:
-        with self._open() as connection:
-            return connection.execute(statement, values).fetchall()
-
-
-class SqliteTransferLedger(_Database):
+class SqliteTransferLedger(StateStore):
     """The port `TransferLedger` on one data directory."""
 
     def __init__(self, directory: Path, lock_directory: Path | None = None) -> None:
-        super().__init__(directory, TRANSFERS, MIGRATIONS)
+        super().__init__(directory)
         self._directory, self._outside = directory, lock_directory
 
-    # --- records ---
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        with self._database.read() as session:
+            return session.execute(statement, values).fetchall()
+
+    # Records.
 
     def outgoing(self, rep: RepositoryName) -> OutgoingTransfer | None:
         return self._find(_OUT, rep, decode_outgoing)
@@ -123,26 +105,26 @@ class SqliteTransferLedger(_Database):
     def change_outgoing(
         self, rep: RepositoryName, make: Callable[[OutgoingTransfer | None], OutgoingTransfer]
     ) -> OutgoingTransfer:
-        with self._change() as connection:
-            row = self._row(connection, _OUT, rep)
+        with self._database.change() as session:
+            row = self._row(session, _OUT, rep)
             before = None if row is None else decode_outgoing(row)
             after = make(before)
             if after.stage.is_final:
                 after = replace(after, token=None)
-            self._put(connection, _OUT, after, _receiver(after))
+            self._put(session, _OUT, after, _receiver(after))
         self._forget_token(before, after)
         return after
 
     def change_incoming(
         self, rep: RepositoryName, make: Callable[[IncomingTransfer | None], IncomingTransfer]
     ) -> IncomingTransfer:
-        with self._change() as connection:
-            row = self._row(connection, _IN, rep)
+        with self._database.change() as session:
+            row = self._row(session, _IN, rep)
             before = None if row is None else decode_incoming(row)
             after = make(before)
             if after.stage.is_final:
                 after = replace(after, token=None)
-            self._put(connection, _IN, after, label_key(after.giver))
+            self._put(session, _IN, after, label_key(after.giver))
         self._forget_token(before, after)
         return after
 
@@ -151,22 +133,23 @@ class SqliteTransferLedger(_Database):
     ) -> None:
         """A token is not needed once the transfer has ended: the log has it no more either."""
         if before is not None and before.token is not None and after.token is None:
-            with self._open() as connection:
-                empty_log(connection)
+            self._database.erase()
 
     @staticmethod
-    def _row(connection: Connection, direction: str, rep: RepositoryName) -> bytes | None:
+    def _row(session: DatabaseSession, direction: str, rep: RepositoryName) -> bytes | None:
         statement = "SELECT document FROM transfers WHERE direction = ? AND rep = ?"
-        row = connection.execute(statement, (direction, _key(rep))).fetchone()
+        row = session.execute(statement, (direction, _key(rep))).fetchone()
         return None if row is None else row[0]
 
     @staticmethod
     def _put(
-        connection: Connection, direction: str, record: OutgoingTransfer | IncomingTransfer, peer: bytes | None
+        session: DatabaseSession, direction: str, record: OutgoingTransfer | IncomingTransfer, peer: bytes | None
     ) -> None:
         is_open = not record.stage.is_final and record.stage is not ReceiverStage.WAITING
-        values = direction, _key(record.rep), record.stage.value, is_open, record.due, peer, encode_record(record)
-        connection.execute("INSERT OR REPLACE INTO transfers VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        network = record.network if isinstance(record, IncomingTransfer) else ""
+        stands = record.stage.value, int(is_open), record.due, peer, network, max(record.due, record.since)
+        is_accepted = int(record.acceptance is not None)
+        session.execute(_PUT, (direction, _key(record.rep), *stands, is_accepted, encode_record(record)))
 
     def list_outgoing(self, *stages: SenderStage, after: str = "", most: int = 1000) -> tuple[OutgoingTransfer, ...]:
         return self._list(_OUT, stages, after, most, decode_outgoing)
@@ -196,24 +179,20 @@ class SqliteTransferLedger(_Database):
         statement = "SELECT COUNT(*) FROM transfers WHERE direction = ? AND stage = ?"
         values: tuple[str, ...] = (_IN, ReceiverStage.WAITING.value)
         if network is not None:  # few wait: no index is needed
-            statement += " AND json_extract(CAST(document AS TEXT), '$.network') = ?"
+            statement += " AND network = ?"
             values = (*values, network)
         return int(self._rows(statement, *values)[0][0])
 
     def forget_offers(self, *, ended: int, waiting: int, most: int) -> int:
-        heard = "max(due, json_extract(CAST(document AS TEXT), '$.since'))"
-        final = "stage IN (?, ?) AND json_extract(CAST(document AS TEXT), '$.acceptance') IS NULL"
+        final = "stage IN (?, ?) AND is_accepted = 0"
         stages = ReceiverStage.DECLINED.value, ReceiverStage.ENDED.value
         delete = "DELETE FROM transfers WHERE direction = 'in' AND "
-        with self._change() as connection:
+        kept = f"SELECT rep FROM transfers WHERE direction = 'in' AND {final} ORDER BY heard DESC LIMIT ?"  # noqa: S608
+        with self._database.change() as session:
             made = (
-                connection.execute(f"{delete} stage = ? AND {heard} < ?", (ReceiverStage.WAITING.value, waiting)),
-                connection.execute(f"{delete} {final} AND {heard} < ?", (*stages, ended)),
-                connection.execute(
-                    f"{delete} rep IN (SELECT rep FROM transfers WHERE direction = 'in' AND {final}"  # noqa: S608 - no value is in it
-                    f" ORDER BY {heard} DESC LIMIT -1 OFFSET ?)",
-                    (*stages, most),
-                ),
+                session.execute(f"{delete} stage = ? AND heard < ?", (ReceiverStage.WAITING.value, waiting)),
+                session.execute(f"{delete} {final} AND heard < ?", (*stages, ended)),
+                session.execute(f"{delete} {final} AND rep NOT IN ({kept})", (*stages, *stages, most)),
             )
             return sum(each.rowcount for each in made)
 
@@ -224,7 +203,9 @@ class SqliteTransferLedger(_Database):
         return self._due(_IN, now, most, decode_incoming)
 
     def _due(self, direction: str, now: int, most: int, decode: Callable[[bytes], T]) -> tuple[T, ...]:
-        statement = "SELECT document FROM transfers WHERE is_open AND direction = ? AND due <= ? ORDER BY due LIMIT ?"
+        statement = (
+            "SELECT document FROM transfers WHERE is_open = 1 AND direction = ? AND due <= ? ORDER BY due LIMIT ?"
+        )
         return tuple(decode(row[0]) for row in self._rows(statement, direction, now, most))
 
     def with_peer(self, service: Label, after: str = "", most: int = 1000) -> tuple[RepositoryName, ...]:
@@ -232,49 +213,51 @@ class SqliteTransferLedger(_Database):
         rows = self._rows(statement, label_key(service), after.lower(), most)
         return tuple(RepositoryName.parse(row[0]) for row in rows)
 
-    # --- peers, and what the resolver is to be told ---
+    # Peers, and what the resolver is to be told.
 
     def peers(self) -> frozenset[str]:
-        return frozenset(row[0] for row in self._rows("SELECT url FROM peers"))
+        return frozenset(row[0] for row in self._rows("SELECT url FROM transfer_peers"))
 
     def add_peer(self, url: str) -> None:
-        with self._change() as connection:
-            connection.execute("INSERT OR IGNORE INTO peers VALUES (?)", (url,))
+        with self._database.change() as session:
+            session.execute("INSERT INTO transfer_peers (url) VALUES (?) ON CONFLICT DO NOTHING", (url,))
 
     def note_untold(self, rep: RepositoryName) -> None:
-        with self._change() as connection:
-            connection.execute("INSERT OR IGNORE INTO untold VALUES (?)", (_key(rep),))
+        with self._database.change() as session:
+            session.execute("INSERT INTO untold_transfers (rep) VALUES (?) ON CONFLICT DO NOTHING", (_key(rep),))
 
     def untold(self, most: int, after: str = "") -> tuple[RepositoryName, ...]:
-        rows = self._rows("SELECT rep FROM untold WHERE rep > ? ORDER BY rep LIMIT ?", after.lower(), most)
+        rows = self._rows("SELECT rep FROM untold_transfers WHERE rep > ? ORDER BY rep LIMIT ?", after.lower(), most)
         return tuple(RepositoryName.parse(row[0]) for row in rows)
 
     def forget_untold(self, rep: RepositoryName) -> None:
-        with self._change() as connection:
-            connection.execute("DELETE FROM untold WHERE rep = ?", (_key(rep),))
+        with self._database.change() as session:
+            session.execute("DELETE FROM untold_transfers WHERE rep = ?", (_key(rep),))
 
-    # --- chains, and items whose state does not agree with theirs ---
+    # Chains, and items whose state does not agree with theirs.
 
     def chain(self, rep: RepositoryName) -> tuple[str, ...]:
-        rows = self._rows("SELECT chain FROM chains WHERE rep = ?", _key(rep))
+        rows = self._rows("SELECT chain FROM item_chains WHERE rep = ?", _key(rep))
         return tuple(rows[0][0].split()) if rows else ()
 
     def note_chain(self, rep: RepositoryName, texts: tuple[str, ...], services: Iterable[Label]) -> None:
         if texts == self.chain(rep):
             return
         name = _key(rep)
-        with self._change() as connection:
-            connection.execute("DELETE FROM chains WHERE rep = ?", (name,))
-            connection.execute("DELETE FROM chain_services WHERE rep = ?", (name,))
+        with self._database.change() as session:
+            session.execute("DELETE FROM item_chains WHERE rep = ?", (name,))
+            session.execute("DELETE FROM item_chain_services WHERE rep = ?", (name,))
             if texts:
-                connection.execute("INSERT INTO chains VALUES (?, ?)", (name, " ".join(texts)))
+                session.execute("INSERT INTO item_chains (rep, chain) VALUES (?, ?)", (name, " ".join(texts)))
                 among = [(label_key(service), name) for service in services]
-                connection.executemany("INSERT OR IGNORE INTO chain_services VALUES (?, ?)", among)
+                session.executemany(
+                    "INSERT INTO item_chain_services (service, rep) VALUES (?, ?) ON CONFLICT DO NOTHING", among
+                )
 
     def chains_of(
         self, service: Label, after: str = "", most: int = 1000
     ) -> tuple[tuple[RepositoryName, tuple[str, ...]], ...]:
-        statement = """SELECT rep, chain FROM chain_services JOIN chains USING (rep)
+        statement = """SELECT rep, chain FROM item_chain_services JOIN item_chains USING (rep)
             WHERE service = ? AND rep > ? ORDER BY rep LIMIT ?"""
         rows = self._rows(statement, label_key(service), after.lower(), most)
         return tuple((RepositoryName.parse(rep), tuple(chain.split())) for rep, chain in rows)
@@ -288,30 +271,34 @@ class SqliteTransferLedger(_Database):
         return tuple(decode_open(*row) for row in self._rows(statement, now, most))
 
     def change_open(self, rep: RepositoryName, make: Callable[[OpenItem | None], OpenItem | None]) -> OpenItem | None:
-        with self._change() as connection:
+        with self._database.change() as session:
             statement = "SELECT rep, document, due FROM open_items WHERE rep = ?"
-            row = connection.execute(statement, (_key(rep),)).fetchone()
+            row = session.execute(statement, (_key(rep),)).fetchone()
             before = None if row is None else decode_open(*row)
             after = make(before)
             if after is None:
-                connection.execute("DELETE FROM open_items WHERE rep = ?", (_key(rep),))
+                session.execute("DELETE FROM open_items WHERE rep = ?", (_key(rep),))
             elif after != before:
                 values = _key(rep), after.due, encode_open(after)
-                connection.execute("INSERT OR REPLACE INTO open_items VALUES (?, ?, ?)", values)
+                session.execute(_PUT_OPEN, values)
         return after
 
-    # --- whether it is the directory that was used last ---
+    # Whether it is the directory that was used last.
+
+    def is_begun(self) -> bool:
+        """Return whether a server has ever kept track in this directory."""
+        return bool(self._mark())
 
     def has_lost_track(self) -> bool:
         mark, outside = self._mark(), self._read_outside()
         if mark and outside.before == outside.after == mark:
             return False
-        with self._change() as connection:  # another process may be about to keep track at this moment
-            return self._look_for_track(connection)
+        with self._database.change() as session:  # another process may be about to keep track at this moment
+            return self._look_for_track(session)
 
-    def _look_for_track(self, connection: Connection) -> bool:
+    def _look_for_track(self, session: DatabaseSession) -> bool:
         """Whether track was lost, as no other process changes it."""
-        mark, outside = _mark_of(connection), self._read_outside()
+        mark, outside = _mark_of(session), self._read_outside()
         if not mark or mark not in (outside.before, outside.after):
             return True
         if outside.before != outside.after:  # a process was killed between the two
@@ -319,39 +306,39 @@ class SqliteTransferLedger(_Database):
         return False
 
     def lose_track(self) -> None:
-        with self._change() as connection:
-            _put_mark(connection)
+        with self._database.change() as session:
+            _put_mark(session)
 
     def keep_track(self) -> None:
-        with self._change() as connection:
-            self._change_mark(connection)
-            connection.execute("DELETE FROM unheard")
+        with self._database.change() as session:
+            self._change_mark(session)
+            session.execute("DELETE FROM unheard_servers")
         self._forget_mark_before()
 
     def renew_track(self) -> bool:
-        with self._change() as connection:
-            if self._look_for_track(connection):
+        with self._database.change() as session:
+            if self._look_for_track(session):
                 return False
-            self._change_mark(connection)
+            self._change_mark(session)
         self._forget_mark_before()
         return True
 
-    def _change_mark(self, connection: Connection) -> None:
-        before, mark = _mark_of(connection), secrets.token_hex(16)
+    def _change_mark(self, session: DatabaseSession) -> None:
+        before, mark = _mark_of(session), secrets.token_hex(16)
         self._write_outside(_Outside(before, mark))
-        _put_mark(connection, mark)
+        _put_mark(session, mark)
 
     def _forget_mark_before(self) -> None:
         """From here on the mark before is that of a backup. In a transaction, and with the mark that is there now:
         another process may have kept track meanwhile, and its mark is not to be lost."""
-        with self._change() as connection:
-            self._look_for_track(connection)
+        with self._database.change() as session:
+            self._look_for_track(session)
 
     def note_asked(self, *, asked: bool) -> None:
         if asked == self.were_asked():
             return
-        with self._change() as connection:
-            mark = _mark_of(connection) or _put_mark(connection)
+        with self._database.change() as session:
+            mark = _mark_of(session) or _put_mark(session)
             self._write_outside(self._read_outside()._replace(asked=mark if asked else ""))
 
     def were_asked(self) -> bool:
@@ -362,16 +349,16 @@ class SqliteTransferLedger(_Database):
         urls = frozenset(servers)
         if urls == self.unheard():
             return
-        with self._change() as connection:
-            connection.execute("DELETE FROM unheard")
-            connection.executemany("INSERT INTO unheard VALUES (?)", [(url,) for url in sorted(urls)])
+        with self._database.change() as session:
+            session.execute("DELETE FROM unheard_servers")
+            session.executemany("INSERT INTO unheard_servers (url) VALUES (?)", [(url,) for url in sorted(urls)])
 
     def unheard(self) -> frozenset[str]:
-        return frozenset(row[0] for row in self._rows("SELECT url FROM unheard"))
+        return frozenset(row[0] for row in self._rows("SELECT url FROM unheard_servers"))
 
     def _mark(self) -> str:
-        with self._open() as connection:
-            return _mark_of(connection)
+        with self._database.read() as session:
+            return _mark_of(session)
 
     def _read_outside(self) -> _Outside:
         with suppress(ValueError, KeyError, TypeError, RecursionError), self._witness() as descriptor:
@@ -404,74 +391,23 @@ class SqliteTransferLedger(_Database):
 
 def forget_track(directory: Path) -> None:
     """Have a directory that was put back from a backup be taken for one, whatever the machine remembers of it."""
-    path = directory / TRANSFERS.file_name
-    if path.exists():
-        with storage_errors(path, TRANSFERS.damaged), closing(connect(path, MIGRATIONS, kind=TRANSFERS)) as connection:
-            _put_mark(connection)
+    if has_state(directory):
+        with closing(SqliteTransferLedger(directory)) as ledger:
+            ledger.lose_track()
 
 
-def _mark_of(connection: Connection) -> str:
-    row = connection.execute("SELECT mark FROM track").fetchone()
+def _mark_of(session: DatabaseSession) -> str:
+    row = session.execute("SELECT mark FROM transfer_track").fetchone()
     return "" if row is None else str(row[0])
 
 
-def _put_mark(connection: Connection, mark: str = "") -> str:
+def _put_mark(session: DatabaseSession, mark: str = "") -> str:
     """Have this mark in the ledger, or one that is nowhere else: so track is lost, and what was noted of an earlier
     doubt is not taken for one of this."""
     mark = mark or secrets.token_hex(16)
-    connection.execute("DELETE FROM track")
-    connection.execute("INSERT INTO track VALUES (?)", (mark,))
+    session.execute("DELETE FROM transfer_track")
+    session.execute("INSERT INTO transfer_track (mark) VALUES (?)", (mark,))
     return mark
-
-
-CHAIN_MIGRATIONS: Final = (
-    """
-    CREATE TABLE chains (rep TEXT PRIMARY KEY, chain TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE names (label BLOB PRIMARY KEY, rep TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE services (service BLOB NOT NULL, rep TEXT NOT NULL, PRIMARY KEY (service, rep)) WITHOUT ROWID
-    """,
-)
-
-
-class SqliteChainStore(_Database):
-    """The port `ChainStore` on one data directory."""
-
-    prompt = True
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, RELEASES, CHAIN_MIGRATIONS)
-
-    def chain(self, label: Label) -> tuple[str, ...]:
-        with self._open() as connection:
-            return _find_chain(connection, label)
-
-    def change(self, label: Label, make: Callable[[tuple[str, ...]], ToldChain | None]) -> tuple[str, ...]:
-        with self._change() as connection:
-            known = _find_chain(connection, label)
-            told = make(known)
-            if told is None:
-                return known
-            rep = next(_key(label) for label in told.labels if isinstance(label, RepositoryName))
-            connection.execute("INSERT OR REPLACE INTO chains VALUES (?, ?)", (rep, " ".join(told.texts)))
-            rows = [(label_key(label), rep) for label in told.labels]
-            connection.executemany("INSERT OR REPLACE INTO names VALUES (?, ?)", rows)
-            among = [(label_key(service), rep) for service in told.services]
-            connection.executemany("INSERT OR IGNORE INTO services VALUES (?, ?)", among)
-        return told.texts
-
-    def with_service(
-        self, service: Label, after: str = "", most: int = 1000
-    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        statement = """SELECT rep, chain FROM services JOIN chains USING (rep)
-            WHERE service = ? AND rep > ? ORDER BY rep LIMIT ?"""
-        rows = self._rows(statement, label_key(service), after.lower(), most)
-        return tuple((rep, tuple(chain.split())) for rep, chain in rows)
-
-
-def _find_chain(connection: Connection, label: Label) -> tuple[str, ...]:
-    statement = "SELECT chain FROM names JOIN chains USING (rep) WHERE label = ?"
-    row = connection.execute(statement, (label_key(label),)).fetchone()
-    return () if row is None else tuple(row[0].split())
 
 
 def _key(rep: RepositoryName) -> str:

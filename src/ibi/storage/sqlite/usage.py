@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from ibi.label import RepositoryName
 from ibi.model.usage import ReferrerClass, Usage, UsageDay, UsageKind, UsageOrigin, month_of
 from ibi.ports.errors import StorageError, StoreDamaged
+from ibi.storage.directory_record import note_begun
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.sqlite.catalog_rows import label_key, repository_name
@@ -24,7 +25,6 @@ from ibi.storage.sqlite.connection import (
     Connection,
     DatabaseError,
     connect,
-    note_begun,
     refuse_lost,
     set_aside,
     storage_errors,

@@ -17,7 +17,7 @@ from ibi.resolver.authority import ArchiveRef
 from ibi.services.resolving.disputes import ClaimProofs
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.signing import PublicKey, SigningKey
-from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.storage.sqlite.releases import SqliteChainStore
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.running_jobs import running
 from tests.support.scripted_archives import archive

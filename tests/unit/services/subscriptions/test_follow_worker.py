@@ -476,7 +476,7 @@ def test_a_worker_follows_what_is_added_while_it_runs_and_stops(world: World) ->
         await world.worker.stop()
 
     asyncio.run(run())
-    other = SqliteFollows(world.store._database._path.parent)
+    other = SqliteFollows(world.store._database._file.path.parent)
     assert other.hold()
     other.close()
 

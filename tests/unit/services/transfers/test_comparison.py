@@ -19,7 +19,7 @@ from ibi.model.transfer import OpenProblem, ReceiverStage, SenderStage
 from ibi.services.items.stored_item import name_of
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.catalog import FILE_NAME
-from ibi.storage.sqlite.connection import TRANSFERS
+from ibi.storage.sqlite.state import empty_part
 from ibi.vocabulary import State
 from tests.support.deposit_samples import CountedLabels, deposits, put
 from tests.support.transfer_archives import RESOLVER, TransferArchive, TransferNetwork, give, put_back
@@ -115,7 +115,7 @@ def test_a_ledger_that_is_lost_is_made_anew_from_the_objects(
     archives = Restorable(network, tmp_path, opened)
     archives.give(is_countersigned=False)
     for name in lost:
-        (tmp_path / name / TRANSFERS.file_name).unlink()
+        empty_part(tmp_path / name, "transfers")
     a, b = archives.begin()
     settle(a, b)
     assert states(archives.item, a, b) == [State.COPY, State.ORIGINAL]

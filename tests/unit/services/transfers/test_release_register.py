@@ -17,7 +17,7 @@ from ibi.messages.identification import LabelForms
 from ibi.model.registration import ClaimKind, Ruling
 from ibi.services.transfers.release_register import ReleaseNotBelieved, ReleaseRegister
 from ibi.signing import PublicKey, SigningKey
-from ibi.storage.sqlite.transfers import SqliteChainStore
+from ibi.storage.sqlite.releases import SqliteChainStore
 from tests.support.memory.beliefs import MemoryBeliefs
 
 VICTIM = RepositoryName.parse("sid.inpe.br/mtc-m18/2008/03.17.15.17")

@@ -19,18 +19,9 @@ from ibi.model.account import Person, Role, Scope
 from ibi.model.registration import Registration
 from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.ports.errors import StorageError, StoreDamaged
-from ibi.storage.errors import TicksDamaged
-from ibi.storage.sqlite.connection import (
-    ACCOUNTS,
-    KINDS,
-    PEOPLE,
-    REGISTRY,
-    USAGE,
-    DatabaseKind,
-    forget_begun,
-    set_aside,
-    was_begun,
-)
+from ibi.storage.directory_record import forget_begun, was_begun
+from ibi.storage.errors import StateDamaged, TicksDamaged
+from ibi.storage.sqlite.connection import KINDS, STATE, USAGE, set_aside
 from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.storage.sqlite.tokens import SqliteTokens
@@ -44,34 +35,30 @@ SERVICE = parse("example.org/archive/2008/03.17.15.17")
 DAY = UsageDay(RepositoryName.parse("sid.inpe.br/mtc-m21/2012/06.05.15.34.39"), 20_000)
 _, TOKEN = new_token(b"\1" * 42, Scope.DEPOSIT, NOW)
 
-OPEN: dict[DatabaseKind, Callable[[Path], Any]] = {
-    ACCOUNTS: SqliteTokens,
-    PEOPLE: SqlitePeople,
-    REGISTRY: SqliteRegistry,
+OPEN: dict[str, Callable[[Path], Any]] = {
+    "tokens": SqliteTokens,
+    "people": SqlitePeople,
+    "registry": SqliteRegistry,
 }
-ADD: dict[DatabaseKind, Callable[[Any], None]] = {
-    ACCOUNTS: lambda tokens: tokens.add(TOKEN),
-    PEOPLE: lambda people: people.add(Person("ana", Role.ADMIN, NOW)),
-    REGISTRY: lambda registry: registry.add(Registration(LabelForms.of(SERVICE), "hash", NOW)),
+ADD: dict[str, Callable[[Any], None]] = {
+    "tokens": lambda tokens: tokens.add(TOKEN),
+    "people": lambda people: people.add(Person("ana", Role.ADMIN, NOW)),
+    "registry": lambda registry: registry.add(Registration(LabelForms.of(SERVICE), "hash", NOW)),
 }
-FIND: dict[DatabaseKind, Callable[[Any], object]] = {
-    ACCOUNTS: lambda tokens: tokens.find(TOKEN.id),
-    PEOPLE: lambda people: people.find("ana"),
-    REGISTRY: lambda registry: registry.find(SERVICE),
+FIND: dict[str, Callable[[Any], object]] = {
+    "tokens": lambda tokens: tokens.find(TOKEN.id),
+    "people": lambda people: people.find("ana"),
+    "registry": lambda registry: registry.find(SERVICE),
 }
-
-
-def name_of(kind: object) -> str:
-    return kind.file_name if isinstance(kind, DatabaseKind) else str(kind)
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with something in each of the databases that cannot be made anew."""
+    """A data directory with something in each part of the state that cannot be made anew."""
     data = tmp_path_factory.mktemp("filled") / "data"
-    for kind, opened in OPEN.items():
+    for part, opened in OPEN.items():
         with closing(opened(data)) as store:
-            ADD[kind](store)
+            ADD[part](store)
     with closing(SqliteUsageLog(data / USAGE.file_name)) as usage:
         usage.count(DAY, UsageKind.DOWNLOAD)
     return data
@@ -82,72 +69,63 @@ def data(filled: Path, tmp_path: Path) -> Path:
     return shutil.copytree(filled, tmp_path / "data")
 
 
-def other_than(kind: DatabaseKind, data: Path) -> Path:
-    return data / (PEOPLE if kind is ACCOUNTS else ACCOUNTS).file_name
-
-
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", OPEN, ids=name_of)
-def test_what_cannot_be_made_anew_is_refused_and_begins_empty_only_on_purpose(
-    data: Path, kind: DatabaseKind, way: str
-) -> None:
-    path = data / kind.file_name
-    WAYS[way](path, other_than(kind, data))
+@pytest.mark.parametrize("part", OPEN)
+def test_what_cannot_be_made_anew_is_refused_and_begins_empty_only_on_purpose(data: Path, part: str, way: str) -> None:
+    path = data / STATE.file_name
+    WAYS[way](path, data / USAGE.file_name)
     for _ in range(2):  # a refusal changes nothing
-        with pytest.raises(StoreDamaged) as caught:
-            OPEN[kind](data)
-        assert type(caught.value) is kind.damaged
+        with pytest.raises(StateDamaged) as caught:
+            OPEN[part](data)
         assert str(path) in str(caught.value)
-        assert f"`ibi rebuild --empty {path.stem}`" in str(caught.value)
+        assert "`ibi rebuild --empty state`" in str(caught.value)
     forget_begun(path)
     aside = set_aside(path)
     assert (aside is None) == (way == "deleted")
-    with closing(OPEN[kind](data)) as store:
-        assert FIND[kind](store) is None
+    with closing(OPEN[part](data)) as store:
+        assert FIND[part](store) is None
     assert was_begun(path)
 
 
-@pytest.mark.parametrize("kind", OPEN, ids=name_of)
-def test_what_was_committed_does_not_need_its_log(data: Path, tmp_path: Path, kind: DatabaseKind) -> None:
+@pytest.mark.parametrize("part", OPEN)
+def test_what_was_committed_does_not_need_its_log(data: Path, tmp_path: Path, part: str) -> None:
     """A crash leaves a log; a copy of the file without it has every token, and every revocation, all the same."""
     crashed = tmp_path / "crashed"
-    forget_begun(data / kind.file_name)
-    set_aside(data / kind.file_name)
-    with closing(OPEN[kind](data)) as store:
-        ADD[kind](store)
+    forget_begun(data / STATE.file_name)
+    set_aside(data / STATE.file_name)
+    with closing(OPEN[part](data)) as store:
+        ADD[part](store)
         shutil.copytree(data, crashed)
-    remove_logs(crashed / kind.file_name)
-    with closing(OPEN[kind](crashed)) as store:
-        assert FIND[kind](store) is not None
+    remove_logs(crashed / STATE.file_name)
+    with closing(OPEN[part](crashed)) as store:
+        assert FIND[part](store) is not None
 
 
 @pytest.mark.parametrize("way", ["deleted", "emptied", "first page", "text", "another"])
-@pytest.mark.parametrize("kind", OPEN, ids=name_of)
-def test_damage_under_a_running_process_is_said_and_makes_nothing_unknown(
-    data: Path, kind: DatabaseKind, way: str
-) -> None:
-    store = OPEN[kind](data)
+@pytest.mark.parametrize("part", OPEN)
+def test_damage_under_a_running_process_is_said_and_makes_nothing_unknown(data: Path, part: str, way: str) -> None:
+    store = OPEN[part](data)
     try:
         store.check()
-        WAYS[way](data / kind.file_name, other_than(kind, data))
-        with pytest.raises(kind.damaged):
+        WAYS[way](data / STATE.file_name, data / USAGE.file_name)
+        with pytest.raises(StateDamaged):
             store.check()
         with suppress(StoreDamaged):
-            assert FIND[kind](store) is not None  # what is in memory is still right
+            assert FIND[part](store) is not None  # what is in memory is still right
     finally:
         store.close()
 
 
 def test_a_token_is_not_looked_for_in_an_emptied_file(data: Path) -> None:
     with closing(SqliteTokens(data)) as tokens:
-        (data / ACCOUNTS.file_name).write_bytes(b"")
+        (data / STATE.file_name).write_bytes(b"")
         for identity in (TOKEN.id, "another"):
             with pytest.raises(StoreDamaged, match="it is empty"):
                 tokens.find(identity)
 
 
 def test_a_file_put_in_its_place_is_used_after_a_restart_only(data: Path) -> None:
-    path = data / ACCOUNTS.file_name
+    path = data / STATE.file_name
     with closing(SqliteTokens(data)) as tokens:
         shutil.copy(path, data / "copy")
         (data / "copy").replace(path)
@@ -157,21 +135,21 @@ def test_a_file_put_in_its_place_is_used_after_a_restart_only(data: Path) -> Non
         assert tokens.find(TOKEN.id) == TOKEN
 
 
-@pytest.mark.parametrize("kind", OPEN, ids=name_of)
-def test_a_database_of_an_earlier_version_is_recognised_and_noted(data: Path, kind: DatabaseKind) -> None:
-    path = data / kind.file_name
+@pytest.mark.parametrize("part", OPEN)
+def test_a_database_without_a_mark_is_recognised_and_noted(data: Path, part: str) -> None:
+    path = data / STATE.file_name
     forget_begun(path)
     with closing(sqlite3.connect(str(path), isolation_level=None)) as connection:
         connection.execute("PRAGMA application_id = 0")
-    with closing(OPEN[kind](data)) as store:
-        assert FIND[kind](store) is not None
+    with closing(OPEN[part](data)) as store:
+        assert FIND[part](store) is not None
     assert was_begun(path)
     with closing(sqlite3.connect(str(path), isolation_level=None)) as connection:
-        assert connection.execute("PRAGMA application_id").fetchone() == (kind.application_id,)
+        assert connection.execute("PRAGMA application_id").fetchone() == (STATE.application_id,)
 
 
 def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / ACCOUNTS.file_name
+    path = tmp_path / STATE.file_name
     with closing(sqlite3.connect(str(path), isolation_level=None)) as connection:
         connection.execute("CREATE TABLE bookmarks (url)")
     before = path.read_bytes()
@@ -181,8 +159,8 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_database_has_a_number_and_a_message_of_its_own() -> None:
-    assert len(KINDS) == 15
-    assert len({kind.damaged.__doc__ for kind in KINDS.values()}) == 15
+    assert len(KINDS) == 4
+    assert len({kind.damaged.__doc__ for kind in KINDS.values()}) == 4
 
 
 # Counts of use.
@@ -198,7 +176,7 @@ def test_use_is_counted_anew_whatever_became_of_the_file(
     data: Path, told: list[tuple[StorageError, Path | None]], way: str
 ) -> None:
     path = data / USAGE.file_name
-    WAYS[way](path, other_than(USAGE, data))
+    WAYS[way](path, data / STATE.file_name)
     with closing(SqliteUsageLog(path, on_damage=lambda *what: told.append(what))) as usage:
         usage.count(DAY, UsageKind.DOWNLOAD)
         usage.flush()
@@ -245,7 +223,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 @pytest.mark.parametrize("way", WAYS)
 def test_the_clock_is_made_anew_from_the_log(bench: Bench, data: Path, way: str) -> None:
     bench.minted(3)
-    WAYS[way](bench.database, data / ACCOUNTS.file_name)
+    WAYS[way](bench.database, data / STATE.file_name)
     if way not in ("deleted", "emptied", "blank"):
         with pytest.raises(TicksDamaged, match=r"made anew from mint\.log"):
             bench.open()

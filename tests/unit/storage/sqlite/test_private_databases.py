@@ -17,7 +17,8 @@ from ibi.ports.copies import WantedCopies
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.storage.sqlite.notifications import SqliteNotifications
-from ibi.storage.sqlite.transfers import SqliteChainStore, SqliteTransferLedger
+from ibi.storage.sqlite.releases import SqliteChainStore
+from ibi.storage.sqlite.transfers import SqliteTransferLedger
 
 TOKEN = "ibi_secret-that-is-shown-to-another-Archive"
 REP = RepositoryName.parse("lab.br/arq/2010/01.02.03.04")

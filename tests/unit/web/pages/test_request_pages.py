@@ -145,7 +145,7 @@ def page_of(answer: Answer, status: int = 200) -> Page:
 
 
 def kept_bytes(data: Path) -> bytes:
-    return b"".join(each.read_bytes() for each in data.glob("requests.sqlite*"))
+    return b"".join(each.read_bytes() for each in data.glob("state.sqlite*"))
 
 
 def link_in(answer: Answer) -> str:
