@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock sbom dist clean browser nginx caddy rsync promtool logrotate tcl schemas pictures
+.PHONY: help install dev up lint check test bench soak openapi lock sbom dist clean browser nginx caddy rsync promtool logrotate tcl schemas pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,9 @@ check: lint ## lint and the unit tests, with what they cover: the fast part
 
 test: lint browser nginx caddy promtool logrotate tcl schemas ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
+
+openapi: dev ## Write the description of the API anew
+	$(BIN)/python -m tools.openapi
 
 pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
 	IBI_PICTURES="$(CURDIR)/docs/pictures" $(BIN)/pytest -q -n 0 tests/browser/test_pictures.py

@@ -21,9 +21,9 @@ from ibi.config import load_settings
 from ibi.label import parse
 from ibi.model.content import Bytes, Change
 from ibi.resolver.signed_register import read_register
+from ibi.resources.registrations import ArchiveApplication
 from ibi.services.items.item_repository import PendingItem
 from ibi.services.items.stored_item import name_of
-from ibi.services.membership.archive_admin import ApplicationWords
 from ibi.storage.machine import MachineClocks
 from tests.scenarios.test_two_servers_membership import KEY, log_line
 from tests.support.ibi_command import IbiCommand
@@ -105,19 +105,14 @@ class Member:
         return len(read_register(path.read_text().strip()).refs()) if path.exists() else 0
 
 
-def application(service: str) -> ApplicationWords:
-    return {
-        "labels": [service],
-        "key": KEY,
-        "admin_mail": "ana@example.org",
-        "hosts": [],
-        "networks": ["127.0.0.0/8"],
-        "prefixes": [],
-        "shared": False,
-        "archive_key": None,
-        "allow_weak_key": True,
-        "replace": False,
-    }
+def application(service: str) -> ArchiveApplication:
+    return ArchiveApplication(
+        labels=(service,),
+        key=KEY,
+        admin_mail="ana@example.org",
+        networks=("127.0.0.0/8",),
+        allow_weak_key=True,
+    )
 
 
 class Federation:

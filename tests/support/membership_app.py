@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
 import structlog
 from argon2 import PasswordHasher
 
@@ -21,6 +23,7 @@ from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
+from ibi.resources.registrations import RegisteredArchiveResource
 from ibi.services.accounts.sign_in import KeyHasher
 from ibi.services.membership.inclusions import Ask
 from ibi.services.membership.registration_admin import Application, RegistrationAdmin
@@ -157,3 +160,15 @@ class MembershipApp:
     def addresses(self) -> list[str]:
         """Where a resolution would ask now."""
         return [archive.address for archive in self.directory.archives()]
+
+
+def public_facts(registration: Registration) -> dict[str, Any]:
+    """Return a registration as everyone is told."""
+    told: dict[str, Any] = msgspec.to_builtins(RegisteredArchiveResource.public(registration))
+    return told
+
+
+def all_facts(registration: Registration) -> dict[str, Any]:
+    """Return a registration as administrators are told."""
+    told: dict[str, Any] = msgspec.to_builtins(RegisteredArchiveResource.whole(registration))
+    return told

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from ibi.archive.copies import CopyRules
 from ibi.composition.archive_store import open_store
 from ibi.federation.provenance import Chain
-from ibi.federation.standing import KnownArchives
+from ibi.federation.standing import KnownArchives, SenderStanding
 from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName
 from ibi.messages.answers import resolver_service
@@ -23,9 +25,10 @@ from ibi.messages.identification import LabelForms
 from ibi.model.copies import ItemObjectRecord
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.transfer import SenderStage
+from ibi.model.transfer import IncomingTransfer, SenderStage
 from ibi.ports.copies import FoundObject, ItemSource, SourceGone
 from ibi.ports.federation import NoTransferService, PeerRefused, PeerSilent, TokenRefused
+from ibi.resources.transfers import TransferResource
 from ibi.services.copies.copying import Copying
 from ibi.services.copies.judging import ObjectGiving, owed_by_release
 from ibi.services.transfers.comparison import ChainComparison
@@ -375,3 +378,9 @@ def put_back(folder: Path, name: str) -> None:
     for each in (folder / name).iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
     shutil.copytree(folder / f"backup-{name}", folder / name, dirs_exist_ok=True)
+
+
+def incoming_document(kept: IncomingTransfer, standing: SenderStanding) -> dict[str, Any]:
+    """Return a transfer from another Archive as the API tells it."""
+    told: dict[str, Any] = msgspec.to_builtins(TransferResource.of_incoming(kept, standing))
+    return told

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, members_of, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.account import Person
+    from ibi.resources.tokens import TokenResource
     from ibi.services.accounts.account_admin import PersonAdmin, TokenAdmin
 
 _ROLES = click.Choice(["reader", "depositor", "librarian", "admin"])
@@ -320,9 +321,9 @@ def create_token(
     with _token_admin(person, **flags) as admin:
         created = admin.create_token(scope, name, expires, person)
     if as_json:
-        print_json(created)
+        print_json(members_of(created))
     else:
-        click.echo(created["token"])
+        click.echo(created.token)
 
 
 @token.command("list")
@@ -333,23 +334,21 @@ def list_tokens(*, as_json: bool, **flags: str | None) -> None:
     with _token_admin(**flags) as admin:
         for each in admin.list_tokens():
             if as_json:
-                print_json(each)
+                print_json(members_of(each))
             else:
-                click.echo(
-                    f"{each['id']}  {each['scope']:<7}  {each['created']}  {_fate(each)}{each['name']}{_owner(each)}"
-                )
+                click.echo(f"{each.id}  {each.scope:<7}  {each.created}  {_fate(each)}{each.name}{_owner(each)}")
 
 
-def _owner(listed: dict[str, object]) -> str:
+def _owner(listed: TokenResource) -> str:
     """For whom a token was made, if it was made for a person."""
-    kind, _, person = str(listed.get("account", "")).partition(":")
+    kind, _, person = listed.account.partition(":")
     return f"  for {person}" if kind == "person" else ""
 
 
-def _fate(listed: dict[str, object]) -> str:
-    if listed["revoked"]:
-        return f"revoked {listed['revoked']}  "
-    return f"until {listed['expires']}  " if listed["expires"] else ""
+def _fate(listed: TokenResource) -> str:
+    if listed.revoked:
+        return f"revoked {listed.revoked}  "
+    return f"until {listed.expires}  " if listed.expires else ""
 
 
 @token.command()

@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from ibi.cli.options import setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, members_of, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
     from ibi.label import Label
     from ibi.languages import LanguageTag
     from ibi.model.item import Item
+    from ibi.resources.claims import ItemClaimResource, ReceivedClaimResource, SentClaimResource
     from ibi.services.items.relating import Claim, Relating
+
+    AnyClaim = ItemClaimResource | ReceivedClaimResource | SentClaimResource
 
 
 @click.command()
@@ -166,7 +168,7 @@ def _claimant(text: str) -> Label | str:
         raise
 
 
-def _list_claims(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
+def _list_claims(settings: Settings, state: str) -> Iterator[AnyClaim]:
     """Claims within the Archive, those that others make, and those that items here make on items elsewhere."""
     if settings.is_remote:
         yield from _listed_by_server(settings, state)
@@ -174,62 +176,78 @@ def _list_claims(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
     from ibi.archive.related_items import ClaimState
     from ibi.cli.archive_store import opened_archive, opened_remote_claims
     from ibi.model.notification import RemoteClaimState
-    from ibi.services.items.relating import claim_document
-    from ibi.services.notifications.answering import received_document, sent_document
+    from ibi.resources.claims import ItemClaimResource, ReceivedClaimResource, SentClaimResource
 
     with opened_archive(settings) as archive:
-        yield from [claim_document(claim) for claim in archive.claims.list({ClaimState(state)})]
+        for each in archive.claims.list({ClaimState(state)}):
+            yield ItemClaimResource.of(each.claimant, each.link, each.item, each.state)
         with opened_remote_claims(archive) as remote:
             wanted = {RemoteClaimState(state)}
-            yield from [{**received_document(*claim), "direction": "received"} for claim in remote.received(wanted)]
-            yield from [{**sent_document(*claim), "direction": "sent"} for claim in remote.sent(wanted)]
+            yield from [ReceivedClaimResource.of(*claim) for claim in remote.received(wanted)]
+            yield from [SentClaimResource.of(*claim) for claim in remote.sent(wanted)]
 
 
-def _listed_by_server(settings: Settings, state: str) -> Iterator[dict[str, Any]]:
+def _listed_by_server(settings: Settings, state: str) -> Iterator[AnyClaim]:
     from ibi.cli.remote_items import records_client
     from ibi.transport.errors import ServerRefused
 
     client = records_client(settings)
     yield from client.claims(state)
     try:
-        for direction in ("received", "sent"):
-            yield from ({**claim, "direction": direction} for claim in client.remote_claims(direction, state))
+        yield from client.received_claims(state)
+        yield from client.sent_claims(state)
     except ServerRefused as refusal:
         if refusal.parameters.get("status") != _NO_INBOX:
             raise
 
 
-def _print(found: Iterable[dict[str, Any]], *, as_json: bool) -> None:
+def _print(found: Iterable[AnyClaim], *, as_json: bool) -> None:
     from ibi.safe_text import printable
 
     for claim in found:
         if as_json:
-            print_json(claim)
+            print_json({**members_of(claim), **_direction(claim)})
         else:
             click.echo(printable(_words(claim)))
 
 
-def _words(claim: Mapping[str, Any]) -> str:
-    match claim.get("direction"):
-        case "received":
-            checked = f"{claim.get('check')}{_because(claim.get('reason'))}"
-            said = f"{claim.get('claimant')} ({claim.get('archive')}) says {claim.get('relation')}"
-            return f"{said} {claim.get('item')} ({_owner(claim.get('item_owner'))}): {checked}"
-        case "sent":
-            said = f"{claim.get('claimant')} ({_owner(claim.get('claimant_owner'))}) says {claim.get('relation')}"
-            return f"{said} {claim.get('item')} (elsewhere): {claim.get('delivery')}{_because(claim.get('reason'))}"
-    claimant, item = (f"{claim.get(name)} ({_owner(claim.get(f'{name}_owner'))})" for name in ("claimant", "item"))
-    return f"{claimant} says {claim.get('relation')} {item}"
+def _direction(claim: AnyClaim) -> dict[str, str]:
+    from ibi.resources.claims import ReceivedClaimResource, SentClaimResource
+
+    match claim:
+        case ReceivedClaimResource():
+            return {"direction": "received"}
+        case SentClaimResource():
+            return {"direction": "sent"}
+    return {}
 
 
-def _because(reason: object) -> str:
+def _words(claim: AnyClaim) -> str:
+    from ibi.resources.claims import ReceivedClaimResource, SentClaimResource
+
+    match claim:
+        case ReceivedClaimResource():
+            said = f"{claim.claimant} ({claim.archive}) says {claim.relation}"
+            checked = f"{claim.check}{_because(claim.reason)}"
+            return f"{said} {claim.item} ({_owner(claim.item_owner)}): {checked}"
+        case SentClaimResource():
+            said = f"{claim.claimant} ({_owner(claim.claimant_owner)}) says {claim.relation}"
+            return f"{said} {claim.item} (elsewhere): {claim.delivery}{_because(claim.reason)}"
+    claimant, item = (
+        f"{claim.claimant} ({_owner(claim.claimant_owner)})",
+        f"{claim.item} ({_owner(claim.item_owner)})",
+    )
+    return f"{claimant} says {claim.relation} {item}"
+
+
+def _because(reason: str | None) -> str:
     return "" if reason is None else f", {reason}"
 
 
-def _owner(account: object) -> str:
+def _owner(account: str | None) -> str:
     from ibi.model.account import shown_account
 
-    return shown_account(None if account is None else str(account))
+    return shown_account(account)
 
 
 def _answer(settings: Settings, label: Label, claimant: Label | str, word: str, *, as_json: bool) -> None:

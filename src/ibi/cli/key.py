@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json, print_lines
+from ibi.cli.output import as_json_option, members_of, print_json, print_lines
 from ibi.cli.recovery import trust_resolver
 from ibi.safe_text import printable
 
@@ -107,7 +107,7 @@ def note(settings: Settings, act: str, whose: str, detail: str) -> None:
 def _remote_facts(settings: Settings) -> dict[str, Any]:
     from ibi.transport.api_client import ApiClient
 
-    return ApiClient(settings.server or "").keys()
+    return members_of(ApiClient(settings.server or "").keys())
 
 
 def _local_facts(settings: Settings) -> dict[str, Any]:
@@ -124,9 +124,9 @@ def _local_facts(settings: Settings) -> dict[str, Any]:
 
 
 def _facts(files: KeyFiles) -> dict[str, object]:
-    from ibi.services.membership.signers import KeyRing, key_facts
+    from ibi.services.membership.signers import KeyRing, signing_keys
 
-    return key_facts(KeyRing(files.signing_key(), files.former(), files.changes()))
+    return members_of(signing_keys(KeyRing(files.signing_key(), files.former(), files.changes())))
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -85,9 +85,9 @@ def _with_data_directory(
     with open_minter(settings, accepted) as minter:
         if identity:
             from ibi.cli.output import show_identity
-            from ibi.services.minting.mint_guard import identity_card
+            from ibi.resources.server import MinterIdentity
 
-            show_identity(identity_card(minter.identity, minter.rules, minter.ticks.epoch()), as_json=as_json)
+            show_identity(MinterIdentity.of(minter.identity, minter.rules, minter.ticks.epoch()), as_json=as_json)
             return
 
         def batch(size: int, part_key: str | None) -> Iterator[_Labels]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ibi.errors import IbiError
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from ibi.resources.server import MinterIdentity
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 
@@ -22,6 +27,14 @@ def print_json(value: object) -> None:
     except UnicodeEncodeError:  # the name of a file that is not valid text: JSON is UTF-8, other bytes are escaped
         text = json.dumps(value)
     click.echo(text)
+
+
+def members_of(resource: msgspec.Struct) -> dict[str, Any]:
+    """Return the members of a resource as `--json` prints them."""
+    import msgspec
+
+    found: dict[str, Any] = msgspec.to_builtins(resource)
+    return found
 
 
 def print_lines(title: str, lines: Mapping[str, str]) -> None:
@@ -47,33 +60,32 @@ def each(texts: Iterable[str], read: Callable[[str], Read], show: Callable[[Read
         raise SystemExit(1)
 
 
-def show_identity(fields: Mapping[str, object], *, as_json: bool) -> None:
+def show_identity(minter: MinterIdentity, *, as_json: bool) -> None:
     from ibi.transport.address_guard import addresses_of
 
-    addresses = addresses_of(str(fields["host"]))
+    addresses = addresses_of(minter.host)
     if as_json:
-        print_json({**fields, "resolves_to": addresses})
+        print_json({**members_of(minter), "resolves_to": addresses})
         return
-    ip, prefixes = fields["ip"], fields["prefixes"]
-    assert isinstance(prefixes, dict)
+    prefixes = (minter.prefixes.rep, minter.prefixes.ibip)
     lines = {
-        "host": f"{fields['host']}, port {fields['host_port']}",
-        "address": "none: no IBIp is minted" if ip is None else f"{ip}, port {fields['ip_port']}",
-        "labels": "  ".join(f"{prefix}/…" for prefix in prefixes.values() if prefix),
-        "global": _reach(fields),
-        "granularity": str(fields["granularity"]),
-        "resolves to": _agreement(ip, addresses),
+        "host": f"{minter.host}, port {minter.host_port}",
+        "address": "none: no IBIp is minted" if minter.ip is None else f"{minter.ip}, port {minter.ip_port}",
+        "labels": "  ".join(f"{prefix}/…" for prefix in prefixes if prefix),
+        "global": _reach(minter),
+        "granularity": minter.granularity,
+        "resolves to": _agreement(minter.ip, addresses),
     }
     print_lines("Labels are minted as", lines)
 
 
-def _reach(fields: Mapping[str, object]) -> str:
-    if fields["sandbox"]:
+def _reach(minter: MinterIdentity) -> str:
+    if minter.sandbox:
         return "no: a sandbox, for trying out"
-    return "yes" if fields["is_global"] else "no: others may mint the same labels"
+    return "yes" if minter.is_global else "no: others may mint the same labels"
 
 
-def _agreement(ip: object, addresses: list[str]) -> str:
+def _agreement(ip: str | None, addresses: list[str]) -> str:
     """Compare the name server with the settings. Behind an address translator the two may differ."""
     if not addresses:
         return "nothing that this machine can find"

@@ -16,7 +16,7 @@ import click
 
 from ibi.cli.item_output import Links
 from ibi.cli.options import read_label
-from ibi.cli.output import print_json
+from ibi.cli.output import members_of, print_json
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label, parse
@@ -24,6 +24,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import SCHEMA, decode_item, read_file
 from ibi.model.usage import Usage
+from ibi.resources.copies import CopyJobItem, CopyJobResource
 from ibi.safe_text import printable
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import CopiesClient, RecordsClient
@@ -31,7 +32,6 @@ from ibi.transport.errors import UnexpectedAnswer
 
 _LOCAL: Final = ("state", "transferable", "tombstone", "original_tombstone", "owner")
 _FILE: Final = ("path", "size", "sha512", "media_type", "crc32")
-_COUNTS: Final = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")
 _STANDING: Final = (
     "begun",
     "rep",
@@ -136,20 +136,13 @@ def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[s
     """Yield the usage of each item, or of one item day by day."""
     client = records_client(settings)
     if label is None:
-        for each in client.usage():
-            yield {"rep": one_line(str(each.get("rep")))}, _usage(each, settings)
+        for total in client.usage():
+            yield {"rep": one_line(total.rep)}, total.usage()
         return
     this = read_label(label)
     rep = str(item_of(client.record(this), settings).rep)
-    for each in client.usage_of(this):
-        yield {"rep": rep, "date": one_line(str(each.get("date")))}, _usage(each, settings)
-
-
-def _usage(counted: dict[str, Any], settings: Settings) -> Usage:
-    numbers = {name: counted.get(name) for name in _COUNTS}
-    if not all(type(number) is int for number in numbers.values()):
-        raise UnexpectedAnswer(server=settings.server, reason="what came is no count of use")
-    return Usage(**{name: int(str(number)) for name, number in numbers.items()})
+    for day in client.usage_of(this):
+        yield {"rep": rep, "date": one_line(day.date)}, day.usage()
 
 
 def remote_standing(settings: Settings) -> dict[str, object]:
@@ -175,41 +168,33 @@ def copy_remotely(
 ) -> None:
     """Have the server make the Copies, and wait for it; exit with 1 if one of them was refused."""
     client = copies_client(settings)
-    job = _id(client.begin([str(label) for label in labels], source, token), settings)
+    job = client.begin([str(label) for label in labels], source, token).id
     shown, refused = 0, False
     while True:
         found = client.job(job, shown)
-        for item in found.get("items", ()):
-            if item.get("outcome") == "pending":
+        for item in found.items or ():
+            if item.outcome == "pending":
                 break
-            shown = int(item["number"])
+            shown = item.number
             refused |= not _tell(item, as_json=as_json)
-        if found.get("state") in _ENDED and not _has_more(found, shown):
+        if found.state in _ENDED and not _has_more(found, shown):
             break
         time.sleep(_LOOK)
-    if found.get("state") == "cancelled":
+    if found.state == "cancelled":
         raise click.ClickException(f"the job {job} was cancelled")
     if refused:
         raise SystemExit(1)
 
 
-def _has_more(found: dict[str, Any], shown: int) -> bool:
-    return found.get("state") == "done" and shown < int(found.get("labels", 0))
+def _has_more(found: CopyJobResource, shown: int) -> bool:
+    return found.state == "done" and shown < found.labels
 
 
-def _id(job: dict[str, Any], settings: Settings) -> str:
-    found = job.get("id")
-    if not isinstance(found, str):
-        raise UnexpectedAnswer(server=settings.server, reason="it does not say which job that is")
-    return found
-
-
-def _tell(item: dict[str, Any], *, as_json: bool) -> bool:
+def _tell(item: CopyJobItem, *, as_json: bool) -> bool:
     """Print what became of one label; whether it was not refused."""
-    label, outcome = one_line(str(item.get("label"))), one_line(str(item.get("outcome")))
-    reason = one_line(str(item.get("reason", "")))
+    label, outcome, reason = map(one_line, (item.label, item.outcome, item.reason or ""))
     if as_json:
-        print_json({name: item[name] for name in ("label", "outcome", "code", "reason", "size") if name in item})
+        print_json({name: value for name, value in members_of(item).items() if name != "number"})
     if outcome == "refused":
         click.echo(f"ibi: {printable(f'{label}: {reason}')}", err=True)
         return False

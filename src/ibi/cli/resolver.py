@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, members_of, print_json
 from ibi.cli.recovery import recover
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.services.membership.archive_admin import ApplicationWords, ChangeWords
+    from ibi.resources.beliefs import BeliefsResource, BelievedHome, DisputeResource
+    from ibi.resources.registrations import ArchiveChange, LetterResource, RegisteredArchiveResource
 
 _where = setting_options("data", "config", "server", "token")
 
@@ -51,18 +52,18 @@ def settle(label: str, holder: str, *, as_json: bool, **flags: str | None) -> No
         _print(source.settle_dispute(label, holder), as_json=as_json)
 
 
-def _print(found: list[dict[str, Any]], *, as_json: bool) -> None:
+def _print(found: list[DisputeResource], *, as_json: bool) -> None:
     for each in found:
         if as_json:
-            print_json(each)
+            print_json(members_of(each))
         else:
             click.echo(printable(_line(each)))
 
 
-def _line(dispute: dict[str, Any]) -> str:
-    state = f"settled ({dispute.get('settled')})" if dispute.get("settled") else "open"
-    claimed = f"{dispute.get('claimant')} claims {dispute.get('claim')}, last {dispute.get('last_seen')}"
-    return f"{dispute.get('label')}  {state}  held by {dispute.get('holder')}; {claimed}"
+def _line(dispute: DisputeResource) -> str:
+    state = f"settled ({dispute.settled})" if dispute.settled else "open"
+    claimed = f"{dispute.claimant} claims {dispute.claim}, last {dispute.last_seen}"
+    return f"{dispute.label}  {state}  held by {dispute.holder}; {claimed}"
 
 
 DISPUTE_COMMANDS = (disputes, settle)
@@ -167,7 +168,7 @@ def list_archives(*, as_json: bool, **flags: str | None) -> None:
     with open_register(settings_from(**flags)) as admin:
         for each in admin.list_archives():
             if as_json:
-                print_json(each)
+                print_json(members_of(each))
             else:
                 click.echo(f"{_name(each)}  {_state(each)}{_remarks(each)}")
 
@@ -183,9 +184,9 @@ def beliefs(about: str, *, as_json: bool, **flags: str | None) -> None:
     with open_beliefs(settings_from(**flags)) as source:
         found = source.about(about)
     if as_json:
-        print_json(found)
+        print_json(members_of(found))
     else:
-        click.echo(printable(str(found.get("label") or found.get("prefix"))))
+        click.echo(printable(found.label or found.prefix))
         lines = _belief_lines(found)
         width = max((len(name) for name, _ in lines), default=0)
         for name, text in lines:
@@ -200,51 +201,50 @@ _WHY = {
 }
 
 
-def _belief_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _belief_lines(found: BeliefsResource) -> list[tuple[str, str]]:
     """What is believed, line by line; a name may stand in several lines."""
     lines = []
-    believed = found.get("believed")
-    if believed is not None:
-        who, since = believed.get("archive"), believed.get("since")
+    if (believed := found.believed) is not None:
         text = "no Archive: the label has no home here, and its holder is not known"
-        if who is not None:
-            text = f"{who}, {_WHY.get(believed.get('why'), believed.get('why'))}{f', since {since}' if since else ''}"
+        if believed.archive is not None:
+            since = f", since {believed.since}" if believed.since else ""
+            text = f"{believed.archive}, {_WHY.get(believed.why, believed.why)}{since}"
         lines.append(("believed", text))
-    for home in found.get("homes", ()):
+    for home in found.homes:
         lines.append(("home of the prefix", _home_words(home)))
-        if home.get("copies_at"):
-            says = "Copies, it signed" if home.get("copies_signed") else "Copies, it says"
-            lines.append((says, f"{', '.join(home['copies_at'])}, since {home.get('copies_named')}"))
-    if found.get("successors"):
-        lines.append(("given on to", " → ".join(found["successors"])))
-    if found.get("given_on"):
-        lines.append(("Originals given on", str(found["given_on"])))
-    if (deleted := found.get("deleted")) is not None:
-        when = f"on {deleted['when']}, " if deleted.get("when") else ""
-        lines.append(("deleted", f"{when}as {deleted.get('archive')} said"))
-    if found.get("vouched"):
-        lines.append(("vouched for", ", ".join(found["vouched"])))
-    for claim in found.get("claims", ()):
-        text = f"{claim.get('claimant')} claims {claim.get('claim')} of {claim.get('label')}"
-        seen = f"{claim.get('times')} times, last {claim.get('last_seen')}"
-        lines.append(("contradicted", f"{text}, against {claim.get('home')}, {seen}"))
+        if home.copies_at:
+            says = "Copies, it signed" if home.copies_signed else "Copies, it says"
+            lines.append((says, f"{', '.join(home.copies_at)}, since {home.copies_named}"))
+    if found.successors:
+        lines.append(("given on to", " → ".join(found.successors)))
+    if found.given_on:
+        lines.append(("Originals given on", str(found.given_on)))
+    if (deleted := found.deleted) is not None:
+        when = f"on {deleted.when}, " if deleted.when else ""
+        lines.append(("deleted", f"{when}as {deleted.archive} said"))
+    if found.vouched:
+        lines.append(("vouched for", ", ".join(found.vouched)))
+    for claim in found.claims:
+        text = f"{claim.claimant} claims {claim.claim} of {claim.label}"
+        seen = f"{claim.times} times, last {claim.last_seen}"
+        lines.append(("contradicted", f"{text}, against {claim.home}, {seen}"))
     return [(name, printable(text)) for name, text in lines]
 
 
-def _home_words(home: dict[str, Any]) -> str:
-    words = [str(home.get("archive"))]
-    if home.get("own"):
+def _home_words(home: BelievedHome) -> str:
+    words = [home.archive]
+    if home.own:
         words.append("the Archive of this server")
-    elif home.get("included"):
-        words.append(f"at {home.get('address')}")
+    elif home.included:
+        words.append(f"at {home.address}")
     else:
         words.append("switched off")
-    if home.get("registered"):
-        words.append(f"registered {home['registered']}")
-    if home.get("shared"):
+    if home.registered:
+        words.append(f"registered {home.registered}")
+    if home.shared:
         words.append("shared")
-    if home.get("successor"):
-        words.append(f"succeeded by {home['successor']}")
+    if home.successor:
+        words.append(f"succeeded by {home.successor}")
     return ", ".join(words)
 
 
@@ -259,7 +259,7 @@ def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
     with open_register(settings_from(**flags)) as admin:
         forgotten = admin.forget_archive(label)
     if as_json:
-        print_json(forgotten)
+        print_json(members_of(forgotten))
     else:
         click.echo(f"{_name(forgotten)} is forgotten.")
 
@@ -277,10 +277,9 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
     with open_register(settings_from(**flags)) as admin:
         changed = admin.allow_networks(label, () if undo else (cidr,), (cidr,) if undo else ())
     if as_json:
-        print_json(changed)
+        print_json(members_of(changed))
         return
-    networks = changed["networks"]
-    allowed = ", ".join(map(str, networks)) if isinstance(networks, list) and networks else "no network of its own"
+    allowed = ", ".join(changed.networks or ()) or "no network of its own"
     click.echo(f"{_name(changed)} may be dialled in {allowed}.")
 
 
@@ -314,32 +313,25 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
 def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) -> None:
     """Change what is registered of an Archive, without its key. It keeps its seniority and stays included."""
     from ibi.composition.register import open_register
+    from ibi.resources.registrations import ArchiveChange
 
     settings = _settings(options)
     change = _change_words({"label": form, **options})
-    if not change:
+    if change == ArchiveChange():
         raise click.UsageError("say what to change: `ibi resolver set --help` lists it")
     with open_register(settings) as admin:
         changed = admin.change_archive(label, change)
     if as_json:
-        print_json(changed)
+        print_json(members_of(changed))
     else:
         click.echo(f"{_name(changed)} is changed.{_remarks(changed)}")
 
 
-_FLAGS = frozenset({"no_successor", "forget_archive_key"})
-"""Options of which the absence is no change."""
-
-
-def _change_words(options: dict[str, Any]) -> ChangeWords:
+def _change_words(options: dict[str, Any]) -> ArchiveChange:
     """Return those options of `set` that were given."""
-    given = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in options.items()
-        # `--not-shared` is a change, too.
-        if value is not None and value != () and not (name in _FLAGS and not value)
-    }
-    return cast("ChangeWords", given)
+    from ibi.resources.registrations import ArchiveChange
+
+    return ArchiveChange(**options)
 
 
 def _settings(options: dict[str, Any]) -> Settings:
@@ -363,43 +355,42 @@ def _register(
     as_json: bool,
 ) -> None:
     from ibi.composition.register import open_register
+    from ibi.resources.registrations import ArchiveApplication
 
-    wanted: ApplicationWords = {
-        "labels": list(labels),
-        "key": key,
-        "admin_mail": admin_mail,
-        "hosts": list(hosts),
-        "networks": list(networks),
-        "prefixes": list(prefixes),
-        "shared": shared,
-        "archive_key": archive_key,
-        "allow_weak_key": allow_weak_key,
-        "replace": replace,
-    }
+    wanted = ArchiveApplication(
+        labels=labels,
+        key=key,
+        admin_mail=admin_mail,
+        hosts=hosts,
+        networks=networks,
+        prefixes=prefixes,
+        shared=shared,
+        archive_key=archive_key,
+        allow_weak_key=allow_weak_key,
+        replace=replace,
+    )
     with open_register(settings) as admin:
         registered = admin.register_archive(wanted)
     if as_json:
-        print_json(registered)
+        print_json(members_of(registered))
     else:
         click.echo(f"{_name(registered)} {'has a new key' if replace else 'is registered'}.")
-    warnings = registered.get("warnings")
-    for warning in warnings if isinstance(warnings, list) else ():
+    for warning in registered.warnings:
         click.echo(f"ibi: {warning}", err=True)
-    _tell_of_letter(registered.get("letter"), quiet=as_json)
+    if registered.letter is not None:
+        _tell_of_letter(registered.letter, quiet=as_json)
 
 
-def _tell_of_letter(letter: object, *, quiet: bool) -> None:
+def _tell_of_letter(letter: LetterResource, *, quiet: bool) -> None:
     """Print a mail that was not sent, so that the user can send it."""
-    if not isinstance(letter, dict):
-        return
-    if letter.get("sent"):
+    if letter.sent:
         if not quiet:
-            click.echo(f"{letter.get('to')} was told by e-mail.")
+            click.echo(f"{letter.to} was told by e-mail.")
         return
     if not quiet:
-        click.echo(f"\nTo: {letter.get('to')}\nSubject: {letter.get('subject')}\n\n{letter.get('text')}", nl=False)
-    if letter.get("reason"):
-        raise click.ClickException(f"registered, but its administrator was not told. {letter['reason']}")
+        click.echo(f"\nTo: {letter.to}\nSubject: {letter.subject}\n\n{letter.text}", nl=False)
+    if letter.reason:
+        raise click.ClickException(f"registered, but its administrator was not told. {letter.reason}")
 
 
 def _key(settings: Settings) -> str:
@@ -419,36 +410,35 @@ def _key_from_stdin() -> str:
     return sys.stdin.readline(MAX_KEY + 64).strip()
 
 
-def _name(archive: dict[str, object]) -> str:
-    return str(archive.get("rep") or archive.get("ibip"))
+def _name(archive: RegisteredArchiveResource) -> str:
+    return str(archive.rep or archive.ibip)
 
 
-def _state(archive: dict[str, object]) -> str:
-    failure = archive.get("failure")
-    failed = f" ({failure.get('at')}: {failure.get('detail')})" if isinstance(failure, dict) else ""
-    if not archive.get("included"):
+def _state(archive: RegisteredArchiveResource) -> str:
+    failure = archive.failure
+    failed = "" if failure is None else f" ({failure.at}: {failure.detail})"
+    if not archive.included:
         return f"switched off{failed}"
-    reached = "confirmed" if archive.get("confirmed") else "not reached"
-    if failed and archive.get("confirmed"):
+    reached = "confirmed" if archive.confirmed else "not reached"
+    if failed and archive.confirmed:
         reached = "confirmed, but not reached"
-    return f"included  {archive.get('address')}  {reached}{failed}  since {archive.get('since')}"
+    return f"included  {archive.address}  {reached}{failed}  since {archive.since}"
 
 
-def _remarks(archive: dict[str, object]) -> str:
+def _remarks(archive: RegisteredArchiveResource) -> str:
     """Return what distinguishes an Archive from one that is the home of its own labels only."""
-    found = [word for word in ("shared", "vouched") if archive.get(word)]
-    prefixes, pending = archive.get("prefixes"), archive.get("pending")
-    if isinstance(prefixes, list) and prefixes:
-        found.append(f"home of {', '.join(map(str, prefixes))}")
-    if archive.get("successor"):
-        found.append(f"{'lost, and ' if archive.get('lost') else ''}succeeded by {archive['successor']}")
-    if archive.get("key"):
-        found.append(f"signs with {archive['key']}")
-    if isinstance(pending, dict):
-        found.append(f"wants to be at {pending.get('address')}, not confirmed")
-    if archive.get("awaits_key"):
+    found = [word for word, is_said in (("shared", archive.shared), ("vouched", archive.vouched)) if is_said]
+    if archive.prefixes:
+        found.append(f"home of {', '.join(archive.prefixes)}")
+    if archive.successor:
+        found.append(f"{'lost, and ' if archive.lost else ''}succeeded by {archive.successor}")
+    if archive.key:
+        found.append(f"signs with {archive.key}")
+    if archive.pending:
+        found.append(f"wants to be at {archive.pending.address}, not confirmed")
+    if archive.awaits_key:
         brings = "brings its registration key with its next inclusion"
-        found.append(brings if archive.get("key") else "needs its mail again (`ibi resolver read-mail`)")
-    if archive.get("waiting"):
-        found.append(f"says it is also {archive['waiting']}, not proven (`ibi resolver set --label`)")
+        found.append(brings if archive.key else "needs its mail again (`ibi resolver read-mail`)")
+    if archive.waiting:
+        found.append(f"says it is also {archive.waiting}, not proven (`ibi resolver set --label`)")
     return f"  {'; '.join(found)}" if found else ""

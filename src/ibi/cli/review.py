@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ibi.cli.options import setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, members_of, print_json
 
 if TYPE_CHECKING:
+    from ibi.resources.reviews import ReviewResource
     from ibi.transport.api_clients import RecordsClient
 
 
@@ -55,7 +56,7 @@ def review(
 
 def _answer(
     client: RecordsClient, draft: str, comment: str | None, back: str | None, *, withdraw: bool
-) -> dict[str, Any]:
+) -> ReviewResource:
     if comment is not None:
         return client.answer_review(draft, "comments", comment)
     if back is not None:
@@ -77,17 +78,15 @@ def _print_item(client: RecordsClient, draft: str, *, as_json: bool) -> None:
         click.echo(one_line(str(published.get("persistent_url"))))
 
 
-def _print(found: dict[str, Any], *, as_json: bool) -> None:
+def _print(found: ReviewResource, *, as_json: bool) -> None:
     from ibi.transport.api_client import one_line
 
     if as_json:
-        print_json(found)
+        print_json(members_of(found))
         return
-    said = {name: one_line(str(found.get(name, ""))) for name in ("id", "state", "submitted", "depositor", "title")}
-    asked = ["delete"] if found.get("deletes") else []
-    click.echo("  ".join((*said.values(), *asked)))
-    for entry in found.get("entries", ()):
-        text = one_line(str(entry.get("text", "")))
-        click.echo(
-            f"  {entry.get('at')}  {one_line(str(entry.get('name')))} {entry.get('act')}{': ' * bool(text)}{text}"
-        )
+    said = [one_line(each) for each in (found.id, found.state, found.submitted, found.depositor, found.title)]
+    asked = ["delete"] if found.deletes else []
+    click.echo("  ".join((*said, *asked)))
+    for entry in found.entries or ():
+        text = one_line(entry.text)
+        click.echo(f"  {entry.at}  {one_line(entry.name)} {entry.act}{': ' * bool(text)}{text}")

@@ -6,17 +6,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ibi.cli.copy import token_option
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, members_of, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.subscription import FollowKind
+    from ibi.resources.subscriptions import FollowResource, WebhookResource
     from ibi.services.subscriptions.subscriptions import FollowAdmin, FollowDirectory, WebhookAdmin
     from ibi.transport.api_clients import SubscriptionsClient
 
@@ -82,17 +83,17 @@ def add(
         source_token = settings.copies.token.reveal()
     listed, is_new = _add(settings, kind, text, source, source_token)
     if as_json:
-        print_json({**listed, "is_new": is_new})
+        print_json({**members_of(listed), "is_new": is_new})
         return
     words = "is followed from now on" if is_new else "was followed already; what was refused is tried again"
-    click.echo(f"{listed['id']}  {_what(listed)} of {listed['source']} {words}.")
+    click.echo(f"{listed.id}  {_what(listed)} of {listed.source} {words}.")
     if not settings.is_remote:
         click.echo("A running server brings the Copies; `ibi follow list` shows how far it is.")
 
 
 def _add(
     settings: Settings, kind: FollowKind, text: str, source: str, token: str | None
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[FollowResource, bool]:
     if settings.is_remote:
         return _client(settings).add_follow(kind, text, source, token)
     import asyncio
@@ -109,7 +110,7 @@ def list_follows(*, as_json: bool, **flags: str | None) -> None:
     with _directory(settings_from(**flags)) as follows:
         for each in follows.list_follows():
             if as_json:
-                print_json(each)
+                print_json(members_of(each))
                 continue
             for line in _lines(each):
                 click.echo(line)
@@ -122,30 +123,30 @@ def remove(identity: str, **flags: str | None) -> None:
     """Follow it no longer. Copies stay; `ibi drop` removes them."""
     with _directory(settings_from(**flags)) as follows:
         removed = follows.remove_follow(identity)
-    click.echo(f"{_what(removed)} of {removed['source']} is not followed any more.")
+    click.echo(f"{_what(removed)} of {removed.source} is not followed any more.")
 
 
-def _what(listed: dict[str, Any]) -> str:
+def _what(listed: FollowResource) -> str:
     from ibi.safe_text import printable
 
-    kind, text = listed.get("kind"), printable(str(listed.get("text")))
+    text = printable(listed.text)
     whole = {"all": "everything", "moved": "what moved there"}
-    return whole[str(kind)] if kind in whole else text if kind == "item" else f"{kind} {text}"
+    return whole.get(listed.kind, text if listed.kind == "item" else f"{listed.kind} {text}")
 
 
-def _lines(listed: dict[str, Any]) -> Iterator[str]:
+def _lines(listed: FollowResource) -> Iterator[str]:
     from ibi.safe_text import printable
 
-    behind = "not begun yet" if listed["epoch"] is None else f"{listed['behind']} behind"
-    if listed["epoch"] is not None and not listed["behind"]:
+    behind = "not begun yet" if listed.epoch is None else f"{listed.behind} behind"
+    if listed.epoch is not None and not listed.behind:
         behind = "up to date"
-    items = listed["items"]
+    items = members_of(listed.items)
     counted = ", ".join(f"{number} {state}" for state, number in items.items() if number) or "no items"
-    yield f"{listed['id']}  {_what(listed)} of {listed['source']}: {behind}; {counted}"
-    if listed["failing_since"]:
-        yield f"          failing since {listed['failing_since']}: {printable(str(listed['reason']))}"
-    if listed["refused"]:
-        yield f"          {listed['refused']} not brought: {printable(str(listed['refused_reason']))}"
+    yield f"{listed.id}  {_what(listed)} of {listed.source}: {behind}; {counted}"
+    if listed.failing_since:
+        yield f"          failing since {listed.failing_since}: {printable(str(listed.reason))}"
+    if listed.refused:
+        yield f"          {listed.refused} not brought: {printable(str(listed.refused_reason))}"
 
 
 # --- here, or on a server ---
@@ -207,10 +208,10 @@ def add_webhook(url: str, prefix: str | None, kinds: tuple[str, ...], *, as_json
     with _admin(**flags) as admin:
         added = admin.add_webhook(url, prefix, kinds)
     if as_json:
-        print_json(added)
+        print_json(members_of(added))
     else:
-        click.echo(f"{added['id']}  {added['url']} is told of changes.")
-        click.echo(f"{added['secret']}  signs them; it is not shown again.")
+        click.echo(f"{added.id}  {added.url} is told of changes.")
+        click.echo(f"{added.secret}  signs them; it is not shown again.")
 
 
 @webhook.command("list")
@@ -221,23 +222,23 @@ def list_webhooks(*, as_json: bool, **flags: str | None) -> None:
     with _admin(**flags) as admin:
         for each in admin.list_webhooks():
             if as_json:
-                print_json(each)
+                print_json(members_of(each))
             else:
                 click.echo(_line(each))
 
 
-def _line(listed: dict[str, Any]) -> str:
+def _line(listed: WebhookResource) -> str:
     from ibi.safe_text import printable
 
-    wanted = [] if listed["prefix"] is None else [f"of {listed['prefix']}"]
-    wanted += [] if len(listed["kinds"]) == len(_KINDS.choices) else [", ".join(listed["kinds"])]
-    state = f"{listed['behind']} behind" if listed["behind"] else "up to date"
-    if listed["disabled"]:
-        state = f"disabled since {listed['disabled']}: {listed['reason']}"
-    elif listed["failing_since"]:
-        state += f", failing since {listed['failing_since']}: {listed['reason']}"
+    wanted = [] if listed.prefix is None else [f"of {listed.prefix}"]
+    wanted += [] if len(listed.kinds) == len(_KINDS.choices) else [", ".join(listed.kinds)]
+    state = f"{listed.behind} behind" if listed.behind else "up to date"
+    if listed.disabled:
+        state = f"disabled since {listed.disabled}: {listed.reason}"
+    elif listed.failing_since:
+        state += f", failing since {listed.failing_since}: {listed.reason}"
     filters = f" ({'; '.join(wanted)})" if wanted else ""
-    return printable(f"{listed['id']}  {listed['url']}{filters}: {state}")
+    return printable(f"{listed.id}  {listed.url}{filters}: {state}")
 
 
 @webhook.command()
@@ -247,7 +248,7 @@ def enable(identity: str, **flags: str | None) -> None:
     """Tell a webhook again that was disabled, from where it was told last."""
     with _admin(**flags) as admin:
         enabled = admin.enable_webhook(identity)
-    click.echo(f"{enabled['url']} is told again.")
+    click.echo(f"{enabled.url} is told again.")
 
 
 @webhook.command("remove")
@@ -257,11 +258,11 @@ def remove_webhook(identity: str, **flags: str | None) -> None:
     """Tell it no longer."""
     with _admin(**flags) as admin:
         removed = admin.remove_webhook(identity)
-    click.echo(f"{removed['url']} is not told any more.")
+    click.echo(f"{removed.url} is not told any more.")
 
 
 @contextmanager
-def _admin(**flags: str | None) -> Iterator[WebhookAdmin | Any]:
+def _admin(**flags: str | None) -> Iterator[WebhookAdmin | SubscriptionsClient]:
     """The webhooks of the data directory, or of a server."""
     settings = settings_from(**flags)
     if settings.is_remote:

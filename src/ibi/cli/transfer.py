@@ -12,7 +12,7 @@ import click
 
 from ibi.cli.copy import take_lost, yield_
 from ibi.cli.options import WholeHelpGroup, setting_options
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, members_of, print_json
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ibi.label import Label
     from ibi.model.item import Item
     from ibi.model.transfer import OutgoingTransfer
+    from ibi.resources.transfers import TransferResource
     from ibi.services.transfers.worker import TransferWorker
 
 _LOOK: Final = 0.25
@@ -312,19 +313,19 @@ def list_(*, incoming: bool, outgoing: bool, stage: str, as_json: bool, **flags:
 
 
 def _print_open(worker: TransferWorker, *, as_json: bool) -> None:
-    from ibi.services.transfers.documents import open_document
+    from ibi.services.transfers.documents import open_transfer
 
     after = ""
     while found := worker.ledger.open_items(after):
-        for each in map(open_document, found):
+        for each in map(open_transfer, found):
             if as_json:
-                print_json(each)
+                print_json(members_of(each))
             else:
-                click.echo(printable(f"{each['item']}  open: {each['what']}. {each['remedy']}"))
+                click.echo(printable(f"{each.item}  open: {each.what}. {each.remedy}"))
         after = str(found[-1].rep)
 
 
-def _walk(worker: TransferWorker, direction: str, stage: str) -> Iterator[dict[str, Any]]:
+def _walk(worker: TransferWorker, direction: str, stage: str) -> Iterator[TransferResource]:
     from ibi.model.transfer import ReceiverStage, SenderStage
     from ibi.services.transfers.documents import list_transfers
 
@@ -335,18 +336,18 @@ def _walk(worker: TransferWorker, direction: str, stage: str) -> Iterator[dict[s
     page = list_transfers(worker.ledger, senders, direction, stage)
     while page:
         yield from page
-        page = list_transfers(worker.ledger, senders, direction, stage, str(page[-1]["item"]))
+        page = list_transfers(worker.ledger, senders, direction, stage, page[-1].item)
 
 
-def _print(each: dict[str, Any], *, as_json: bool) -> None:
+def _print(each: TransferResource, *, as_json: bool) -> None:
     if as_json:
-        print_json(each)
+        print_json(members_of(each))
         return
-    way = "from" if each["direction"] == "in" else "to"
-    reason = f": {each['reason']}" if each["reason"] else ""
-    is_open = each["direction"] == "in" and each["stage"] in ("waiting", "accepted", "held")
-    sender = f"  ({each['service']}, {each['sender_is']})" if is_open else ""
-    click.echo(printable(f"{each['item']}  {way} {each['archive']}{sender}  {each['stage']}{reason}"))
+    way = "from" if each.direction == "in" else "to"
+    reason = f": {each.reason}" if each.reason else ""
+    is_open = each.direction == "in" and each.stage in ("waiting", "accepted", "held")
+    sender = f"  ({each.service}, {each.sender_is})" if is_open else ""
+    click.echo(printable(f"{each.item}  {way} {each.archive}{sender}  {each.stage}{reason}"))
 
 
 @transfers.command()
@@ -378,9 +379,7 @@ def _answer(
         raise click.UsageError("name items, or give --all or --from")
     with _open_transfers(flags) as (_, worker):
         names = list(labels) or [
-            str(each["item"])
-            for each in _walk(worker, "in", "waiting")
-            if whole or str(each["archive"]) == (source or "").rstrip("/")
+            each.item for each in _walk(worker, "in", "waiting") if whole or each.archive == (source or "").rstrip("/")
         ]
         for name in names:
             act = worker.receiving.agree if is_accepted else worker.receiving.decline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
@@ -72,6 +72,15 @@ class NoLabels:
 
     def reserve(self, key: str | None = None) -> LabelForms:
         raise AssertionError("new items come from drafts")
+
+
+class ArchiveDoubt(NamedTuple):
+    """What waits while an Archive may have been put back from a backup."""
+
+    in_doubt: str
+    """`items`: changes of items; or `transfers` alone."""
+    unheard: tuple[str, ...]
+    """Servers that did not say yet what was given away since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,13 +277,13 @@ class ArchiveSite:
         """What is open about an item that moved, whose chain and state do not agree."""
         return None if self.transfers is None else self.transfers.tracking.open_item(item.rep)
 
-    def doubt_document(self) -> dict[str, object] | None:
+    def find_doubt(self) -> ArchiveDoubt | None:
         """What waits until others were heard, and who was not heard yet; None unless this Archive may have been put
         back from a backup."""
         tracking = None if self.transfers is None else self.transfers.tracking
         if tracking is None or not tracking.in_doubt:
             return None
-        return {"in_doubt": "items" if tracking.is_silent else "transfers", "unheard": list(tracking.unheard)}
+        return ArchiveDoubt("items" if tracking.is_silent else "transfers", tuple(tracking.unheard))
 
     def _require_sure(self) -> None:
         if self._is_silent():

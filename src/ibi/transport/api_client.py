@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from ibi.errors import IbiError
@@ -24,6 +24,14 @@ from ibi.transport.errors import (
     with_certificate_hint,
 )
 from ibi.transport.server_url import ServerUrl, bearer, look_up
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from ibi.resources.server import IdentityResource, KeysResource
+    from ibi.resources.tokens import NewToken, TokenResource
+
+Resource = TypeVar("Resource", bound="msgspec.Struct")
 
 _PROBLEM = "urn:ibi:problem:"
 _SHOWN = 500
@@ -129,13 +137,17 @@ class ApiClient:
         self._server = str(self._url)
         self._authorization = bearer(self._url, token, allow_plain=allow_plain)
 
-    def identity(self) -> dict[str, object]:
+    def identity(self) -> IdentityResource:
         """Who mints there."""
-        return self._object("GET", "/api/identity")
+        from ibi.resources.server import IdentityResource
 
-    def keys(self) -> dict[str, Any]:
+        return self._answer(IdentityResource, "GET", "/api/identity")
+
+    def keys(self) -> KeysResource:
         """With which keys its Archive and its resolver sign."""
-        return self._object("GET", "/api/keys")
+        from ibi.resources.server import KeysResource
+
+        return self._answer(KeysResource, "GET", "/api/keys")
 
     def _object(
         self,
@@ -164,16 +176,43 @@ class ApiClient:
             raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")
         return found
 
-    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
-        """A new token, `token` in the answer; asked with one of the scope admin."""
-        said = {"scope": scope, "name": name, "expires": expires} | ({} if person is None else {"person": person})
-        return self._object("POST", "/api/tokens", said)
+    def _answer(
+        self,
+        kind: type[Resource],
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        accepted: frozenset[int] = _SUCCESS,
+    ) -> Resource:
+        """The resource that answers."""
+        import msgspec
 
-    def list_tokens(self) -> list[dict[str, object]]:
-        return self._list_in(self._object("GET", "/api/tokens"), "tokens")
+        content = None if body is None else msgspec.json.encode(body)
+        sent = {"Accept": "application/json"} | ({} if body is None else {"Content-Type": "application/json"})
+        with self._request(method, path, content, sent, accepted) as answer:
+            told = answer.read(_MOST_ANSWER, _FOR_ANSWER)
+        try:
+            return msgspec.json.decode(told, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise UnexpectedAnswer(server=self._server, reason=one_line(str(error))) from None
 
-    def revoke_token(self, identity: str) -> dict[str, object]:
-        return self._object("DELETE", f"/api/tokens/{quote(identity, safe='')}")
+    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> NewToken:
+        """A new token with its text; asked with one of the scope admin."""
+        from ibi.resources.tokens import NewToken, TokenRequest
+
+        wanted = TokenRequest(scope=scope, name=name, expires=expires, person=person)
+        return self._answer(NewToken, "POST", "/api/tokens", wanted)
+
+    def list_tokens(self) -> list[TokenResource]:
+        from ibi.resources.tokens import TokensResource
+
+        return self._answer(TokensResource, "GET", "/api/tokens").tokens
+
+    def revoke_token(self, identity: str) -> TokenResource:
+        from ibi.resources.tokens import TokenResource
+
+        return self._answer(TokenResource, "DELETE", f"/api/tokens/{quote(identity, safe='')}")
 
     def mint(self, count: int, key: str | None = None) -> Iterator[dict[str, object]]:
         """Labels as they arrive, each a dictionary of `rep`, `ibip`, `instant` and `sandbox`.

@@ -12,27 +12,55 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import sha256, sha512
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+
+from msgspec import UNSET, to_builtins
 
 from ibi.label import Label
 from ibi.model.file import File
+from ibi.resources.base import Page
+from ibi.resources.claims import (
+    ClaimAnswer,
+    ItemClaimResource,
+    ItemClaimsResource,
+    ReceivedClaimResource,
+    ReceivedClaims,
+    SentClaimResource,
+    SentClaims,
+)
+from ibi.resources.copies import CopyJobResource, CopyRequest
+from ibi.resources.items import NewRelation, OwnerChange
+from ibi.resources.reviews import MOST_REVIEWS, ReviewResource, ReviewsResource, ReviewText
+from ibi.resources.subscriptions import (
+    FollowRequest,
+    FollowResource,
+    Follows,
+    NewWebhook,
+    WebhookRequest,
+    WebhookResource,
+    Webhooks,
+)
+from ibi.resources.usage import DayUsage, ItemUsage, RecordUsage, UsageTotals
 from ibi.transport.api_client import ApiClient, item_path, object_of
 from ibi.transport.blocking_http import BlockingConnection
 from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
+
+AnyPage = TypeVar("AnyPage", bound=Page)
 
 
 class CopiesClient(ApiClient):
     """Jobs that make Copies at a server; asked with a token of the scope edit."""
 
-    def begin(self, labels: Sequence[str], source: str | None, token: str | None) -> dict[str, Any]:
+    def begin(self, labels: Sequence[str], source: str | None, token: str | None) -> CopyJobResource:
         """`token` is for the Archive `source`."""
-        said = {"labels": list(labels)} | ({} if source is None else {"from": source})
-        said |= {} if token is None else {"token": token}
-        return self._object("POST", "/api/copies", said, accepted=frozenset({202}))
+        wanted = CopyRequest(
+            labels=(*labels,), source=UNSET if source is None else source, token=UNSET if token is None else token
+        )
+        return self._answer(CopyJobResource, "POST", "/api/copies", wanted)
 
-    def job(self, job: str, after: int = 0) -> dict[str, Any]:
-        return self._object("GET", f"/api/copies/{quote(job, safe='')}?after={after}")
+    def job(self, job: str, after: int = 0) -> CopyJobResource:
+        return self._answer(CopyJobResource, "GET", f"/api/copies/{quote(job, safe='')}?after={after}")
 
     def drop(self, label: Label) -> None:
         self._expect_no_content("DELETE", f"{item_path(label)}/object")
@@ -125,30 +153,55 @@ class RecordsClient(ApiClient):
         place = f"{item_path(label)}/relations"
         if undo:
             return self._object("DELETE", f"{place}?{urlencode(said)}")
-        return self._object("POST", place, said)
+        return self._object("POST", place, to_builtins(NewRelation(**said)))
 
     def give(self, label: Label, owner: str | None) -> dict[str, Any]:
         """Give the item to an account, or to the Archive."""
-        return self._object("PUT", f"{item_path(label)}/owner", {"owner": owner})
+        return self._object("PUT", f"{item_path(label)}/owner", to_builtins(OwnerChange(owner)))
 
-    def claims(self, state: str) -> Iterator[dict[str, Any]]:
-        """The claims in that state which concern the token, page by page."""
-        return self._pages("/api/items/claims", "claims", "after", "claimant", state=state)
+    def claims(self, state: str) -> Iterator[ItemClaimResource]:
+        """The claims in that state which concern the token."""
+        place = "/api/items/claims"
+        for page in self._each_page(ItemClaimsResource, place, lambda page: page.claims[-1].claimant, state=state):
+            yield from page.claims
 
-    def remote_claims(self, kind: str, state: str) -> Iterator[dict[str, Any]]:
-        """The claims in that state between the Archive and others, `received` or `sent`."""
-        return self._pages(f"/api/items/claims/{kind}", "claims", "after", "number", state=state)
+    def received_claims(self, state: str) -> Iterator[ReceivedClaimResource]:
+        """The claims in that state that other Archives make on items there."""
+        place = "/api/items/claims/received"
+        for page in self._each_page(ReceivedClaims, place, lambda page: page.claims[-1].number, state=state):
+            yield from page.claims
+
+    def sent_claims(self, state: str) -> Iterator[SentClaimResource]:
+        """The claims in that state that items there make on items elsewhere."""
+        place = "/api/items/claims/sent"
+        for page in self._each_page(SentClaims, place, lambda page: page.claims[-1].number, state=state):
+            yield from page.claims
+
+    def _each_page(
+        self, kind: type[AnyPage], place: str, last: Callable[[AnyPage], object], parameter: str = "after", **query: str
+    ) -> Iterator[AnyPage]:
+        """All pages of a list; the next page is asked for by the `last` entry of the one before."""
+        while True:
+            page = self._answer(kind, "GET", f"{place}?{urlencode(query)}" if query else place)
+            yield page
+            if "next" not in page.links:
+                return
+            try:
+                query[parameter] = str(last(page))
+            except IndexError:  # the page is empty
+                return
 
     def answer_claim(self, label: Label, claimant: Label | str, answer: str) -> dict[str, Any]:
-        said = {"item": str(label), "claimant": str(claimant), "answer": answer}
-        return self._object("POST", "/api/items/claims", said)
+        said = ClaimAnswer(str(label), str(claimant), answer)
+        return self._object("POST", "/api/items/claims", to_builtins(said))
 
-    def usage_of(self, label: Label) -> list[dict[str, Any]]:
-        return self._list_in(self._object("GET", f"{item_path(label)}/usage", accepted=_SHOWN), "days")
+    def usage_of(self, label: Label) -> list[DayUsage]:
+        return self._answer(RecordUsage, "GET", f"{item_path(label)}/usage", accepted=_SHOWN).days
 
-    def usage(self) -> Iterator[dict[str, Any]]:
-        """Of every item that was used, page by page."""
-        return self._pages("/api/usage", "items", "after", "rep")
+    def usage(self) -> Iterator[ItemUsage]:
+        """Of every item that was used."""
+        for page in self._each_page(UsageTotals, "/api/usage", lambda page: page.items[-1].rep):
+            yield from page.items
 
     def archive(self) -> dict[str, Any]:
         return self._object("GET", "/api/archive")
@@ -224,15 +277,16 @@ class RecordsClient(ApiClient):
         body = None if message is None else {"message": message}
         return _repeat(lambda: self._object("POST", place, body, headers=headers, timeout=_PUBLISHING))
 
-    def reviews(self) -> list[dict[str, Any]]:
+    def reviews(self) -> list[ReviewResource]:
         """The drafts that wait for review, the oldest first."""
-        return list(self._list_in(self._object("GET", "/api/reviews?limit=1000"), "reviews"))
+        return self._answer(ReviewsResource, "GET", f"/api/reviews?limit={MOST_REVIEWS}").reviews
 
-    def review(self, draft: str) -> dict[str, Any]:
-        return self._object("GET", f"/api/reviews/{quote(draft, safe='')}")
+    def review(self, draft: str) -> ReviewResource:
+        return self._answer(ReviewResource, "GET", f"/api/reviews/{quote(draft, safe='')}")
 
-    def answer_review(self, draft: str, act: str, text: str) -> dict[str, Any]:
-        return self._object("POST", f"/api/reviews/{quote(draft, safe='')}/{act}", {"text": text})
+    def answer_review(self, draft: str, act: str, text: str) -> ReviewResource:
+        place = f"/api/reviews/{quote(draft, safe='')}/{act}"
+        return self._answer(ReviewResource, "POST", place, ReviewText(text=text))
 
     def upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
         """Send a file, and see that the server got what was read here. `SourceChanged` if not.
@@ -370,29 +424,29 @@ def _file(draft: str, path: str) -> str:
 class SubscriptionsClient(ApiClient):
     """What a server's Archive follows, asked with a token of the scope edit, and its webhooks, with one of admin."""
 
-    def add_follow(self, kind: str, text: str, source: str, token: str | None) -> tuple[dict[str, Any], bool]:
+    def add_follow(self, kind: str, text: str, source: str, token: str | None) -> tuple[FollowResource, bool]:
         """Follow something; how it is listed, and whether it was not followed before."""
-        named: dict[str, object] = {"label" if kind == "item" else kind: True if kind == "all" else text}
-        said = {"source": source, **named} | ({} if token is None else {"token": token})
-        before = {each.get("id") for each in self.list_follows()}
-        listed = self._object("POST", "/api/follows", said)
-        return listed, listed.get("id") not in before
+        before = {each.id for each in self.list_follows()}
+        named: dict[str, Any] = {"label" if kind == "item" else kind: True if kind == "all" else text}
+        wanted = FollowRequest(source=source, token=token, **named)
+        listed = self._answer(FollowResource, "POST", "/api/follows", wanted)
+        return listed, listed.id not in before
 
-    def list_follows(self) -> list[dict[str, Any]]:
-        return self._list_in(self._object("GET", "/api/follows"), "follows")
+    def list_follows(self) -> list[FollowResource]:
+        return self._answer(Follows, "GET", "/api/follows").follows
 
-    def remove_follow(self, identity: str) -> dict[str, Any]:
-        return self._object("DELETE", f"/api/follows/{quote(identity, safe='')}")
+    def remove_follow(self, identity: str) -> FollowResource:
+        return self._answer(FollowResource, "DELETE", f"/api/follows/{quote(identity, safe='')}")
 
-    def add_webhook(self, url: str, prefix: str | None, kinds: Sequence[str]) -> dict[str, Any]:
-        said = {"url": url, "kinds": list(kinds)} | ({} if prefix is None else {"prefix": prefix})
-        return self._object("POST", "/api/webhooks", said)
+    def add_webhook(self, url: str, prefix: str | None, kinds: Sequence[str]) -> NewWebhook:
+        wanted = WebhookRequest(url=url, prefix=prefix, kinds=(*kinds,))
+        return self._answer(NewWebhook, "POST", "/api/webhooks", wanted)
 
-    def list_webhooks(self) -> list[dict[str, Any]]:
-        return self._list_in(self._object("GET", "/api/webhooks"), "webhooks")
+    def list_webhooks(self) -> list[WebhookResource]:
+        return self._answer(Webhooks, "GET", "/api/webhooks").webhooks
 
-    def enable_webhook(self, identity: str) -> dict[str, Any]:
-        return self._object("POST", f"/api/webhooks/{quote(identity, safe='')}")
+    def enable_webhook(self, identity: str) -> WebhookResource:
+        return self._answer(WebhookResource, "POST", f"/api/webhooks/{quote(identity, safe='')}")
 
-    def remove_webhook(self, identity: str) -> dict[str, Any]:
-        return self._object("DELETE", f"/api/webhooks/{quote(identity, safe='')}")
+    def remove_webhook(self, identity: str) -> WebhookResource:
+        return self._answer(WebhookResource, "DELETE", f"/api/webhooks/{quote(identity, safe='')}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from secrets import token_urlsafe
 from ssl import SSLContext
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -25,6 +25,14 @@ from ibi.ports.errors import StorageError
 from ibi.resolver.signed_register import OfferedRegister
 from ibi.resolver.trace import Failure
 from ibi.resolver.trace import Failure as FailureOfReply
+from ibi.resources.beliefs import BeliefsResource, DisputeResource, DisputeRuling, DisputesResource
+from ibi.resources.registrations import (
+    ArchiveApplication,
+    ArchiveChange,
+    NewlyRegisteredArchive,
+    RegisteredArchiveResource,
+    RegisteredArchivesResource,
+)
 from ibi.signing import LONGEST_STATEMENT, PublicKey
 from ibi.transport.address_guard import NameLookup
 from ibi.transport.api_client import ApiClient
@@ -342,37 +350,39 @@ _ANY = frozenset(range(200, 600))
 class ArchivesClient(ApiClient):
     """Changes are asked for with a token of the scope admin, which also makes the list tell more."""
 
-    def register_archive(self, wanted: Mapping[str, object]) -> dict[str, object]:
-        return self._object("POST", _PATH, dict(wanted))
+    def register_archive(self, wanted: ArchiveApplication) -> NewlyRegisteredArchive:
+        return self._answer(NewlyRegisteredArchive, "POST", _PATH, wanted)
 
-    def list_archives(self) -> list[dict[str, object]]:
-        return self._list_in(self._object("GET", _PATH), "Archives")
+    def list_archives(self) -> list[RegisteredArchiveResource]:
+        return self._answer(RegisteredArchivesResource, "GET", _PATH).archives
 
-    def forget_archive(self, label: str) -> dict[str, object]:
-        return self._object("DELETE", f"{_PATH}/{quote(label)}")
+    def forget_archive(self, label: str) -> RegisteredArchiveResource:
+        return self._answer(RegisteredArchiveResource, "DELETE", f"{_PATH}/{quote(label)}")
 
-    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
-        return self._object("PATCH", f"{_PATH}/{quote(label)}", {"allow": list(allow), "disallow": list(disallow)})
+    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> RegisteredArchiveResource:
+        return self.change_archive(label, ArchiveChange(allow=(*allow,), disallow=(*disallow,)))
 
-    def change_archive(self, label: str, change: Mapping[str, object]) -> dict[str, object]:
-        return self._object("PATCH", f"{_PATH}/{quote(label)}", dict(change))
+    def change_archive(self, label: str, change: ArchiveChange) -> RegisteredArchiveResource:
+        return self._answer(RegisteredArchiveResource, "PATCH", f"{_PATH}/{quote(label)}", change)
 
 
 class BeliefsClient(ApiClient):
     """What a server's resolver believes; public."""
 
-    def about(self, text: str) -> dict[str, Any]:
-        return self._object("GET", f"/api/beliefs?{urlencode({'about': text})}")
+    def about(self, text: str) -> BeliefsResource:
+        return self._answer(BeliefsResource, "GET", f"/api/beliefs?{urlencode({'about': text})}")
 
 
 class DisputesClient(ApiClient):
     """Disputes over Originals at a server's resolver. To settle one needs a token of the scope admin."""
 
-    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
-        return self._list_in(self._object("GET", f"/api/disputes{'?settled=yes' if settled else ''}"), "disputes")
+    def list_disputes(self, *, settled: bool) -> list[DisputeResource]:
+        place = f"/api/disputes{'?settled=yes' if settled else ''}"
+        return self._answer(DisputesResource, "GET", place).disputes
 
-    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
-        return self._list_in(self._object("PUT", f"/api/disputes/{quote(label)}", {"holder": holder}), "disputes")
+    def settle_dispute(self, label: str, holder: str) -> list[DisputeResource]:
+        place = f"/api/disputes/{quote(label)}"
+        return self._answer(DisputesResource, "PUT", place, DisputeRuling(holder)).disputes
 
 
 class ResolverClient(ApiClient):

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ibi.resources.server import ReadinessResource, StartProgress
 from ibi.web.api.status import healthz, not_ready
 from ibi.web.fast.server import Server
 from ibi.web.http.request_errors import ServerStarting
@@ -44,7 +45,7 @@ class StartingApp:
         items = None if expected is None else max(expected, read)
         error = ServerStarting(read=read, items=items)
         if request.url.path == "/readyz":
-            return not_ready((error,), progress={"read": read, "items": items})
+            return not_ready((error,), ReadinessResource(ready=False, reasons=[], progress=StartProgress(read, items)))
         return refusal(error, request.scope)
 
 

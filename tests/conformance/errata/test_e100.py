@@ -17,14 +17,13 @@ from ibi.label.search import home_prefix
 from ibi.model.content import Bytes, Change, Keep, Source
 from ibi.model.transfer import ReceiverStage, SenderStage
 from ibi.services.items.stored_item import name_of
-from ibi.services.transfers.documents import incoming_document
 from ibi.services.transfers.provenance_check import ProvenanceCheck
 from ibi.services.transfers.senders import Senders
 from ibi.signing import PublicKey, SigningKey
 from ibi.vocabulary import State
 from tests.support.deposit_samples import deposits, put
 from tests.support.memory.keys import MemoryKeyStore
-from tests.support.transfer_archives import TransferArchive, TransferNetwork, give
+from tests.support.transfer_archives import TransferArchive, TransferNetwork, give, incoming_document
 
 FORGER = SigningKey(b"f" * 32)
 

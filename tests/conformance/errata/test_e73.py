@@ -14,8 +14,7 @@ from ibi.model.registration import FailedContact
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack, archive_ref
 from ibi.resolver.trace import Answered, Failure
-from ibi.services.membership.registration_admin import all_facts, public_facts
-from tests.support.membership_app import REP, MembershipApp, query
+from tests.support.membership_app import REP, MembershipApp, all_facts, public_facts, query
 
 REASONS = [
     (Failure.FORBIDDEN_ADDRESS, "forbidden-address", "`ibi resolver allow-network sid.inpe.br/mtc-m21/"),

@@ -28,6 +28,24 @@ from ibi.transport.errors import (
 
 TOKEN = f"ibi_{'a' * 16}_{'b' * 52}"
 
+IDENTITY = json.dumps(
+    {
+        "host": "sid.inpe.br",
+        "ip": None,
+        "host_port": 80,
+        "ip_port": 80,
+        "prefixes": {"rep": "sid.inpe.br", "ibip": None},
+        "is_global": True,
+        "sandbox": False,
+        "instance": "1",
+        "granularity": "60",
+        "wait_bound": 1,
+        "longest_wait": 1,
+        "max_count": 1,
+        "clock": {"accepted": True, "code": None, "reason": None},
+    }
+).encode()
+
 
 class Handler(BaseHTTPRequestHandler):
     """Answers each request by the next of the server's answers, and keeps what was asked."""
@@ -157,14 +175,14 @@ def test_a_first_label_is_there_before_the_last_was_sent() -> None:
 
 
 def test_a_base_path_comes_before_everything() -> None:
-    with scripted(reply(200, b"{}")) as server:
+    with scripted(reply(200, IDENTITY)) as server:
         ApiClient(f"{server.url}/base/").identity()
     assert server.asked[0][1] == "/base/api/identity"
 
 
 def test_the_identity_needs_no_token() -> None:
-    with scripted(reply(200, b'{"host": "sid.inpe.br"}')) as server:
-        assert ApiClient(server.url).identity() == {"host": "sid.inpe.br"}
+    with scripted(reply(200, IDENTITY)) as server:
+        assert ApiClient(server.url).identity().host == "sid.inpe.br"
     assert "Authorization" not in server.asked[0][2]
 
 
@@ -299,8 +317,8 @@ def test_claims_that_a_resolver_shows_are_a_problem_and_no_redirect() -> None:
 
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://192.0.2.1:9")
-    with scripted(reply(200, b"{}")) as server:
-        assert ApiClient(server.url, TOKEN).identity() == {}
+    with scripted(reply(200, IDENTITY)) as server:
+        assert ApiClient(server.url, TOKEN).identity().host == "sid.inpe.br"
 
 
 def test_a_server_that_is_not_there() -> None:

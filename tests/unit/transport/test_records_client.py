@@ -154,12 +154,14 @@ def test_what_is_left_of_an_item_is_an_answer() -> None:
 
 
 def test_the_use_of_all_is_read_page_by_page() -> None:
+    counts = {"resolutions": 1, "downloads": 0, "robot_resolutions": 0, "robot_downloads": 0}
+    first = {"items": [{"rep": "a/b", **counts}], "links": {"next": "http://elsewhere/"}}
     pages: list[Reply] = [
-        lambda request: answer(request, 200, {"items": [{"rep": "a/b"}], "links": {"next": "http://elsewhere/"}}),
-        lambda request: answer(request, 200, {"items": [{"rep": "c"}], "links": {}}),
+        lambda request: answer(request, 200, first),
+        lambda request: answer(request, 200, {"items": [{"rep": "c", **counts}], "links": {}}),
     ]
     with serving(*pages) as (client, asked):
-        assert [item["rep"] for item in client.usage()] == ["a/b", "c"]
+        assert [item.rep for item in client.usage()] == ["a/b", "c"]
     assert asked == ["GET /api/usage", "GET /api/usage?after=a%2Fb"]
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import asdict
 
 from ibi.messages.answers import ErrorAnswer, InclusionStatus
 from ibi.messages.holders import KEY, KEY_CHANGES, REASON, SIGNATURE, KeyFields
@@ -14,7 +15,7 @@ from ibi.messages.requests import parse_request
 from ibi.messages.signatures import sign_key_change, sign_proof
 from ibi.model.membership import OfferedKey, RequestFailure, ResolverStanding
 from ibi.resolver.archive_keys import SignatureRefused
-from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner, key_facts
+from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner, signing_keys
 from ibi.signing import PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
 from ibi.transport.http_connection import HttpResponse
@@ -41,7 +42,7 @@ class World:
         self.is_unsigned = False
 
     async def _offer_key(self, known: PublicKey) -> OfferedKey:
-        facts = key_facts(OwnKeys(self.keys).ring())
+        facts = asdict(signing_keys(OwnKeys(self.keys).ring()))
         proof = sign_proof("word", self.keys.signing_key())
         body = json.dumps({"archive": None, "resolver": {**facts, "proof": proof}}).encode()
         return judge_key(response(200, body, {}), "word", known)

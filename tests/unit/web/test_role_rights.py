@@ -59,7 +59,7 @@ class RoleWorld:
         wanted = scope or ROLE_SCOPE[role]
         if (role, wanted) not in self._tokens:
             made = self.admin.create_token(str(wanted), "", None, NAMES[role])
-            self._tokens[role, wanted] = str(made["token"])
+            self._tokens[role, wanted] = made.token
         return {"authorization": f"Bearer {self._tokens[role, wanted]}"}
 
     def session(self, role: Role) -> tuple[str, dict[str, str]]:

@@ -43,6 +43,7 @@ from ibi.model.account import (
 )
 from ibi.ports.accounts import AuditLog, People, SignInMeans, Tokens
 from ibi.ports.clocks import Clocks
+from ibi.resources.tokens import NewToken, TokenResource
 from ibi.safe_text import quote
 from ibi.services.accounts.sign_in import SecretHasher
 
@@ -68,15 +69,15 @@ class TooManyTokensMade(IbiError):
 
 
 class TokenAdmin(Protocol):
-    """Administration of tokens, with texts as arguments and results so that it works over HTTP too."""
+    """Administration of tokens, here or over HTTP."""
 
-    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
+    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> NewToken:
         """Create a token, for a person or else for the service account of its name; `token` in the result is its text,
         which is shown only now."""
 
-    def list_tokens(self) -> list[dict[str, object]]: ...
+    def list_tokens(self) -> list[TokenResource]: ...
 
-    def revoke_token(self, identity: str) -> dict[str, object]: ...
+    def revoke_token(self, identity: str) -> TokenResource: ...
 
 
 class LocalTokenAdmin:
@@ -98,10 +99,10 @@ class LocalTokenAdmin:
     def acting_as(self, actor: Actor) -> LocalTokenAdmin:
         return LocalTokenAdmin(self._tokens, self._clocks, self._people, audit=self._audit, actor=actor)
 
-    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
+    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> NewToken:
         return self._create(scope, name, expires, person)
 
-    def create_own_token(self, scope: str, name: str, expires: str | None, person: str) -> dict[str, object]:
+    def create_own_token(self, scope: str, name: str, expires: str | None, person: str) -> NewToken:
         """The same by a person for themselves, who may have and make so many."""
         return self._create(scope, name, expires, person, self._refuse_too_many)
 
@@ -112,7 +113,7 @@ class LocalTokenAdmin:
         expires: str | None,
         person: str | None,
         check: Callable[[tuple[Token, ...]], None] | None = None,
-    ) -> dict[str, object]:
+    ) -> NewToken:
         until = None if expires is None else Instant.parse(expires)
         now, chance = self._clocks.read().wall, secrets.token_bytes(TOKEN_BYTES)
         owner = None if person is None else self._require_person(person)
@@ -120,7 +121,7 @@ class LocalTokenAdmin:
         self._tokens.add(token, check)
         detail = f"scope {token.scope}, account {token.account}"
         note_audit(self._audit, self._actor, now, "create token", f"token:{token.id}", detail)
-        return {"token": text, **_fields(token)}
+        return NewToken.with_text(token, text)
 
     def _require_person(self, name: str) -> Person:
         person = None if self._people is None else self._people.find(name)
@@ -128,8 +129,8 @@ class LocalTokenAdmin:
             raise UnknownPerson(name=quote(name, 80))
         return person
 
-    def list_tokens(self) -> list[dict[str, object]]:
-        return [_fields(token) for token in self._tokens.list()]
+    def list_tokens(self) -> list[TokenResource]:
+        return [TokenResource.of(token) for token in self._tokens.list()]
 
     def tokens_of(self, person: str) -> list[Token]:
         """The tokens that were made for a person, revoked ones too, the latest first."""
@@ -142,18 +143,18 @@ class LocalTokenAdmin:
         if sum(token.created.seconds > now.seconds - _DAY for token in tokens) >= MOST_TOKENS_A_DAY:
             raise TooManyTokensMade(most=MOST_TOKENS_A_DAY)
 
-    def revoke_token_of(self, person: str, identity: str) -> dict[str, object]:
+    def revoke_token_of(self, person: str, identity: str) -> TokenResource:
         """Revoke a token of that person; `UnknownToken` for those of others, whose ids it does not tell."""
         if not any(token.id == identity for token in self.tokens_of(person)):
             raise UnknownToken(id=quote(identity, 16))
         return self.revoke_token(identity)
 
-    def revoke_token(self, identity: str) -> dict[str, object]:
+    def revoke_token(self, identity: str) -> TokenResource:
         now, before = self._clocks.read().wall, self._tokens.find(identity)
         revoked = revoke(self._tokens, identity, now)
         if before is None or before.revoked is None:
             note_audit(self._audit, self._actor, now, "revoke token", f"token:{revoked.id}")
-        return _fields(revoked)
+        return TokenResource.of(revoked)
 
 
 def note_audit(audit: AuditLog | None, who: Actor, now: Instant, act: str, subject: str, detail: str = "") -> None:
@@ -161,18 +162,6 @@ def note_audit(audit: AuditLog | None, who: Actor, now: Instant, act: str, subje
     if audit is not None:
         at = Instant(now.seconds)
         audit.append([AuditEntry(at, act, subject, who.account, who.token, who.address, detail)])
-
-
-def _fields(token: Token) -> dict[str, object]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scope": str(token.scope),
-        "account": token.account,
-        "created": str(token.created),
-        "expires": None if token.expires is None else str(token.expires),
-        "revoked": None if token.revoked is None else str(token.revoked),
-    }
 
 
 def find_account(text: str, people: People | None, tokens: Tokens) -> str | None:

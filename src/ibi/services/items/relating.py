@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from ibi.accounts.rights import ItemAct
 from ibi.archive.errors import ClaimAccepted, NoSuchClaim
@@ -250,19 +250,6 @@ class ItemClaim:
     link: Link
     item: Item
     state: ClaimState
-
-
-def claim_document(claim: ItemClaim) -> dict[str, Any]:
-    """A claim as JSON, for the API and the command."""
-    return {
-        "claimant": claim.claimant.rep.spelling,
-        "claimant_owner": claim.claimant.owner,
-        "relation": claim.link.value,
-        "language": None if claim.claimant.language is None else str(claim.claimant.language),
-        "item": claim.item.rep.spelling,
-        "item_owner": claim.item.owner,
-        "state": claim.state.value,
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,64 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Protocol, TypeVar
+
+from msgspec import structs
 
 from ibi.label import parse
 from ibi.model.visibility import network
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.membership.registration_admin import Application, RegistrationAdmin, all_facts, registered_facts
+from ibi.resources.registrations import (
+    ArchiveApplication,
+    ArchiveChange,
+    NewlyRegisteredArchive,
+    RegisteredArchiveResource,
+)
+from ibi.services.membership.registration_admin import Application, RegistrationAdmin
 
 Made = TypeVar("Made")
-
-
-class ApplicationWords(TypedDict):
-    """The texts needed to register an Archive."""
-
-    labels: list[str]
-    key: str
-    admin_mail: str | None
-    hosts: list[str]
-    networks: list[str]
-    prefixes: list[str]
-    shared: bool
-    archive_key: str | None
-    allow_weak_key: bool
-    replace: bool
-
-
-class ChangeWords(TypedDict, total=False):
-    """Changes of a registration; fields that are missing stay as they are."""
-
-    label: str
-    add_prefixes: list[str]
-    remove_prefixes: list[str]
-    shared: bool
-    vouched: bool
-    successor: str
-    no_successor: bool
-    add_hosts: list[str]
-    remove_hosts: list[str]
-    allow: list[str]
-    disallow: list[str]
-    admin_mail: str
-    archive_key: str
-    forget_archive_key: bool
-    lost: bool
 
 
 class ArchiveAdmin(Protocol):
     """Administration of the register in a data directory, or of a server over HTTP."""
 
-    def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
-        """Return the Archive; `letter`, the mail to its administrator or None; and `warnings`, a list of sentences."""
+    def register_archive(self, wanted: ArchiveApplication) -> NewlyRegisteredArchive: ...
 
-    def list_archives(self) -> list[dict[str, object]]: ...
+    def list_archives(self) -> list[RegisteredArchiveResource]: ...
 
-    def forget_archive(self, label: str) -> dict[str, object]: ...
+    def forget_archive(self, label: str) -> RegisteredArchiveResource: ...
 
-    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]: ...
+    def allow_networks(
+        self, label: str, allow: Sequence[str], disallow: Sequence[str]
+    ) -> RegisteredArchiveResource: ...
 
-    def change_archive(self, label: str, change: ChangeWords) -> dict[str, object]:
+    def change_archive(self, label: str, change: ArchiveChange) -> RegisteredArchiveResource:
         """Change an Archive and return it."""
 
 
@@ -71,34 +45,27 @@ class LocalArchiveAdmin:
     def __init__(self, admin: RegistrationAdmin) -> None:
         self._admin = admin
 
-    def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
-        application = Application.of_words(
-            wanted["labels"],
-            wanted["key"],
-            wanted["admin_mail"],
-            wanted["hosts"],
-            wanted["networks"],
-            wanted["prefixes"],
-            shared=wanted["shared"],
-            archive_key=wanted["archive_key"],
-        )
+    def register_archive(self, wanted: ArchiveApplication) -> NewlyRegisteredArchive:
         registered = self._wait(
-            self._admin.register(application, allow_weak_key=wanted["allow_weak_key"], replace_key=wanted["replace"])
+            self._admin.register(
+                Application.of_request(wanted), allow_weak_key=wanted.allow_weak_key, replace_key=wanted.replace
+            )
         )
-        return registered_facts(registered)
+        return registered.resource()
 
-    def list_archives(self) -> list[dict[str, object]]:
-        return [all_facts(registration) for registration in self._admin.all()]
+    def list_archives(self) -> list[RegisteredArchiveResource]:
+        return [RegisteredArchiveResource.whole(registration) for registration in self._admin.all()]
 
-    def forget_archive(self, label: str) -> dict[str, object]:
-        return all_facts(self._wait(self._admin.forget(parse(label))))
+    def forget_archive(self, label: str) -> RegisteredArchiveResource:
+        return RegisteredArchiveResource.whole(self._wait(self._admin.forget(parse(label))))
 
-    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
+    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> RegisteredArchiveResource:
         changed = self._admin.allow_networks(parse(label), tuple(map(network, allow)), tuple(map(network, disallow)))
-        return all_facts(self._wait(changed))
+        return RegisteredArchiveResource.whole(self._wait(changed))
 
-    def change_archive(self, label: str, change: ChangeWords) -> dict[str, object]:
-        return all_facts(self._wait(self._admin.set(parse(label), RegistrationChange.of_words(**change))))
+    def change_archive(self, label: str, change: ArchiveChange) -> RegisteredArchiveResource:
+        words = RegistrationChange.of_words(**structs.asdict(change))
+        return RegisteredArchiveResource.whole(self._wait(self._admin.set(parse(label), words)))
 
     def _wait(self, work: Coroutine[Any, Any, Made]) -> Made:
         return asyncio.run(work)

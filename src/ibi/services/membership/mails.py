@@ -9,6 +9,7 @@ from typing import Final
 from ibi.errors import IbiError, InvalidMessage
 from ibi.messages.values import mail_address
 from ibi.ports.correspondence import Letter, Mailer
+from ibi.resources.registrations import LetterResource
 
 _LONGEST_FIELD: Final = 1000
 
@@ -50,15 +51,9 @@ def sender_of(mail: bytes) -> str | None:
         return None
 
 
-def letter_facts(posted: Posted | None) -> dict[str, object] | None:
-    """The mail to an administrator, and whether it was sent."""
-    if posted is None:
-        return None
+def letter_resource(posted: Posted) -> LetterResource:
+    """Return the mail to an administrator, and whether it was sent."""
     letter = posted.letter
-    return {
-        "to": letter.to,
-        "subject": letter.subject,
-        "text": letter.text,
-        "sent": posted.sent,
-        "reason": posted.reason,
-    }
+    return LetterResource(
+        to=letter.to, subject=letter.subject, text=letter.text, sent=posted.sent, reason=posted.reason
+    )

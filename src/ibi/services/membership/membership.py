@@ -22,6 +22,7 @@ from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
 from ibi.ports.archive_state import CopyHolderStore, MembershipState
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StorageError
+from ibi.resources.feed import CopyHolderResource, CopyHoldersResource
 from ibi.services.jobs import Job
 from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
@@ -277,17 +278,12 @@ class NamedCopyHolders:
                 self._said = holders
             return self._word
 
-    def facts(self) -> dict[str, object]:
-        """The statement for programs, and what it says for people."""
+    def resource(self) -> CopyHoldersResource:
+        """Return the statement for programs, and what it says for people."""
         word = self.word()
-        return {
-            "archive": [label.spelling for label in self.service.labels],
-            "at": word.at,
-            "holders": [holder_facts(holder) for holder in self.holders],
-            "statement": word.statement,
-        }
-
-
-def holder_facts(holder: CopyHolder) -> dict[str, object]:
-    """An Archive and the prefixes of which it holds Copies; None for all."""
-    return {"archive": holder.service.spelling, "prefixes": sorted(holder.prefixes) or None}
+        return CopyHoldersResource(
+            archive=[label.spelling for label in self.service.labels],
+            at=word.at,
+            holders=[CopyHolderResource.of(holder) for holder in self.holders],
+            statement=word.statement,
+        )

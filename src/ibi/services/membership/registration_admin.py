@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
+from msgspec import structs
 from structlog.typing import FilteringBoundLogger
 
 from ibi.instant import Instant
@@ -20,7 +21,7 @@ from ibi.messages.identification import LabelForms, RegistrationKey
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.account import COMMAND, Actor, AuditEntry
-from ibi.model.registration import ANSWERS, Inclusion, NotLost, Registration
+from ibi.model.registration import ANSWERS, NotLost, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.ports.accounts import AuditLog
 from ibi.ports.archive_state import PublishedStatement
@@ -35,15 +36,15 @@ from ibi.resolver.membership import (
     RegistrationChange,
     UnknownArchive,
     after_call_back,
-    failure_words,
     require_free_prefixes,
 )
+from ibi.resources.registrations import ArchiveApplication, NewlyRegisteredArchive, RegisteredArchiveResource
 from ibi.services.accounts.sign_in import KeyHasher
 from ibi.services.jobs import Job
 from ibi.services.limits import LimitRows, hold_alone
 from ibi.services.membership.inclusion_retries import ContactRecord, InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Prove
-from ibi.services.membership.mails import Posted, letter_facts, post
+from ibi.services.membership.mails import Posted, letter_resource, post
 from ibi.services.membership.signers import UNCHECKED, KeyCheck, MembershipRequest, ResolverSigner
 from ibi.services.promptness import ask
 from ibi.signing import PublicKey
@@ -89,6 +90,19 @@ class Application:
             None if archive_key is None else PublicKey.parse(archive_key),
         )
 
+    @classmethod
+    def of_request(cls, wanted: ArchiveApplication) -> Application:
+        return cls.of_words(
+            wanted.labels,
+            wanted.key,
+            wanted.admin_mail,
+            wanted.hosts,
+            wanted.networks,
+            wanted.prefixes,
+            shared=wanted.shared,
+            archive_key=wanted.archive_key,
+        )
+
     def registration(self, now: Instant) -> Registration:
         """The registration, still without a hash; `InvalidInput` if it cannot be recorded."""
         return Registration(
@@ -112,6 +126,14 @@ class Registered:
     posted: Posted | None
     warnings: tuple[str, ...] = ()
     """Sentences for the person who registered it."""
+
+    def resource(self) -> NewlyRegisteredArchive:
+        """Return the Archive, the mail and the warnings as the API tells them."""
+        return NewlyRegisteredArchive(
+            **structs.asdict(RegisteredArchiveResource.whole(self.registration)),
+            letter=None if self.posted is None else letter_resource(self.posted),
+            warnings=list(self.warnings),
+        )
 
 
 class RegistrationAdmin:
@@ -384,87 +406,3 @@ def _require_known(found: Registration | None, label: Label) -> Registration:
     if found is None:
         raise UnknownArchive(label=str(label))
     return found
-
-
-def public_facts(registration: Registration) -> dict[str, object]:
-    """The public facts about an Archive: its label and address, which every trace shows too."""
-    service, inclusion = registration.service, registration.inclusion
-    return {
-        "rep": None if service.rep is None else service.rep.spelling,
-        "ibip": None if service.ibip is None else service.ibip.spelling,
-        "included": inclusion is not None,
-        "address": None if inclusion is None else inclusion.address,
-        "protocol": None if inclusion is None else inclusion.protocol.value,
-        "confirmed": None if inclusion is None else inclusion.confirmed,
-        "since": None if inclusion is None else str(inclusion.since),
-        "prefixes": sorted(registration.prefixes),
-        "successor": None if registration.successor is None else registration.successor.labels[0].spelling,
-        "lost": None if registration.lost is None else str(registration.lost),
-        "key": None if registration.key is None else str(registration.key),
-        "former_keys": list(map(str, registration.former_keys)),
-        "failure": None if inclusion is None else failure_facts(registration),
-        "last": _last_place(registration),
-    }
-
-
-def _last_place(registration: Registration) -> dict[str, object] | None:
-    """Where an Archive was that is switched off: others ask it again when it is back."""
-    last = registration.last_inclusion
-    if last is None or registration.inclusion is not None or registration.lost is not None:
-        return None
-    return {"address": last.address, "protocol": last.protocol.value}
-
-
-def failure_facts(registration: Registration) -> dict[str, object] | None:
-    """When and why the Archive was last not reached, or refused."""
-    failed = registration.failed
-    if failed is None:
-        return None
-    words = failure_words(failed.reason, registration.labels[0])
-    return {"reason": failed.reason, "detail": words, "at": str(failed.at)}
-
-
-def all_facts(registration: Registration) -> dict[str, object]:
-    """All facts about an Archive but the hash of its key."""
-    inclusion, waiting = registration.inclusion, registration.waiting
-    answered = None if inclusion is None else inclusion.answered
-    return {
-        **public_facts(registration),
-        "registered": str(registration.registered),
-        "admin_mail": registration.admin_mail,
-        "hosts": sorted(registration.hosts),
-        "networks": [str(network) for network in registration.networks],
-        "ip": None if inclusion is None or inclusion.is_recovered else str(inclusion.ip),
-        "platform_version": None if inclusion is None else inclusion.platform_version or None,
-        "included_mail": None if inclusion is None else inclusion.admin_mail or None,
-        "answered": None if answered is None else str(answered),
-        "shared": registration.shared,
-        "vouched": registration.vouched,
-        "waiting": None if waiting is None else waiting.spelling,
-        "awaits_key": registration.awaits_key,
-        "pending": _pending_facts(registration.pending),
-        "failure": failure_facts(registration),
-        "signed": None if not registration.signed_at else str(Instant(registration.signed_at // 1000)),
-    }
-
-
-def _pending_facts(pending: Inclusion | None) -> dict[str, object] | None:
-    """The address that has to confirm before it is used."""
-    if pending is None:
-        return None
-    return {
-        "address": pending.address,
-        "protocol": pending.protocol.value,
-        "ip": str(pending.ip),
-        "mail": pending.admin_mail,
-        "since": str(pending.since),
-    }
-
-
-def registered_facts(registered: Registered) -> dict[str, object]:
-    """The facts about a newly registered Archive, with the mail to its administrator and the warnings."""
-    return {
-        **all_facts(registered.registration),
-        "letter": letter_facts(registered.posted),
-        "warnings": list(registered.warnings),
-    }

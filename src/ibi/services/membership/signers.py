@@ -43,6 +43,7 @@ from ibi.ports.errors import StorageError
 from ibi.ports.federation import Registry
 from ibi.resolver.archive_keys import Audience, SignatureMissing, SignaturePolicy, after_signature, read_signature
 from ibi.resolver.membership import KeyRefused, TooManyAttempts
+from ibi.resources.server import SigningKeys
 from ibi.services.accounts.sign_in import KeyHasher, is_long_key
 from ibi.services.limits import LimitRows, MemoryRows, network_of
 from ibi.services.promptness import ask
@@ -197,9 +198,9 @@ def address_of(url: str) -> str:
     return f"{origin.scheme}://{bracketed(origin.name)}:{origin.effective_port}"
 
 
-def key_facts(ring: KeyRing) -> dict[str, object]:
+def signing_keys(ring: KeyRing) -> SigningKeys:
     """The keys for people and programs."""
-    return {"key": str(ring.key.public), "former": list(map(str, ring.former)), "changes": list(ring.changes)}
+    return SigningKeys(key=str(ring.key.public), former=list(map(str, ring.former)), changes=list(ring.changes))
 
 
 # --- requests of Archives ---------------------------------------------------------------------------------------------

@@ -18,26 +18,9 @@ import structlog
 from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance, DoubtUnreadable
 from ibi.minting.mint_log import LogBroken
-from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.ports.clocks import Ticks
 from ibi.services.jobs import Job, JobStopped
-
-
-def identity_card(identity: Identity, rules: Rules, instance: str) -> dict[str, object]:
-    """The facts as JSON. `instance` distinguishes this minter from a copy that answers in the same name."""
-    return {
-        "host": identity.host,
-        "ip": identity.ip,
-        "host_port": identity.host_port,
-        "ip_port": identity.ip_port,
-        "prefixes": {"rep": identity.repository_prefix, "ibip": identity.ibip_prefix},
-        "is_global": identity.is_global,
-        "sandbox": identity.sandbox,
-        "instance": instance,
-        "granularity": "auto" if rules.granularity is None else str(rules.granularity),
-    }
-
 
 _FIRST_DELAY: Final = 1.0
 _DELAY: Final = 60.0

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from ibi.accounts.rights import ItemAct
 from ibi.archive.errors import ClaimAccepted, NoSuchClaim
@@ -371,43 +371,3 @@ def _as_draft(item: Item, claim: ReceivedClaim) -> Draft:
 
 def _is_made_by(claim: ReceivedClaim, claimant: Label | str) -> bool:
     return claim.url == claimant if isinstance(claimant, str) else claim.is_made_by(claimant)
-
-
-def received_document(claim: ReceivedClaim, item: Item) -> dict[str, Any]:
-    """A claim on an item here as JSON, for the API and the command."""
-    return {
-        "number": claim.number,
-        "claimant": claim.claimant[0] if claim.claimant else claim.url,
-        "claimant_url": claim.url,
-        "claimant_title": claim.title,
-        "relation": claim.relation.value,
-        "language": claim.language,
-        "item": item.rep.spelling,
-        "item_owner": item.owner,
-        "state": claim.state.value,
-        "archive": claim.origin,
-        "archive_name": claim.name,
-        "check": claim.check.value,
-        "reason": claim.reason,
-        "received": claim.received,
-        "changed": claim.changed,
-    }
-
-
-def sent_document(claim: SentClaim, item: Item) -> dict[str, Any]:
-    """A claim of an item here as JSON."""
-    return {
-        "number": claim.number,
-        "claimant": item.rep.spelling,
-        "claimant_owner": item.owner,
-        "relation": claim.relation.value,
-        "item": claim.item[0],
-        "state": claim.state.value,
-        "is_confirmed": claim.is_confirmed,
-        "delivery": claim.delivery.value,
-        "reason": claim.reason,
-        "inbox": claim.inbox,
-        "summary": claim.summary,
-        "made": claim.made,
-        "changed": claim.changed,
-    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -27,9 +27,9 @@ from ibi.ports.correspondence import Mailer
 from ibi.ports.federation import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import dispute_letter
+from ibi.resources.beliefs import DisputeResource
 from ibi.services.jobs import Job
 from ibi.services.limits import hold_alone
-from ibi.services.resolving.belief_report import claim_facts
 
 SHOWN: Final = 200
 _LOOKED_AT: Final = 10_000
@@ -50,10 +50,10 @@ class UnknownDispute(IbiError):
 class DisputeSource(Protocol):
     """Disputes of a data directory, or of a server."""
 
-    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
+    def list_disputes(self, *, settled: bool) -> list[DisputeResource]:
         """Those that are open, seen last first; with `settled` all of them."""
 
-    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
+    def settle_dispute(self, label: str, holder: str) -> list[DisputeResource]:
         """Say who holds the Original; return the disputes over it."""
 
 
@@ -206,31 +206,17 @@ class DisputeMail:
             self._disputes.note_told(disputes)
 
 
-def dispute_facts(dispute: Dispute) -> dict[str, object]:
-    """A dispute for programs."""
-    ruling, settled = dispute.ruling, dispute.settled_by
-    facts = claim_facts(dispute.claim)
-    del facts["home"]
-    return {
-        **facts,
-        "holder": dispute.holder.spelling,
-        "told": None if dispute.told is None else str(Instant(dispute.told)),
-        "settled": None if settled is None else settled.value,
-        "settled_at": None if ruling is None or settled is None else str(Instant(ruling.at)),
-    }
-
-
 class LocalDisputes:
-    """The port of commands on a data directory: texts in, facts out."""
+    """The port of commands on a data directory."""
 
     def __init__(self, disputes: Disputes, by: str) -> None:
         self._disputes, self._by = disputes, by
 
-    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
-        return [dispute_facts(each) for each in self._disputes.all(settled=settled)]
+    def list_disputes(self, *, settled: bool) -> list[DisputeResource]:
+        return [DisputeResource.of(each) for each in self._disputes.all(settled=settled)]
 
-    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
-        return [dispute_facts(each) for each in self._disputes.settle(parse(label), parse(holder), self._by)]
+    def settle_dispute(self, label: str, holder: str) -> list[DisputeResource]:
+        return [DisputeResource.of(each) for each in self._disputes.settle(parse(label), parse(holder), self._by)]
 
 
 # --- settled by what was signed ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from ibi.errors import ErrorKind, IbiError
 from ibi.instant import Instant
@@ -15,22 +15,20 @@ from ibi.model.subscription import (
     SECRET_BYTES,
     Follow,
     FollowCounts,
-    FollowedState,
     FollowKind,
     FollowTarget,
     SourceAddress,
     Webhook,
-    entries_behind,
     read_webhook_kinds,
     read_webhook_prefix,
     read_webhook_url,
-    shown_secret,
     shown_url,
 )
 from ibi.origin import InvalidOrigin, Origin, authority_of, is_same_place
 from ibi.ports.accounts import AuditLog
 from ibi.ports.catalog import ChangeFeed
 from ibi.ports.copies import FollowStore, WebhookStore
+from ibi.resources.subscriptions import FollowResource, NewWebhook, WebhookResource
 from ibi.services.jobs import Job
 from ibi.services.promptness import beside
 from ibi.services.subscriptions.follow_worker import FollowWorker, SourceGateway
@@ -79,11 +77,11 @@ class UnknownAtSource(IbiError):
 
 
 class FollowDirectory(Protocol):
-    """What is followed, here or on a server; documents are as the API gives them. Calls block."""
+    """Lists and removes follows, here or on a server. Calls block."""
 
-    def list_follows(self) -> list[dict[str, Any]]: ...
+    def list_follows(self) -> list[FollowResource]: ...
 
-    def remove_follow(self, identity: str) -> dict[str, Any]: ...
+    def remove_follow(self, identity: str) -> FollowResource: ...
 
 
 class FollowAdmin:
@@ -107,7 +105,7 @@ class FollowAdmin:
         """The same for a caller of the API, whose sources have to be public, or in networks that the settings name."""
         return FollowAdmin(self._store, self._sources, self._now, own_url=self._own_url, audit=self._audit, actor=actor)
 
-    async def add(self, kind: FollowKind, text: str, source_url: str, token: str | None) -> tuple[dict[str, Any], bool]:
+    async def add(self, kind: FollowKind, text: str, source_url: str, token: str | None) -> tuple[FollowResource, bool]:
         """Follow something from now on; how it is listed, and whether it was not followed before.
 
         The source is asked whether it has a feed, and such an item, before anything is kept.
@@ -132,19 +130,19 @@ class FollowAdmin:
         await beside(lambda: self._note("follow", follow))
         return next(each for each in await beside(self.list_follows) if _is_same(each, follow)), is_new
 
-    def list_follows(self) -> list[dict[str, Any]]:
+    def list_follows(self) -> list[FollowResource]:
         """Blocks."""
         counts: Mapping[str, FollowCounts] = self._store.counts()
-        return [follow_document(each, counts.get(each.id, FollowCounts({}))) for each in self._store.all()]
+        return [FollowResource.of(each, counts.get(each.id, FollowCounts({}))) for each in self._store.all()]
 
-    def remove_follow(self, identity: str) -> dict[str, Any]:
+    def remove_follow(self, identity: str) -> FollowResource:
         """Follow it no longer; Copies stay. Blocks."""
         counts = self._store.counts().get(identity, FollowCounts({}))
         removed = self._store.remove(identity)
         if removed is None:
             raise UnknownFollow(id=identity)
         self._note("unfollow", removed)
-        return follow_document(removed, counts)
+        return FollowResource.of(removed, counts)
 
     def _note(self, act: str, follow: Follow) -> None:
         if self._audit is not None:
@@ -176,38 +174,9 @@ def _check_token(source: str, token: str) -> None:
         raise InsecureSource(source=source)
 
 
-def _is_same(listed: dict[str, Any], follow: Follow) -> bool:
+def _is_same(listed: FollowResource, follow: Follow) -> bool:
     wanted = follow.target.kind.value, follow.target.text, follow.source.url
-    return (listed["kind"], listed["text"], listed["source"]) == wanted
-
-
-def follow_document(follow: Follow, counts: FollowCounts) -> dict[str, Any]:
-    """A follow as it is listed; whether it has a token, and never which."""
-    states = {state.value: counts.states.get(state, 0) for state in FollowedState if state is not FollowedState.WAITING}
-    return {
-        "id": follow.id,
-        "kind": follow.target.kind.value,
-        "text": follow.target.text,
-        "source": follow.source.url,
-        "has_token": follow.token is not None,
-        "created": time_text(follow.created),
-        "epoch": follow.epoch or None,
-        "position": follow.position,
-        "end": follow.end,
-        "behind": entries_behind(follow, counts),
-        "waiting": counts.waiting,
-        "refused": counts.refused,
-        "refused_reason": counts.reason,
-        "items": states,
-        "heard": time_text(follow.heard),
-        "current": time_text(follow.current),
-        "failing_since": time_text(follow.failing),
-        "reason": follow.reason,
-    }
-
-
-def time_text(second: int | None) -> str | None:
-    return None if second is None else str(Instant(second))
+    return (listed.kind, listed.text, listed.source) == wanted
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
@@ -250,7 +219,7 @@ class WebhookAdmin:
     def acting_as(self, actor: Actor) -> WebhookAdmin:
         return WebhookAdmin(self._store, self._feed, self._now, audit=self._audit, actor=actor)
 
-    def add_webhook(self, url: str, prefix: str | None, kinds: Sequence[str]) -> dict[str, Any]:
+    def add_webhook(self, url: str, prefix: str | None, kinds: Sequence[str]) -> NewWebhook:
         """A new webhook, told of what changes from now on. Its `secret` is in the answer, this once."""
         place, secret = self._feed.since(_END, 1), secrets.token_bytes(SECRET_BYTES)
         webhook = Webhook(
@@ -268,45 +237,31 @@ class WebhookAdmin:
             raise TooManyWebhooks(most=MOST_WEBHOOKS)
         self._store.add(webhook)
         self._note("create", webhook)
-        return {**self._document(webhook), "secret": shown_secret(secret)}
+        return NewWebhook.with_secret(self._listed(webhook), secret)
 
-    def list_webhooks(self) -> list[dict[str, Any]]:
-        return [self._document(each) for each in self._store.all()]
+    def list_webhooks(self) -> list[WebhookResource]:
+        return [self._listed(each) for each in self._store.all()]
 
-    def remove_webhook(self, identity: str) -> dict[str, Any]:
+    def remove_webhook(self, identity: str) -> WebhookResource:
         removed = self._store.remove(identity)
         if removed is None:
             raise UnknownWebhook(id=identity)
         self._note("remove", removed)
-        return self._document(removed)
+        return self._listed(removed)
 
-    def enable_webhook(self, identity: str) -> dict[str, Any]:
+    def enable_webhook(self, identity: str) -> WebhookResource:
         """Tell it again, from where it was told last as far as that is known."""
         known = next((each for each in self._store.all() if each.id == identity), None)
         enabled = None if known is None else self._store.enable(identity, known.epoch, known.position)
         if enabled is None:
             raise UnknownWebhook(id=identity)
         self._note("enable", enabled)
-        return self._document(enabled)
+        return self._listed(enabled)
 
-    def _document(self, webhook: Webhook) -> dict[str, Any]:
-        """A webhook as it is listed, without its secret."""
+    def _listed(self, webhook: Webhook) -> WebhookResource:
         place = self._feed.since(_END, 1)
         is_same = place.epoch == webhook.epoch
-        return {
-            "id": webhook.id,
-            "url": shown_url(webhook.url),
-            "prefix": webhook.prefix,
-            "kinds": sorted(kind.value for kind in webhook.kinds),
-            "created": time_text(webhook.created),
-            "position": webhook.position,
-            "behind": max(0, place.end - webhook.position) if is_same else place.end,
-            "delivered": time_text(webhook.delivered),
-            "attempts": webhook.attempts,
-            "failing_since": time_text(webhook.failing),
-            "reason": webhook.reason,
-            "disabled": time_text(webhook.disabled),
-        }
+        return WebhookResource.of(webhook, max(0, place.end - webhook.position) if is_same else place.end)
 
     def _note(self, act: str, webhook: Webhook) -> None:
         if self._audit is not None:
@@ -320,8 +275,9 @@ class WebhookAdmin:
 
 # All that a server needs of what its Archive follows and of its webhooks, put together once.
 
-Listing = Callable[[], list[dict[str, Any]]]
-"""Lists documents as the API gives them. Blocks."""
+FollowListing = Callable[[], list[FollowResource]]
+WebhookListing = Callable[[], list[WebhookResource]]
+"""Both block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +288,7 @@ class Subscriptions:
     webhook_worker: WebhookWorker
 
     @property
-    def lists(self) -> tuple[Listing, Listing]:
+    def lists(self) -> tuple[FollowListing, WebhookListing]:
         """What lists follows, and what lists webhooks."""
         return self.follows.list_follows, self.webhooks.list_webhooks
 

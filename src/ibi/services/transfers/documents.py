@@ -1,24 +1,19 @@
-"""Transfers as JSON, for the API, the page and the command."""
+"""Lists of transfers, for the API, the page and the command."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from ibi.errors import ErrorKind, IbiError
-from ibi.federation.standing import SenderStanding
 from ibi.model.transfer import (
-    IncomingTransfer,
     OpenItem,
     OpenProblem,
-    OutgoingTransfer,
     ReceiverStage,
     SenderStage,
 )
 from ibi.ports.federation import TransferLedger
+from ibi.resources.transfers import MOST_TRANSFERS, TransferResource
 from ibi.services.transfers.senders import Senders
-
-MOST_TRANSFERS: Final = 500
-"""Transfers in one answer."""
 
 
 class UnknownStage(IbiError):
@@ -27,35 +22,6 @@ class UnknownStage(IbiError):
     code = "unknown-stage"
     kind = ErrorKind.MALFORMED
     request_field = "stage"
-
-
-def outgoing_document(kept: OutgoingTransfer) -> dict[str, Any]:
-    """A transfer to another Archive, for the API and the command."""
-    return {
-        "direction": "out",
-        "item": kept.rep.spelling,
-        "stage": kept.stage.value,
-        "archive": kept.receiver,
-        "receiver": None if kept.remote is None else kept.remote.value,
-        "since": kept.since,
-        "reason": kept.reason,
-    }
-
-
-def incoming_document(kept: IncomingTransfer, standing: SenderStanding = SenderStanding.NO_REGISTER) -> dict[str, Any]:
-    """A transfer from another Archive, and who that is by the register."""
-    return {
-        "direction": "in",
-        "item": kept.rep.spelling,
-        "stage": kept.stage.value,
-        "archive": kept.source,
-        "service": kept.giver.spelling,
-        "key": str(kept.giver_key),
-        "sender": standing.word,
-        "sender_is": standing.description,
-        "since": kept.since,
-        "reason": kept.reason,
-    }
 
 
 OPEN_WORDS: Final = {
@@ -94,37 +60,25 @@ def open_words(item: OpenItem) -> tuple[str, str]:
     return what.format(**names) + reason + asked, remedy.format(**names)
 
 
-def open_document(item: OpenItem) -> dict[str, Any]:
-    """An item whose chain and state do not agree, for the API and the command."""
-    what, remedy = open_words(item)
-    return {
-        "direction": "open",
-        "item": item.rep.spelling,
-        "stage": item.problem.value,
-        "archive": item.archive,
-        "since": item.since,
-        "reason": item.reason,
-        "asked": list(item.asked),
-        "what": what,
-        "remedy": remedy,
-    }
+def open_transfer(item: OpenItem) -> TransferResource:
+    return TransferResource.of_open(item, *open_words(item))
 
 
 def list_transfers(
     ledger: TransferLedger, senders: Senders, direction: str, stage: str = "", after: str = ""
-) -> list[dict[str, Any]]:
-    """Transfers of one direction, `in` or `out`, or items that are `open`, as documents: at most `MOST_TRANSFERS`, of
+) -> list[TransferResource]:
+    """Transfers of one direction, `in` or `out`, or items that are `open`: at most `MOST_TRANSFERS`, of
     those after an item."""
     kinds = {"in": ReceiverStage, "out": SenderStage, "open": OpenProblem}[direction]
     if stage and stage not in {kind.value for kind in kinds}:
         raise UnknownStage(stage=repr(stage[:40]), known=", ".join(kind.value for kind in kinds))
     if direction == "open":
-        return [open_document(each) for each in _list_open(ledger, stage, after)]
+        return [open_transfer(each) for each in _list_open(ledger, stage, after)]
     if direction == "out":
         sent = ledger.list_outgoing(*_only(SenderStage, stage), after=after, most=MOST_TRANSFERS)
-        return [outgoing_document(each) for each in sent]
+        return [TransferResource.of_outgoing(each) for each in sent]
     come = ledger.list_incoming(*_only(ReceiverStage, stage), after=after, most=MOST_TRANSFERS)
-    return [incoming_document(each, senders.judge_kept(each)) for each in come]
+    return [TransferResource.of_incoming(each, senders.judge_kept(each)) for each in come]
 
 
 def _list_open(ledger: TransferLedger, stage: str, after: str) -> list[OpenItem]:

@@ -4,9 +4,11 @@ Original beside its known holder; and all routes of a resolver."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
 
-import msgspec
+from msgspec import UNSET, structs
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,18 +16,20 @@ from starlette.routing import Route
 from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope, Token
-from ibi.model.item_json import forms_document
+from ibi.model.registration import Registration
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.membership.registration_admin import (
-    Application,
-    RegistrationAdmin,
-    all_facts,
-    public_facts,
-    registered_facts,
+from ibi.resources.beliefs import DisputeResource, DisputeRuling, DisputesResource
+from ibi.resources.registrations import (
+    ArchiveApplication,
+    ArchiveChange,
+    RegisteredArchiveResource,
+    RegisteredArchivesResource,
+    ServiceForms,
 )
+from ibi.services.membership.registration_admin import Application, RegistrationAdmin
 from ibi.services.promptness import ask, beside
-from ibi.services.resolving.disputes import Disputes, dispute_facts
+from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ResolverSite
 from ibi.web.api.authentication import Authentication, name_of
@@ -39,10 +43,6 @@ from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPa
 # `/api/disputes`: who claims an Original beside its known holder. The list is public; administrators settle it.
 
 DISPUTES: Final = b"/api/disputes/"
-
-
-class _Ruling(msgspec.Struct, forbid_unknown_fields=True):
-    holder: str
 
 
 class DisputeEndpoints:
@@ -67,23 +67,23 @@ class DisputeEndpoints:
     async def list(self, request: Request) -> Response:
         settled = request.query_params.get("settled", "") == "yes"
         disputes = await ask(self._disputes, lambda: self._disputes.all(settled=settled))
-        return short_json({"disputes": [dispute_facts(each) for each in disputes]})
+        return short_json(DisputesResource([DisputeResource.of(each) for each in disputes]))
 
     async def get(self, request: Request) -> Response:
         """The disputes over one item: its Archives learn how they were settled."""
         label = _label(request, DISPUTES)
         disputes = await ask(self._disputes, lambda: self._disputes.over(label))
-        return short_json({"disputes": [dispute_facts(each) for each in disputes]})
+        return short_json(DisputesResource([DisputeResource.of(each) for each in disputes]))
 
     async def settle(self, request: Request) -> Response:
         """Say who holds the Original."""
         token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
-        label, wanted = _label(request, DISPUTES), await read_json(request, _Ruling)
+        label, wanted = _label(request, DISPUTES), await read_json(request, DisputeRuling)
         holder = parse(wanted.holder)
         actor = _actor(token, request, self._proxies)
         disputes = await beside(lambda: self._disputes.settle(label, holder, name_of(token), actor))
         self._resolving.forget((label,))
-        return short_json({"disputes": [dispute_facts(each) for each in disputes]})
+        return short_json(DisputesResource([DisputeResource.of(each) for each in disputes]))
 
 
 # --- the register -----------------------------------------------------------------------------------------------------
@@ -91,37 +91,6 @@ class DisputeEndpoints:
 # Which Archives a resolver asks is public; the rest is for administrators.
 
 PREFIX: Final = b"/api/archives/"
-
-
-class _Application(msgspec.Struct, forbid_unknown_fields=True):
-    labels: list[str]
-    key: str
-    admin_mail: str | None = None
-    hosts: list[str] = []
-    networks: list[str] = []
-    prefixes: list[str] = []
-    shared: bool = False
-    archive_key: str | None = None
-    allow_weak_key: bool = False
-    replace: bool = False
-
-
-class _Change(msgspec.Struct, forbid_unknown_fields=True):
-    allow: list[str] = []
-    disallow: list[str] = []
-    label: str | None = None
-    add_prefixes: list[str] = []
-    remove_prefixes: list[str] = []
-    shared: bool | None = None
-    vouched: bool | None = None
-    successor: str | None = None
-    no_successor: bool = False
-    add_hosts: list[str] = []
-    remove_hosts: list[str] = []
-    admin_mail: str | None = None
-    archive_key: str | None = None
-    forget_archive_key: bool = False
-    lost: bool | None = None
 
 
 class ArchivePages:
@@ -142,62 +111,51 @@ class ArchivePages:
         ]
 
     async def list(self, request: Request) -> Response:
-        facts = all_facts if await self._is_admin(request) else public_facts
-        found = await asyncio.to_thread(self._admin.all)
-        document: dict[str, object] = {"archives": [facts(registration) for registration in found]}
-        if (own := self._admin.own) is not None:
-            document["own"] = forms_document(own)
-        return short_json(document)
+        told = await self._told(request)
+        archives = [told(registration) for registration in await asyncio.to_thread(self._admin.all)]
+        own = self._admin.own
+        return short_json(RegisteredArchivesResource(archives, UNSET if own is None else ServiceForms.of(own)))
 
     async def get(self, request: Request) -> Response:
-        facts = all_facts if await self._is_admin(request) else public_facts
-        return short_json(facts(await self._admin.find(_label(request))))
+        told = await self._told(request)
+        return short_json(told(await self._admin.find(_label(request))))
 
     async def register(self, request: Request) -> Response:
         actor = await self._require_admin(request)
-        wanted = await read_json(request, _Application)
+        wanted = await read_json(request, ArchiveApplication)
         registered = await self._admin.register(
-            Application.of_words(
-                wanted.labels,
-                wanted.key,
-                wanted.admin_mail,
-                wanted.hosts,
-                wanted.networks,
-                wanted.prefixes,
-                shared=wanted.shared,
-                archive_key=wanted.archive_key,
-            ),
+            Application.of_request(wanted),
             allow_weak_key=wanted.allow_weak_key,
             replace_key=wanted.replace,
             actor=actor,
         )
-        return short_json(registered_facts(registered), 200 if wanted.replace else 201)
+        return short_json(registered.resource(), HTTPStatus.OK if wanted.replace else HTTPStatus.CREATED)
 
     async def change(self, request: Request) -> Response:
         actor = await self._require_admin(request)
-        label, wanted = _label(request), await read_json(request, _Change)
-        change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
-        return short_json(all_facts(await self._admin.set(label, change, actor=actor)))
+        label, wanted = _label(request), await read_json(request, ArchiveChange)
+        change = RegistrationChange.of_words(**structs.asdict(wanted))
+        return short_json(RegisteredArchiveResource.whole(await self._admin.set(label, change, actor=actor)))
 
     async def forget(self, request: Request) -> Response:
         actor = await self._require_admin(request)
-        return short_json(all_facts(await self._admin.forget(_label(request), actor=actor)))
+        return short_json(RegisteredArchiveResource.whole(await self._admin.forget(_label(request), actor=actor)))
 
     async def _require_admin(self, request: Request) -> Actor:
         token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
         return _actor(token, request, self._proxies)
 
-    async def _is_admin(self, request: Request) -> bool:
-        """Whether the request has an admin token. No token or a lesser scope means the public view; an invalid token
-        raises."""
+    async def _told(self, request: Request) -> Callable[[Registration], RegisteredArchiveResource]:
+        """Return the view of a registration that the request may have. No token or a lesser scope than admin means the
+        public view; an invalid token raises."""
         headers = request.scope["headers"]
         if not values(headers, b"authorization"):
-            return False
+            return RegisteredArchiveResource.public
         try:
             await self._authentication.require(headers, Scope.ADMIN)
         except NotAllowed:
-            return False
-        return True
+            return RegisteredArchiveResource.public
+        return RegisteredArchiveResource.whole
 
 
 def _actor(token: Token, request: Request, proxies: tuple[IpNetwork, ...]) -> Actor:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import Final, TypeVar
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -20,11 +20,12 @@ from ibi.model.account import Actor, Person, Scope, Token
 from ibi.model.visibility import IpNetwork
 from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks
+from ibi.resources.tokens import TokenRequest, TokensResource
 from ibi.services.accounts.account_admin import LocalTokenAdmin, TokenAdmin, find_account
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.promptness import ask
 from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.web.http.body import read_json
+from ibi.web.http.body import read_json, short_json
 from ibi.web.http.request import RawHeaders, by_method, only_value, reader_address, values
 from ibi.web.http.request_errors import ReadOnlyArchive
 
@@ -150,13 +151,6 @@ class Callers:
 # `/api/tokens`: tokens created, listed and revoked with a token of the scope admin.
 
 
-class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    scope: str
-    name: str = ""
-    expires: str | None = None
-    person: str | None = None
-
-
 class TokenPages:
     """Endpoints of tokens. Changing tokens waits for the disk, so it runs in a thread."""
 
@@ -174,20 +168,20 @@ class TokenPages:
 
     async def create(self, request: Request) -> Response:
         admin = await self._admin_of(request)
-        wanted = await read_json(request, _Body)
+        wanted = await read_json(request, TokenRequest)
         made = await _run_in_thread(
             lambda: admin.create_token(wanted.scope, wanted.name, wanted.expires, wanted.person)
         )
-        return _answer(made, 201)
+        return short_json(made, HTTPStatus.CREATED)
 
     async def list(self, request: Request) -> Response:
         admin = await self._admin_of(request)
-        return _answer({"tokens": await _run_in_thread(admin.list_tokens)}, 200)
+        return short_json(TokensResource(tokens=await _run_in_thread(admin.list_tokens)))
 
     async def revoke(self, request: Request) -> Response:
         admin = await self._admin_of(request)
         identity = str(request.path_params["id"])
-        return _answer(await _run_in_thread(lambda: admin.revoke_token(identity)), 200)
+        return short_json(await _run_in_thread(lambda: admin.revoke_token(identity)))
 
     async def _admin_of(self, request: Request) -> TokenAdmin:
         """The administration of tokens in the name of a caller who may do that."""
@@ -199,7 +193,3 @@ class TokenPages:
 
 async def _run_in_thread(work: Callable[[], Made]) -> Made:
     return await asyncio.to_thread(work)
-
-
-def _answer(body: object, status: int) -> Response:
-    return Response(msgspec.json.encode(body), status, {"cache-control": "no-store"}, "application/json")

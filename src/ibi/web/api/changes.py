@@ -11,8 +11,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-import msgspec
 import structlog
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,10 +25,12 @@ from ibi.model.change import ChangeKind, ChangePage, ItemChange
 from ibi.ports.archive_store import ContentDamaged
 from ibi.ports.catalog import Catalog
 from ibi.ports.errors import StorageError
+from ibi.resources.feed import ChangeResource, ChangesResource, CopiesPlace, FeedLinks
 from ibi.services.change_watch import LONGEST_WAIT, FeedReaders
 from ibi.services.membership.copy_holder_admin import CopyOffers
 from ibi.services.membership.membership import NamedCopyHolders
 from ibi.services.promptness import beside
+from ibi.web.http.body import short_json
 from ibi.web.http.headers import is_tag_known
 from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 
@@ -70,8 +72,7 @@ class ChangePages:
     async def copies(self, _: Request) -> Response:
         if self._copies is None:
             raise PathNotFound()
-        body = msgspec.json.encode(await beside(self._copies.facts))
-        return Response(body, HTTPStatus.OK, {"cache-control": "no-cache"}, "application/json")
+        return short_json(await beside(self._copies.resource), headers={"cache-control": "no-cache"})
 
     async def get(self, request: Request) -> Response:
         given = request.query_params
@@ -88,8 +89,7 @@ class ChangePages:
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
         deleted = [change for change in page.changes if change.kind is ChangeKind.DELETED]
         ibips = dict(await beside(lambda: list(self._ibips(deleted)))) if deleted else {}
-        body = msgspec.json.encode(self._body(page, after, said, ibips))
-        return Response(body, HTTPStatus.OK, headers, "application/json")
+        return short_json(self._body(page, after, said, ibips), headers=headers)
 
     async def _announced(self) -> int | None:
         """When the Archive last said who holds Copies. A store of holders that cannot be read ends no feed: resolvers
@@ -120,35 +120,33 @@ class ChangePages:
                 if item is not None and item.labels.ibip is not None:
                     yield change.label, item.labels.ibip.spelling
 
-    def _body(self, page: ChangePage, after: int, said: int | None, ibips: Mapping[str, str]) -> dict[str, object]:
+    def _body(self, page: ChangePage, after: int, said: int | None, ibips: Mapping[str, str]) -> ChangesResource:
         following = page.changes[-1].number if page.changes else after
-        copies = {} if said is None else {"copies": {"at": said, "path": COPIES_PATH}}
-        statement = {} if said is None else {"copies": f"{self._public_url}{COPIES_PATH}"}
-        return {
-            "archive": self._archive,
-            "epoch": page.epoch,
-            "changes": [
-                {
-                    "number": number,
-                    "label": label,
-                    "kind": kind,
-                    "at": at,
-                    "version": head,
-                    "listed": _time(listed),
-                    "related": related,
-                    **({"ibip": ibips[label]} if kind is ChangeKind.DELETED and label in ibips else {}),
-                }
+        return ChangesResource(
+            archive=self._archive,
+            epoch=page.epoch,
+            changes=[
+                ChangeResource(
+                    number,
+                    label,
+                    kind,
+                    at,
+                    head,
+                    _time(listed),
+                    related,
+                    ibips.get(label, UNSET) if kind is ChangeKind.DELETED else UNSET,
+                )
                 for number, label, kind, at, head, listed, related in page.changes
             ],
-            "after": following,
-            "end": page.end,
-            **copies,
-            "links": {
-                "self": f"{self._place}?epoch={page.epoch}&after={after}",
-                "next": f"{self._place}?epoch={page.epoch}&after={following}",
-                **statement,
-            },
-        }
+            after=following,
+            end=page.end,
+            links=FeedLinks(
+                f"{self._place}?epoch={page.epoch}&after={after}",
+                f"{self._place}?epoch={page.epoch}&after={following}",
+                UNSET if said is None else f"{self._public_url}{COPIES_PATH}",
+            ),
+            copies=UNSET if said is None else CopiesPlace(said, COPIES_PATH),
+        )
 
 
 @lru_cache(maxsize=1024)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.label import Label
 from ibi.languages import message
-from ibi.model.account import Scope, shown_account
+from ibi.model.account import Scope
 from ibi.model.search import (
     LARGEST_PAGE,
     LONGEST_NAME,
@@ -22,66 +22,32 @@ from ibi.model.search import (
     InvalidCollection,
     ItemCollection,
 )
+from ibi.resources.base import Answer
+from ibi.resources.collections import (
+    COLLECTIONS,
+    MOST_AT_ONCE,
+    CollectionChange,
+    CollectionItems,
+    CollectionItemsChange,
+    CollectionResource,
+    CollectionsResource,
+    ItemOfCollection,
+    ItemsChanged,
+    NewCollection,
+    SearchRequest,
+)
 from ibi.services.items.collections import CollectionDraft, Collections
 from ibi.services.promptness import beside
-from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
-from ibi.web.http.body import read_json
+from ibi.web.http.body import read_json, short_json
 from ibi.web.http.request import by_method
 from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.words import shown_title
 
-COLLECTIONS: Final = "/api/collections"
-MOST_AT_ONCE: Final = 1000
-"""Items that one request puts in or takes out."""
 MOST_PAGES: Final = 1_000_000
 """Pages of a list: of the largest collection, far more than it has."""
 _NO_CACHE: Final = {"cache-control": "no-cache"}
-
-
-class _SearchBody(msgspec.Struct, forbid_unknown_fields=True):
-    text: str = ""
-    filters: dict[str, list[str]] = {}
-
-
-class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    title: str = ""
-    description: str = ""
-    search: _SearchBody | None = None
-    curator: str | None = None
-    """The name of an account; an empty text is the Archive. Without it, who asks, or who it was before."""
-
-
-class _NewBody(_Body, forbid_unknown_fields=True):
-    name: str = ""
-
-
-class _ItemsBody(msgspec.Struct, forbid_unknown_fields=True):
-    add: list[str] = []
-    remove: list[str] = []
-
-
-def collection_document(site: ArchiveSite, collection: ItemCollection) -> dict[str, Any]:
-    place = f"{site.public_url}{COLLECTIONS}/{collection.name}"
-    page = f"{site.public_url}/collections/{collection.name}"
-    return {
-        "name": collection.name,
-        "title": collection.title,
-        "description": collection.description,
-        "curator": shown_account(collection.curator),
-        "search": None if collection.search is None else _search_document(collection.search),
-        "created": str(collection.created),
-        "changed": str(collection.changed),
-        "links": {"self": place, "items": f"{place}/items", "page": page, "feed": f"{page}.atom"},
-    }
-
-
-def _search_document(search: CollectionSearch) -> dict[str, Any]:
-    filters: dict[str, list[str]] = {}
-    for facet, value in search.filters:
-        filters.setdefault(facet.value, []).append(value)
-    return {"text": search.text, "filters": filters}
 
 
 class CollectionEndpoints:
@@ -99,24 +65,25 @@ class CollectionEndpoints:
     async def list(self, request: Request) -> Response:
         check_parameters(request.query_params, ())
         found = await beside(self._collections.list)
-        documents = [collection_document(self._site, each) for each in found]
-        return _json({"collections": documents, "links": {"self": f"{self._site.public_url}{COLLECTIONS}"}})
+        url = self._site.public_url
+        collections = [CollectionResource.of(each, url) for each in found]
+        return _json(CollectionsResource(collections=collections, links={"self": f"{url}{COLLECTIONS}"}))
 
     async def get(self, request: Request) -> Response:
         return self._answer(await self._require_named(request))
 
     async def create(self, request: Request) -> Response:
         who = await self._callers.actor(request, Scope.DEPOSIT)
-        body = await read_json(request, _NewBody)
+        body = await read_json(request, NewCollection)
         said = await self._read_draft(body, who.account)
         made = await self._callers.run_short(lambda: self._collections.create(who, body.name, said))
-        place = f"{self._site.public_url}{COLLECTIONS}/{made.name}"
-        return _json(collection_document(self._site, made), HTTPStatus.CREATED, {"location": place})
+        shown = CollectionResource.of(made, self._site.public_url)
+        return _json(shown, HTTPStatus.CREATED, {"location": shown.links["self"]})
 
     async def put(self, request: Request) -> Response:
         who = await self._callers.actor(request, Scope.DEPOSIT)
         before = await self._require_named(request)
-        said = await self._read_draft(await read_json(request, _Body), before.curator)
+        said = await self._read_draft(await read_json(request, CollectionChange), before.curator)
         return self._answer(await self._callers.run_short(lambda: self._collections.change(who, before.name, said)))
 
     async def delete(self, request: Request) -> Response:
@@ -137,31 +104,31 @@ class CollectionEndpoints:
         if number * size < found.total:
             links["next"] = f"{base}?page={number + 1}&size={size}"
         items = [
-            {
-                "label": str(item.rep),
-                "title": shown_title(item),
-                "links": {
+            ItemOfCollection(
+                label=str(item.rep),
+                title=shown_title(item),
+                links={
                     "self": f"{site.public_url}/api/items/{item.rep}",
                     "page": site.urls.metadata(item, None, None),
                 },
-            }
+            )
             for item in found.items
         ]
-        return _json({"total": found.total, "is_more": found.is_more, "items": items, "links": links})
+        return _json(CollectionItems(total=found.total, is_more=found.is_more, items=items, links=links))
 
     async def change_items(self, request: Request) -> Response:
         """Take items out, and put others in; how many there were of each."""
         who = await self._callers.actor(request, Scope.DEPOSIT)
-        name, body = (await self._require_named(request)).name, await read_json(request, _ItemsBody)
+        name, body = (await self._require_named(request)).name, await read_json(request, CollectionItemsChange)
         gone, new = _labels(body.remove, "remove"), _labels(body.add, "add")
 
-        def work() -> dict[str, int]:
+        def work() -> ItemsChanged:
             removed = self._collections.take_out(who, name, gone) if gone else 0
-            return {"removed": removed, "added": self._collections.put(who, name, new)}
+            return ItemsChanged(removed=removed, added=self._collections.put(who, name, new))
 
         return _json(await self._callers.run_short(work))
 
-    async def _read_draft(self, body: _Body, curator: str | None) -> CollectionDraft:
+    async def _read_draft(self, body: CollectionChange, curator: str | None) -> CollectionDraft:
         account = curator if body.curator is None else await self._callers.account(body.curator)
         search = None if body.search is None else _read_search(body.search)
         return CollectionDraft(title=body.title, description=body.description, search=search, curator=account)
@@ -173,10 +140,10 @@ class CollectionEndpoints:
         return await beside(lambda: self._collections.require(name))
 
     def _answer(self, collection: ItemCollection) -> Response:
-        return _json(collection_document(self._site, collection))
+        return _json(CollectionResource.of(collection, self._site.public_url))
 
 
-def _read_search(body: _SearchBody) -> CollectionSearch:
+def _read_search(body: SearchRequest) -> CollectionSearch:
     known = {facet.value: facet for facet in Facet}
     unknown = next((name for name in body.filters if name not in known), None)
     if unknown is not None:
@@ -185,14 +152,14 @@ def _read_search(body: _SearchBody) -> CollectionSearch:
     return CollectionSearch(text=" ".join(body.text.split()), filters=filters)
 
 
-def _labels(texts: list[str], field: str) -> tuple[Label, ...]:
+def _labels(texts: Sequence[str], field: str) -> tuple[Label, ...]:
     if len(texts) > MOST_AT_ONCE:
         raise InvalidCollection(field=field, reason=message("it names more than {most} items"), most=MOST_AT_ONCE)
     return tuple(parse_link(text).label for text in texts)
 
 
-def _json(body: object, status: int = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(body), status, {**_NO_CACHE, **(headers or {})}, "application/json")
+def _json(body: Answer, status: int = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Response:
+    return short_json(body, status, {**_NO_CACHE, **(headers or {})})
 
 
 def collection_endpoints(callers: Callers) -> list[Route]:

@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -23,21 +24,22 @@ from starlette.routing import Route
 from ibi.accounts.rights import Belonging
 from ibi.archive.copies import SandboxItem, read_source, read_wanted
 from ibi.errors import IbiError
-from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.model.account import Actor, Scope
-from ibi.model.copies import CopyJob, JobItem, object_document
+from ibi.model.copies import CopyJob, object_document
 from ibi.model.item import Item
 from ibi.model.subscription import FollowKind
 from ibi.model.visibility import IpNetwork
+from ibi.resources.copies import CopyJobItem, CopyJobResource, CopyJobsResource
+from ibi.resources.subscriptions import FollowRequest, Follows, WebhookRequest, Webhooks
 from ibi.services.copies.jobs import MOST_LABELS, CopyWork
 from ibi.services.copies.judging import LARGEST_INLINE, ObjectGiving
 from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.item_content import require_readable
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
-from ibi.web.http.body import JSON, NO_STORE, json_answer, read_json, short_json
-from ibi.web.http.errors import problem_document
+from ibi.web.http.body import NO_STORE, read_json, short_json
+from ibi.web.http.errors import problem_details
 from ibi.web.http.request import address_text, by_method, reader_address
 from ibi.web.http.request_errors import (
     InvalidMember,
@@ -84,7 +86,7 @@ class CopyPages:
         labels, source, shown = _read_wanted(await json_object(request, most=_MOST_BODY) or {})
         job = await self._callers.run_short(lambda: work.begin(labels, source, shown, who.name, who.actor))
         headers = {**NO_STORE, "location": self._url(job)}
-        return json_answer(self._document(job), HTTPStatus.ACCEPTED, headers, JSON)
+        return short_json(self._job(job), HTTPStatus.ACCEPTED, headers)
 
     async def list(self, request: Request) -> Response:
         await self._callers.token(request, Scope.EDIT)
@@ -93,24 +95,23 @@ class CopyPages:
         links = {"self": f"{self._site.public_url}{_PATH}"}
         if len(found) == MOST_LISTED:
             links["next"] = f"{links['self']}?before={found[-1].id}"
-        document = {"jobs": [self._document(job) for job in found], "links": links}
-        return json_answer(document, HTTPStatus.OK, NO_STORE, JSON)
+        return short_json(CopyJobsResource(jobs=[self._job(job) for job in found], links=links))
 
     async def get(self, request: Request) -> Response:
         await self._callers.token(request, Scope.EDIT)
         work, name, after = self._work, request.path_params["job"], _after(request)
         job = await self._callers.run_short(lambda: work.find(name))
         items = await self._callers.run_short(lambda: work.items(name, after, MOST_ITEMS))
-        document = self._document(job) | {"items": [item_document(item) for item in items]}
-        if len(items) == MOST_ITEMS:
-            document["links"] |= {"next": f"{self._url(job)}?after={items[-1].number}"}
-        return json_answer(document, HTTPStatus.OK, NO_STORE, JSON)
+        shown = self._job(job)
+        following = {"next": f"{self._url(job)}?after={items[-1].number}"} if len(items) == MOST_ITEMS else {}
+        listed = [CopyJobItem.of(item) for item in items]
+        return short_json(structs.replace(shown, items=listed, links={**shown.links, **following}))
 
     async def cancel(self, request: Request) -> Response:
         await self._callers.token(request, Scope.EDIT)
         work, name = self._work, request.path_params["job"]
         job = await self._callers.run_short(lambda: work.cancel(name))
-        return json_answer(self._document(job), HTTPStatus.OK, NO_STORE, JSON)
+        return short_json(self._job(job))
 
     async def drop(self, request: Request) -> Response:
         """Drop the Copy of an item."""
@@ -123,31 +124,8 @@ class CopyPages:
     def _url(self, job: CopyJob) -> str:
         return f"{self._site.public_url}{_PATH}/{job.id}"
 
-    def _document(self, job: CopyJob) -> dict[str, Any]:
-        return job_document(job) | {"links": {"self": self._url(job)}}
-
-
-def job_document(job: CopyJob) -> dict[str, Any]:
-    return {
-        "id": job.id,
-        "state": job.state.value,
-        "begun": str(Instant(job.begun)),
-        **({} if job.ended is None else {"ended": str(Instant(job.ended))}),
-        "who": job.who,
-        **({} if job.source is None else {"from": job.source}),
-        "labels": job.labels,
-        "copied": job.copied,
-        "refreshed": job.refreshed,
-        "unchanged": job.unchanged,
-        "deleted": job.deleted,
-        "refused": job.refused,
-        "size": job.size,
-    }
-
-
-def item_document(item: JobItem) -> dict[str, Any]:
-    said = {"reason": item.reason, "code": item.code} if item.reason else {}
-    return {"number": item.number, "label": item.label, "outcome": item.outcome.value, "size": item.size, **said}
+    def _job(self, job: CopyJob) -> CopyJobResource:
+        return CopyJobResource.of(job, self._url(job))
 
 
 def _read_wanted(said: dict[str, Any]) -> tuple[list[Label], str | None, str | None]:
@@ -233,7 +211,7 @@ class ObjectPages:
                 room -= sum(map(len, record.contents.values()))
                 told["object"] = object_document(record)
             except IbiError as error:
-                told["problem"] = problem_document(error)
+                told["problem"] = problem_details(error)
             lines.append(msgspec.json.encode(told))
         return b"\n".join(lines) + b"\n"
 
@@ -275,21 +253,6 @@ def _labels(said: dict[str, Any]) -> list[Label]:
 _NAMED: Final = ("label", "prefix", "search")
 
 
-class _NewFollow(msgspec.Struct, forbid_unknown_fields=True):
-    source: str
-    label: str | None = None
-    prefix: str | None = None
-    search: str | None = None
-    all: bool = False
-    token: str | None = None
-
-
-class _NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
-    url: str
-    prefix: str | None = None
-    kinds: list[str] = []
-
-
 class SubscriptionPages:
     """Endpoints of follows, for tokens of the scope edit, and of webhooks, for those of the scope admin."""
 
@@ -319,11 +282,11 @@ class SubscriptionPages:
 
     async def list_follows(self, request: Request) -> Response:
         await self._actor(request, Scope.EDIT)
-        return short_json({"follows": await asyncio.to_thread(self._follows.list_follows)})
+        return short_json(Follows(follows=await asyncio.to_thread(self._follows.list_follows)))
 
     async def follow(self, request: Request) -> Response:
         actor = await self._actor(request, Scope.EDIT)
-        wanted = await read_json(request, _NewFollow)
+        wanted = await read_json(request, FollowRequest)
         kind, text = _target(wanted)
         listed, is_new = await self._follows.acting_as(actor).add(kind, text, wanted.source, wanted.token)
         return short_json(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
@@ -336,11 +299,11 @@ class SubscriptionPages:
 
     async def list_webhooks(self, request: Request) -> Response:
         await self._actor(request, Scope.ADMIN)
-        return short_json({"webhooks": await asyncio.to_thread(self._webhooks.list_webhooks)})
+        return short_json(Webhooks(webhooks=await asyncio.to_thread(self._webhooks.list_webhooks)))
 
     async def add_webhook(self, request: Request) -> Response:
         admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
-        wanted = await read_json(request, _NewWebhook)
+        wanted = await read_json(request, WebhookRequest)
         added = await asyncio.to_thread(admin.add_webhook, wanted.url, wanted.prefix, wanted.kinds)
         return short_json(added, HTTPStatus.CREATED)
 
@@ -358,7 +321,7 @@ class SubscriptionPages:
         return Actor(token.account, token.scope, token.id, address_text(request.scope, self._proxies))
 
 
-def _target(wanted: _NewFollow) -> tuple[FollowKind, str]:
+def _target(wanted: FollowRequest) -> tuple[FollowKind, str]:
     """What is to be followed: one of the members that name it."""
     named = [(name, text) for name in _NAMED if (text := getattr(wanted, name)) is not None]
     if len(named) + wanted.all > 1:

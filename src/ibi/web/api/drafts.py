@@ -8,10 +8,11 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ibi.archive.drafts import DraftQuota, Holding, UnknownDraft
+from ibi.archive.drafts import UnknownDraft
 from ibi.archive.importing.imported import MOST_IMPORTED, ImportedRecord
 from ibi.archive.importing.reading import read_records
 from ibi.archive.profile import encoded_path
@@ -29,6 +30,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
 from ibi.model.metadata_json import metadata_document
+from ibi.resources.drafts import DraftQuotaResource, PublicationResource
 from ibi.services.drafts.drafts import Check
 from ibi.services.drafts.ledger import DraftView
 from ibi.services.drafts.publishing import Published
@@ -89,30 +91,20 @@ def sent_file(site: ArchiveSite, draft: str, file: File) -> dict[str, Any]:
     return {**file_document(file), "links": {"self": place}}
 
 
-def quota_document(quota: DraftQuota, held: Holding) -> dict[str, Any]:
-    """What a depositor has in drafts, and may have; null means no limit."""
-    return {
-        "drafts": held.drafts,
-        "most_drafts": quota.drafts or None,
-        "size": held.size,
-        "most_size": quota.size or None,
-    }
-
-
-def publication_document(site: ArchiveSite, published: Published) -> dict[str, Any]:
-    """A publication as JSON: what the command prints, and more."""
+def publication_of(site: ArchiveSite, published: Published) -> PublicationResource:
+    """Return a publication: what the command prints, and more."""
     item, rep = published.item, published.item.rep.spelling
-    return {
-        "rep": rep,
-        "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
-        **({"state": State.DELETED.value} if item.state is State.DELETED else {}),
-        "persistent_url": site.persistent_url(item.labels),
-        "url": item_url(site, item),
-        "version": published.publication.version,
-        "removed": list(published.publication.removed),
-        "warnings": publication_warnings(site, item, is_deletion=published.is_deletion),
-        "links": {"self": _record_url(site, rep), "metadata": site.urls.metadata(item, None, None)},
-    }
+    return PublicationResource(
+        rep=rep,
+        ibip=None if item.labels.ibip is None else item.labels.ibip.spelling,
+        state=State.DELETED.value if item.state is State.DELETED else UNSET,
+        persistent_url=site.persistent_url(item.labels),
+        url=item_url(site, item),
+        version=published.publication.version,
+        removed=list(published.publication.removed),
+        warnings=publication_warnings(site, item, is_deletion=published.is_deletion),
+        links={"self": _record_url(site, rep), "metadata": site.urls.metadata(item, None, None)},
+    )
 
 
 def publication_warnings(site: ArchiveSite, item: Item, *, is_deletion: bool = False) -> list[str]:
@@ -202,7 +194,7 @@ class DraftPages:
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
         drafts = [draft_document(self._site, view) for view in found[:most]]
-        quota = quota_document(services.drafts.rules.quota, held)
+        quota = DraftQuotaResource.of(services.drafts.rules.quota, held)
         return short_json({"drafts": drafts, "quota": quota, "links": links})
 
     # --- /api/items/<draft> ---
@@ -300,10 +292,11 @@ class DraftPages:
         )
         if isinstance(published, Submitted):
             return short_json(draft_document(self._site, published.view), HTTPStatus.ACCEPTED)
-        document = publication_document(self._site, published)
+        published_item = publication_of(self._site, published)
         if published.is_deletion:
-            return short_json(document)
-        return short_json(document, HTTPStatus.CREATED, {**NO_STORE, "location": document["links"]["self"]})
+            return short_json(published_item)
+        headers = {**NO_STORE, "location": published_item.links["self"]}
+        return short_json(published_item, HTTPStatus.CREATED, headers)
 
     def _answer(self, view: DraftView, status: HTTPStatus) -> Response:
         headers = {"etag": draft_validators(view).etag}

@@ -33,9 +33,16 @@ from ibi.label import Label, RepositoryName, parse_any
 from ibi.messages.holders import SIGNATURE
 from ibi.model.account import Scope
 from ibi.model.notification import ClaimRelation, ReceivedClaim, RemoteClaimState
-from ibi.services.items.relating import claim_document
+from ibi.resources.claims import (
+    ItemClaimResource,
+    ItemClaimsResource,
+    ReceivedClaimResource,
+    ReceivedClaims,
+    SentClaimResource,
+    SentClaims,
+)
 from ibi.services.limits import network_of
-from ibi.services.notifications.answering import ANSWERS, RemoteClaims, received_document, sent_document
+from ibi.services.notifications.answering import ANSWERS, RemoteClaims
 from ibi.services.notifications.delivery import Courier
 from ibi.services.notifications.inbox import MOST_BODY, NotificationInbox
 from ibi.services.sites import ArchiveSite
@@ -43,7 +50,7 @@ from ibi.vocabulary import State
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.record_requests import json_object, refusing_members
 from ibi.web.archive.metadata import item_record
-from ibi.web.http.body import JSON, NO_STORE, check_media_type, json_answer, read_body
+from ibi.web.http.body import JSON, NO_STORE, check_media_type, json_answer, read_body, short_json
 from ibi.web.http.request import Handler, by_method, reader_address
 from ibi.web.http.request_errors import (
     InvalidMember,
@@ -171,21 +178,23 @@ class InboxPages:
         """Claims of other Archives on items here."""
         claims, (state, after) = await self._remote_claims(request), _page(request)
         found = await self._callers.run_short(lambda: tuple(islice(claims.received({state}, after), MOST_CLAIMS + 1)))
-        shown = [{**received_document(claim, item), "notification": self._place(claim)} for claim, item in found]
-        return self._list_claims("received", state, shown)
+        shown = [ReceivedClaimResource.of(claim, item, self._place(claim)) for claim, item in found]
+        links = self._links("received", state, [claim.number for claim in shown])
+        return short_json(ReceivedClaims(claims=shown[:MOST_CLAIMS], links=links))
 
     async def sent(self, request: Request) -> Response:
         """Claims of items here on items of other Archives."""
         claims, (state, after) = await self._remote_claims(request), _page(request)
         found = await self._callers.run_short(lambda: tuple(islice(claims.sent({state}, after), MOST_CLAIMS + 1)))
-        return self._list_claims("sent", state, [sent_document(claim, item) for claim, item in found])
+        shown = [SentClaimResource.of(claim, item) for claim, item in found]
+        links = self._links("sent", state, [claim.number for claim in shown])
+        return short_json(SentClaims(claims=shown[:MOST_CLAIMS], links=links))
 
-    def _list_claims(self, name: str, state: RemoteClaimState, shown: Sequence[dict[str, Any]]) -> Response:
+    def _links(self, name: str, state: RemoteClaimState, numbers: Sequence[int]) -> dict[str, str]:
+        """Return the links of a page of claims; `numbers` are those of the claims, and of one more if there is one."""
         place = f"{self._site.public_url}/api/items/claims/{name}?state={state.value}"
-        links, given = {"self": place}, shown[:MOST_CLAIMS]
-        if len(shown) > MOST_CLAIMS:
-            links["next"] = f"{place}&after={given[-1]['number']}"
-        return json_answer({"claims": given, "links": links}, HTTPStatus.OK, NO_STORE, JSON)
+        following = {"next": f"{place}&after={numbers[MOST_CLAIMS - 1]}"} if len(numbers) > MOST_CLAIMS else {}
+        return {"self": place, **following}
 
     async def _remote_claims(self, request: Request) -> RemoteClaims:
         actor = await self._callers.actor(request, Scope.READ)
@@ -243,8 +252,8 @@ class ItemClaimPages:
             last = found[MOST_CLAIMS].claimant.rep
             shown = [claim for claim in shown if claim.claimant.rep != last]
             links["next"] = f"{links['self']}&after={shown[-1].claimant.rep.spelling}"
-        document = {"claims": [claim_document(claim) for claim in shown], "links": links}
-        return json_answer(document, HTTPStatus.OK, NO_STORE, JSON)
+        claims = [ItemClaimResource.of(each.claimant, each.link, each.item, each.state) for each in shown]
+        return short_json(ItemClaimsResource(claims=claims, links=links))
 
     async def answer(self, request: Request) -> Response:
         """Accept or decline a claim, and give the item claimed."""

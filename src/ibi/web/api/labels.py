@@ -16,6 +16,7 @@ from ibi.minting.errors import InvalidCount
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope as TokenScope
 from ibi.model.minting import BatchShare
+from ibi.resources.server import LabelResource, LabelsRequest, LabelsResource
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.api.authentication import Authentication, name_of
 from ibi.web.http.body import check_json, read_body
@@ -31,19 +32,8 @@ _SHOWN = 40
 _NO_STORE = {"cache-control": "no-store"}
 
 
-class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    count: int
-
-
-class _Label(msgspec.Struct):
-    rep: str
-    ibip: str | None
-    instant: str
-    sandbox: bool
-
-
 _ENCODER = msgspec.json.Encoder()
-_BODY = msgspec.json.Decoder(_Body)
+_BODY = msgspec.json.Decoder(LabelsRequest)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -118,7 +108,7 @@ def _shorten(text: str) -> str:
 
 async def _send_whole(share: BatchShare, media: str, send: Send) -> None:
     labels = list(_render_labels(share))
-    body = _ENCODER.encode_lines(labels) if media == NDJSON else _ENCODER.encode({"labels": labels})
+    body = _ENCODER.encode_lines(labels) if media == NDJSON else _ENCODER.encode(LabelsResource(labels))
     headers = [
         (b"content-type", media.encode("ascii")),
         (b"content-length", b"%d" % len(body)),
@@ -128,9 +118,9 @@ async def _send_whole(share: BatchShare, media: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _render_labels(share: BatchShare) -> Iterator[_Label]:
+def _render_labels(share: BatchShare) -> Iterator[LabelResource]:
     sandbox = share.batch.sandbox
-    return (_Label(label.rep, label.ibip, str(label.instant), sandbox) for label in share.labels())
+    return (LabelResource(label.rep, label.ibip, str(label.instant), sandbox) for label in share.labels())
 
 
 def _lines(share: BatchShare) -> Iterator[bytes]:

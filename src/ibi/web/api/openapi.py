@@ -1,11 +1,12 @@
 """`GET /api/openapi.json`: the API described for programs.
 
-The description is the data file `openapi.json` beside this module, which is a valid OpenAPI document of a server that
-does everything. Tests hold it against the routes, the answers and the bounds of the code. What is served differs from
-the file in four ways:
+`python -m tools.openapi` writes the file `openapi.json` beside this module, a valid OpenAPI document of a server that
+does everything. Tests compare it with the structs, the routes, the answers and the bounds of the code. The served
+document differs from the file in four ways:
 
-- A path or a schema with `x-part` is served by servers that have this part only: `archive` (items and drafts are
-  kept), `register` (Archives register with the resolver) or `minting` (labels are minted). The mark itself is left out.
+- A path with `x-part` is served by servers that have this part only: `archive` (items and drafts are kept), `register`
+  (Archives register with the resolver) or `minting` (labels are minted). The mark itself is left out. A schema is
+  served if something that is served refers to it.
 - Responses, parameters, request bodies and headers that several operations share are written once, under `components`.
   They are served where they are referred to, so that a reader finds an operation in one place.
 - The version is that of the package.
@@ -26,7 +27,7 @@ from ibi import __version__
 
 _JSON: Final = "application/json"
 _PART: Final = "x-part"
-_SCHEMAS: Final = "#/components/schemas/"
+SCHEMAS: Final = "#/components/schemas/"
 _SUMMARY_WITHOUT_ARCHIVE: Final = "Mints Internet Based Identifiers."
 _SUMMARY_OF_RESOLVER: Final = "Resolves Internet Based Identifiers."
 
@@ -54,15 +55,27 @@ def document(*, archive: bool = False, register: bool = False, minting: bool = T
     info, components = {**source["info"], "version": __version__}, source["components"]
     if not archive:
         info["summary"] = _SUMMARY_WITHOUT_ARCHIVE if minting else _SUMMARY_OF_RESOLVER
+    paths = _inline(_select(source["paths"], parts), components)
     return {
         "openapi": source["openapi"],
         "info": info,
-        "paths": _inline(_select(source["paths"], parts), components),
+        "paths": paths,
         "components": {
-            "schemas": _select(components["schemas"], parts),
+            "schemas": _schemas_of(paths, components["schemas"]),
             "securitySchemes": components["securitySchemes"],
         },
     }
+
+
+def references(node: Any) -> set[str]:
+    """Return the names of the schemas to which something in `node` refers."""
+    if isinstance(node, list):
+        return {name for each in node for name in references(each)}
+    if not isinstance(node, dict):
+        return set()
+    reference = node.get("$ref", "")
+    own = {reference.removeprefix(SCHEMAS)} if reference.startswith(SCHEMAS) else set[str]()
+    return own | references(list(node.values()))
 
 
 @cache
@@ -72,13 +85,22 @@ def _source() -> dict[str, Any]:
     return found
 
 
-def _select(named: dict[str, Any], parts: set[str | None]) -> dict[str, Any]:
-    """Return what belongs to one of the `parts`, without the mark that says so."""
+def _select(paths: dict[str, Any], parts: set[str | None]) -> dict[str, Any]:
+    """Return the paths that belong to one of the `parts`, without the mark that says so."""
     return {
-        name: {key: value for key, value in each.items() if key != _PART}
-        for name, each in named.items()
+        path: {key: value for key, value in each.items() if key != _PART}
+        for path, each in paths.items()
         if each.get(_PART) in parts
     }
+
+
+def _schemas_of(paths: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return the schemas to which the paths refer, and those to which these refer."""
+    found, new = set[str](), references(paths)
+    while new:
+        found |= new
+        new = references([schemas[name] for name in new]) - found
+    return {name: schema for name, schema in schemas.items() if name in found}
 
 
 def _inline(node: Any, components: dict[str, Any]) -> Any:
@@ -87,8 +109,8 @@ def _inline(node: Any, components: dict[str, Any]) -> Any:
         return [_inline(each, components) for each in node]
     if not isinstance(node, dict):
         return node
-    reference = node.get("$ref", _SCHEMAS)
-    if reference.startswith(_SCHEMAS):
+    reference = node.get("$ref", SCHEMAS)
+    if reference.startswith(SCHEMAS):
         return {key: _inline(value, components) for key, value in node.items()}
     kind, name = reference.split("/")[-2:]
     return _inline(components[kind][name], components)

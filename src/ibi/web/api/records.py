@@ -21,7 +21,7 @@ from ibi.languages import LanguageTag
 from ibi.model.account import Scope
 from ibi.model.item import Item
 from ibi.model.item_json import item_document
-from ibi.model.usage import Usage
+from ibi.resources.usage import DayUsage, RecordUsage
 from ibi.services.drafts.reviews import Submitted
 from ibi.services.items.relating import Claim, Relating
 from ibi.services.sites import ArchiveSite
@@ -77,8 +77,9 @@ class RecordPages:
         if self._site.usage is None:
             raise PathNotFound()
         counted = await asyncio.to_thread(self._site.usage.days, item.rep)
-        days = [{"date": day.date, **usage_counts(usage)} for day, usage in counted]
-        return _answer({"days": days, "links": record_links(self._site, item)}, item)
+        days = [DayUsage.of(day.date, usage) for day, usage in counted]
+        status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
+        return short_json(RecordUsage(days=days, links=record_links(self._site, item)), status, _NO_CACHE)
 
     async def delete(self, request: Request) -> Response:
         """Delete an item, which leaves a tombstone, or a draft, which leaves nothing. Where deposits are reviewed, an
@@ -148,15 +149,6 @@ def _owner(said: dict[str, Any]) -> str:
     if owner is not None and (not isinstance(owner, str) or not owner):
         raise InvalidMember(field="owner", reason="it is the name of an account, or null for the Archive")
     return owner or ""
-
-
-def usage_counts(usage: Usage) -> dict[str, int]:
-    return {
-        "resolutions": usage.resolutions,
-        "downloads": usage.downloads,
-        "robot_resolutions": usage.robot_resolutions,
-        "robot_downloads": usage.robot_downloads,
-    }
 
 
 def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Response:

@@ -7,55 +7,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ibi.instant import Instant
-from ibi.model.account import Scope, shown_account
-from ibi.model.draft import Review, ReviewEntry, ReviewState
+from ibi.model.account import Scope
+from ibi.model.draft import ReviewState
+from ibi.resources.reviews import MOST_REVIEWS, ReviewResource, ReviewsResource, ReviewText
 from ibi.services.drafts.drafts import Check
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.drafts.reviews import Reviews, ReviewView
-from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import draft_validators
 from ibi.web.http.body import NO_STORE, read_json, short_json
 from ibi.web.http.request import by_method
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters, number_of
 
-MOST_LISTED: Final = 1000
-"""Reviews in one answer."""
 _LISTED: Final = 100
-
-
-class _Comment(msgspec.Struct, forbid_unknown_fields=True):
-    text: str = ""
-
-
-def review_document(site: ArchiveSite, review: Review) -> dict[str, Any]:
-    base, draft = f"{site.public_url}/api/reviews/{review.draft}", f"{site.public_url}/api/items/{review.draft}"
-    links = {"self": base, "draft": draft, "comments": f"{base}/comments"}
-    if review.label is not None:
-        links["item"] = f"{site.public_url}/api/items/{review.label}"
-    if review.state is ReviewState.SUBMITTED:
-        links |= {"return": f"{base}/return", "withdraw": f"{base}/withdraw", "publish": f"{draft}/publish"}
-    return {
-        "id": review.draft,
-        "state": str(review.state),
-        "title": review.title,
-        "owner": shown_account(review.owner),
-        "depositor": review.depositor,
-        "submitted": str(Instant(review.submitted)),
-        "changed": str(Instant(review.changed)),
-        **({"deletes": True} if review.deletes else {}),
-        "links": links,
-    }
-
-
-def _entry_document(entry: ReviewEntry) -> dict[str, Any]:
-    return {"act": str(entry.act), "at": str(Instant(entry.at)), "name": entry.name, "text": entry.text}
 
 
 class ReviewPages:
@@ -81,7 +49,8 @@ class ReviewPages:
         links = {"self": f"{self._site.public_url}/api/reviews?state={state}"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].turn}"
-        return short_json({"reviews": [review_document(self._site, each) for each in found[:most]], "links": links})
+        shown = [ReviewResource.of(each, self._site.public_url) for each in found[:most]]
+        return short_json(ReviewsResource(reviews=shown, links=links))
 
     async def get(self, request: Request) -> Response:
         who, reviews = await self._ask(request)
@@ -107,7 +76,7 @@ class ReviewPages:
 
     async def _change(self, request: Request, act: Any) -> Response:
         who, reviews = await self._ask(request)
-        draft, said = request.path_params["draft"], await read_json(request, _Comment)
+        draft, said = request.path_params["draft"], await read_json(request, ReviewText)
 
         def work() -> ReviewView:
             act(reviews, who, draft, said.text)
@@ -123,10 +92,9 @@ class ReviewPages:
         return who, reviews
 
     def _answer(self, found: ReviewView) -> Response:
-        document = review_document(self._site, found.review)
         headers = NO_STORE if found.view is None else {**NO_STORE, "etag": draft_validators(found.view).etag}
-        entries = [_entry_document(entry) for entry in found.entries]
-        return short_json({**document, "entries": entries}, headers=headers)
+        shown = ReviewResource.of(found.review, self._site.public_url).with_entries(found.entries)
+        return short_json(shown, headers=headers)
 
 
 def _page(request: Request) -> tuple[ReviewState, int, int]:
@@ -138,5 +106,5 @@ def _page(request: Request) -> tuple[ReviewState, int, int]:
     return (
         ReviewState(state),
         number_of(query, "after", 0, 0, 10**12),
-        number_of(query, "limit", _LISTED, 1, MOST_LISTED),
+        number_of(query, "limit", _LISTED, 1, MOST_REVIEWS),
     )

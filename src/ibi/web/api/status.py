@@ -8,6 +8,7 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Final
 
+from msgspec import UNSET, structs
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,20 +19,29 @@ from ibi.messages.signatures import LONGEST_WORD, sign_proof
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
 from ibi.model.membership import STANDING_IN, Phase
+from ibi.resources.server import (
+    IdentityResource,
+    KeysOfArchive,
+    KeysOfResolver,
+    KeysResource,
+    MinterClock,
+    MinterIdentity,
+    PartOfReadiness,
+    ReadinessResource,
+    ReadyNotice,
+    UnreadyReason,
+)
+from ibi.resources.usage import ItemUsage, UsageTotals
 from ibi.services.membership.membership import MembershipService
-from ibi.services.membership.signers import OwnKeys, key_facts
-from ibi.services.minting.mint_guard import identity_card
+from ibi.services.membership.signers import signing_keys
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.web.api.authentication import Callers
-from ibi.web.api.records import usage_counts
 from ibi.web.http.body import JSON, NO_STORE, short_json
 from ibi.web.http.errors import UNTOLD, retry_after
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound, check_parameters
-
-_READY = b'{"ready":true,"reasons":[]}'
 
 
 async def healthz(_: Request) -> Response:
@@ -53,50 +63,51 @@ class HealthPage:
         """Readiness. A server whose Archive is in doubt is ready, and says so: it is read, and takes new items. With
         `?verbose`, all that was looked at, and what is worth knowing beside."""
         reasons = await self._readiness.reasons()
-        doubt = (None if self._archive is None else self._archive.doubt_document()) or {}
+        doubt = None if self._archive is None else self._archive.find_doubt()
+        said = ReadinessResource(ready=True, reasons=[])
+        if doubt is not None:
+            said = structs.replace(said, in_doubt=doubt.in_doubt, unheard=doubt.unheard)
         if "verbose" in request.query_params:
-            doubt = {**doubt, "checks": await self._checks(), "notices": await self._notices(in_doubt=bool(doubt))}
-        if reasons:
-            return not_ready(reasons, **doubt)
-        if doubt:
-            return short_json({"ready": True, "reasons": [], **doubt}, HTTPStatus.OK, NO_STORE)
-        return Response(_READY, HTTPStatus.OK, NO_STORE, JSON)
+            notices = await self._notices(in_doubt=doubt is not None)
+            said = structs.replace(said, checks=await self._checks(), notices=notices)
+        return not_ready(reasons, said) if reasons else short_json(said)
 
-    async def _checks(self) -> list[dict[str, object]]:
+    async def _checks(self) -> list[PartOfReadiness]:
         parts = await self._readiness.parts()
-        return [
-            {"name": each.name, "ok": not each.errors, "codes": [one.code for one in each.errors]} for each in parts
-        ]
+        return [PartOfReadiness(each.name, not each.errors, [one.code for one in each.errors]) for each in parts]
 
-    async def _notices(self, *, in_doubt: bool) -> list[dict[str, str]]:
+    async def _notices(self, *, in_doubt: bool) -> list[ReadyNotice]:
         found = []
         standing = None if self._standby is None else await self._standby.find_standing()
         if standing is not None:
             detail = f"This Archive resolves links in the place of its resolver: {STANDING_IN[standing]}."
-            found.append({"code": "standing-in", "reason": standing.value, "detail": detail})
+            found.append(ReadyNotice("standing-in", standing.value, detail))
         membership = None if self._membership is None else await beside(self._membership.read)
         if membership is not None and membership.phase in {Phase.INCLUDING, Phase.EXCLUDING}:
             why = f": {membership.reason}" if membership.reason else ""
             detail = f"The resolver is not done {membership.phase.value} this Archive{why}."
-            found.append({"code": "not-included", "reason": membership.phase.value, "detail": detail})
+            found.append(ReadyNotice("not-included", membership.phase.value, detail))
         if in_doubt:
             detail = "This Archive may have been put back from a backup, and hears others first."
-            found.append({"code": "in-doubt", "reason": "restored", "detail": detail})
+            found.append(ReadyNotice("in-doubt", "restored", detail))
         return found
 
 
-def not_ready(reasons: Sequence[IbiError], **others: object) -> Response:
-    """The answer of a server that is not ready, with `others` among its members."""
-    body = {"ready": False, "reasons": [_reason(each) for each in reasons], **others}
+_SILENT: Final = ReadinessResource(ready=True, reasons=[])
+
+
+def not_ready(reasons: Sequence[IbiError], said: ReadinessResource = _SILENT) -> Response:
+    """The answer of a server that is not ready, with what else is `said`."""
+    body = structs.replace(said, ready=False, reasons=[_reason(each) for each in reasons])
     wait = min(retry_after(each) for each in reasons)
     headers = {**NO_STORE, "retry-after": str(wait)}
     return short_json(body, HTTPStatus.SERVICE_UNAVAILABLE, headers)
 
 
-def _reason(error: IbiError) -> dict[str, object]:
-    """One reason as JSON. A message about this machine's files goes to the log alone."""
+def _reason(error: IbiError) -> UnreadyReason:
+    """One reason. A message about this machine's files goes to the log alone."""
     detail = str(error) if error.kind.is_told else UNTOLD
-    return {"code": error.code, "detail": detail, "retry_after": retry_after(error)}
+    return UnreadyReason(error.code, detail, retry_after(error))
 
 
 class IdentityPage:
@@ -105,23 +116,23 @@ class IdentityPage:
 
     async def get(self, _: Request) -> Response:
         clock = await self._clock()  # first: it finds out which instance this is
-        body = {**self._fixed_facts(), "clock": clock}
-        return short_json(body)
-
-    def _fixed_facts(self) -> dict[str, object]:
         rules = self._queue.rules
-        return {
-            **identity_card(self._queue.identity, rules, self._readiness.epoch),
-            "wait_bound": float(rules.wait_bound),
-            "longest_wait": float(rules.patience),
-            "max_count": MAX_COUNT,
-        }
+        identity = MinterIdentity.of(self._queue.identity, rules, self._readiness.epoch)
+        return short_json(
+            IdentityResource(
+                **structs.asdict(identity),
+                wait_bound=float(rules.wait_bound),
+                longest_wait=float(rules.patience),
+                max_count=MAX_COUNT,
+                clock=clock,
+            )
+        )
 
-    async def _clock(self) -> dict[str, object]:
+    async def _clock(self) -> MinterClock:
         refusal = clock_refusal(await self._readiness.reasons())
         if refusal is None:
-            return {"accepted": True, "code": None, "reason": None}
-        return {"accepted": False, "code": refusal.code, "reason": str(refusal)}
+            return MinterClock(accepted=True, code=None, reason=None)
+        return MinterClock(accepted=False, code=refusal.code, reason=str(refusal))
 
 
 MOST_TOTALS: Final = 10_000
@@ -136,7 +147,7 @@ class StandingPages:
         await self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
         standing = {} if site.item_services is None else await self._callers.run_short(site.item_services.standing)
-        doubt = site.doubt_document() or {"in_doubt": None, "unheard": []}
+        doubt = site.find_doubt()
         return short_json(
             {
                 "begun": True,
@@ -146,7 +157,8 @@ class StandingPages:
                 "content_url": site.content_url,
                 "resolver": site.resolver,
                 **standing,
-                **doubt,
+                "in_doubt": None if doubt is None else doubt.in_doubt,
+                "unheard": [] if doubt is None else doubt.unheard,
             }
         )
 
@@ -161,11 +173,11 @@ class StandingPages:
                 islice(((rep, usage) for rep, usage in log.totals() if after is None or rep > after), MOST_TOTALS + 1)
             )
         )
-        items = [{"rep": rep.spelling, **usage_counts(usage)} for rep, usage in found[:MOST_TOTALS]]
+        items = [ItemUsage.of(rep.spelling, usage) for rep, usage in found[:MOST_TOTALS]]
         links = {"self": f"{self._site.public_url}/api/usage"}
         if len(found) > MOST_TOTALS:
             links["next"] = f"{links['self']}?after={found[MOST_TOTALS - 1][0].spelling}"
-        return short_json({"items": items, "links": links})
+        return short_json(UsageTotals(items=items, links=links))
 
 
 def _after(request: Request) -> RepositoryName | None:
@@ -196,24 +208,24 @@ class KeyPages:
         challenge = request.query_params.get("challenge")
         if challenge is not None and not 0 < len(challenge) <= LONGEST_WORD:
             raise InvalidParameter(field="challenge", reason=f"it has 1 to {LONGEST_WORD} characters")
-        body = await beside(lambda: {"archive": self._archive_facts(), "resolver": self._resolver_facts(challenge)})
+        body = await beside(lambda: KeysResource(self._archive_keys(), self._resolver_keys(challenge)))
         return short_json(body, headers={"cache-control": "no-cache"})
 
-    def _archive_facts(self) -> dict[str, object] | None:
+    def _archive_keys(self) -> KeysOfArchive | None:
         site = self._archive
         if site is None or site.signing is None:
             return None
         rep, ibip = site.profile.service.rep, site.profile.service.ibip
-        names = {"rep": None if rep is None else rep.spelling, "ibip": None if ibip is None else ibip.spelling}
-        return {**names, **_facts(site.signing)}
+        return KeysOfArchive(
+            **structs.asdict(signing_keys(site.signing.ring())),
+            rep=None if rep is None else rep.spelling,
+            ibip=None if ibip is None else ibip.spelling,
+        )
 
-    def _resolver_facts(self, challenge: str | None) -> dict[str, object] | None:
+    def _resolver_keys(self, challenge: str | None) -> KeysOfResolver | None:
         site = self._resolver
         if site is None or site.signing is None:
             return None
-        proof = {} if challenge is None else {"proof": sign_proof(challenge, site.signing.ring().key)}
-        return {"url": site.public_url, **_facts(site.signing), **proof}
-
-
-def _facts(keys: OwnKeys) -> dict[str, object]:
-    return key_facts(keys.ring())
+        ring = site.signing.ring()
+        proof = UNSET if challenge is None else sign_proof(challenge, ring.key)
+        return KeysOfResolver(**structs.asdict(signing_keys(ring)), url=site.public_url, proof=proof)

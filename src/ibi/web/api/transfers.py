@@ -23,14 +23,15 @@ from ibi.federation.transfer_messages import reply_document
 from ibi.label import Label, RepositoryName, parse
 from ibi.model.account import Scope
 from ibi.model.item_json import forms_document
+from ibi.resources.transfers import MOST_TRANSFERS, TransferResource, TransfersResource
 from ibi.services.limits import network_of
 from ibi.services.sites import ArchiveSite
-from ibi.services.transfers.documents import MOST_TRANSFERS, UnknownStage, incoming_document, list_transfers
+from ibi.services.transfers.documents import UnknownStage, list_transfers
 from ibi.services.transfers.release_register import ReleaseRegister
 from ibi.services.transfers.worker import TransferWorker
 from ibi.web.api.authentication import Callers
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
-from ibi.web.http.body import json_answer
+from ibi.web.http.body import json_answer, short_json
 from ibi.web.http.request import by_method, reader_address
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, PathNotFound, UnknownMember
 
@@ -77,7 +78,7 @@ class TransferPages:
             )
         except UnknownStage as error:
             raise InvalidParameter(field="stage", reason=str(error)) from None
-        return _answer({"transfers": found, "is_last": len(found) < MOST_TRANSFERS})
+        return short_json(TransfersResource(transfers=found, is_last=len(found) < MOST_TRANSFERS))
 
     async def answer(self, request: Request) -> Response:
         """Accept or decline an offer; one that was seen is accepted by its key."""
@@ -98,7 +99,7 @@ class TransferPages:
         )
         self._transfers.wake()
         standing = await self._callers.run_short(lambda: receiving.senders.judge_kept(kept))
-        return _answer(incoming_document(kept, standing))
+        return short_json(TransferResource.of_incoming(kept, standing))
 
     async def provenance(self, request: Request) -> Response:
         """The chain of an item, for all to check."""

@@ -40,7 +40,7 @@ from ibi.services.drafts.uploads import Upload
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of
-from ibi.web.api.drafts import draft_document, own_key, publication_document
+from ibi.web.api.drafts import draft_document, own_key, publication_of
 from ibi.web.api.record_requests import MOST_JSON, parse_description_here
 from ibi.web.http.body import (
     LEAST_SPEED,
@@ -116,8 +116,8 @@ class WholeDepositPages:
         if isinstance(outcome, Submitted):
             draft = draft_document(self._site, outcome.view)
             return short_json(draft, HTTPStatus.ACCEPTED)
-        document = publication_document(self._site, outcome)
-        return short_json(document, HTTPStatus.CREATED, {**NO_STORE, "location": document["links"]["self"]})
+        published = publication_of(self._site, outcome)
+        return short_json(published, HTTPStatus.CREATED, {**NO_STORE, "location": published.links["self"]})
 
     async def deposit_many(self, request: Request) -> Response:
         """Deposit each item of a batch, whole or not at all, and say what became of each. If the body cannot be read to
@@ -155,7 +155,7 @@ class WholeDepositPages:
             return {"status": outcome.kind.status, "problem": _problem(outcome)}
         if isinstance(outcome, Submitted):
             return {"status": int(HTTPStatus.ACCEPTED), "draft": draft_document(self._site, outcome.view)}
-        return {"status": int(HTTPStatus.CREATED), "item": publication_document(self._site, outcome)}
+        return {"status": int(HTTPStatus.CREATED), "item": publication_of(self._site, outcome)}
 
 
 def _problem(error: IbiError) -> msgspec.Raw:

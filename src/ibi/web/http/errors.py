@@ -7,10 +7,12 @@ from http import HTTPStatus
 from math import ceil
 
 import msgspec
+from msgspec import UNSET
 from starlette.responses import Response
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import ErrorKind, IbiError
+from ibi.resources.server import ProblemResource
 from ibi.services.limits import LimitExceeded
 
 PROBLEM = "application/problem+json"
@@ -22,15 +24,6 @@ exactly when there is room again."""
 UNTOLD = "This server cannot do it at the moment; its log says why."
 
 
-class _Problem(msgspec.Struct, omit_defaults=True):
-    type: str
-    title: str
-    status: int
-    detail: str
-    field: str | None = None
-    retry_after: int | None = None
-
-
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -40,22 +33,22 @@ def log_untold(error: IbiError, log: FilteringBoundLogger) -> None:
         log.error("refused", code=error.code, detail=str(error), exc_info=error)
 
 
-def problem_document(error: IbiError) -> _Problem:
-    """The error as problem details, to be encoded."""
-    return _Problem(
+def problem_details(error: IbiError) -> ProblemResource:
+    field, wait = _field(error), _wait(error)
+    return ProblemResource(
         f"urn:ibi:problem:{error.code}",
         error.code.replace("-", " ").capitalize(),
         error.kind.status,
         str(error) if error.kind.is_told else UNTOLD,
-        _field(error),
-        _wait(error),
+        UNSET if field is None else field,
+        UNSET if wait is None else wait,
     )
 
 
 def problem(error: IbiError) -> Response:
     """The error as problem details, with the headers that go with its status."""
-    body = problem_document(error)
-    headers = {"cache-control": "no-store", **_headers(error, body.retry_after)}
+    body = problem_details(error)
+    headers = {"cache-control": "no-store", **_headers(error, body.retry_after or None)}
     return Response(_ENCODER.encode(body), body.status, headers, PROBLEM)
 
 

@@ -36,7 +36,7 @@ from ibi.services.jobs import JobRunner
 from ibi.services.membership.membership import MembershipService
 from ibi.services.promptness import beside
 from ibi.services.sites import ArchiveSite
-from ibi.services.subscriptions.subscriptions import Listing
+from ibi.services.subscriptions.subscriptions import FollowListing, WebhookListing
 from ibi.storage.worker_state import WorkerState
 from ibi.vocabulary import State
 
@@ -226,7 +226,7 @@ class _DraftGauges:
 
 
 class FollowMetrics(PolledFigures):
-    def __init__(self, registry: CollectorRegistry, follows: Listing, webhooks: Listing) -> None:
+    def __init__(self, registry: CollectorRegistry, follows: FollowListing, webhooks: WebhookListing) -> None:
         super().__init__(5.0, is_prompt=True)
         self._follows, self._webhooks = follows, webhooks
         named = ["follow", "source"]
@@ -251,14 +251,14 @@ class FollowMetrics(PolledFigures):
         follows, webhooks = self._follows(), self._webhooks()
         for gauge in (self._behind, self._refused, self._failing, self._undelivered, self._disabled):
             gauge.clear()
-        for each in follows:
-            name = each["id"], each["source"]
-            self._behind.labels(*name).set(each["behind"])
-            self._refused.labels(*name).set(each["refused"])
-            self._failing.labels(*name).set(each["failing_since"] is not None)
-        for each in webhooks:
-            self._undelivered.labels(each["id"]).set(each["behind"])
-            self._disabled.labels(each["id"]).set(each["disabled"] is not None)
+        for follow in follows:
+            name = follow.id, follow.source
+            self._behind.labels(*name).set(follow.behind)
+            self._refused.labels(*name).set(follow.refused)
+            self._failing.labels(*name).set(follow.failing_since is not None)
+        for webhook in webhooks:
+            self._undelivered.labels(webhook.id).set(webhook.behind)
+            self._disabled.labels(webhook.id).set(webhook.disabled is not None)
 
 
 # --- background jobs --------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,8 +22,9 @@ from ibi.label import parse
 from ibi.model.account import Actor
 from ibi.model.registration import ClaimKind, Registration
 from ibi.resolver.membership import RegistrationChange
+from ibi.resources.registrations import RegisteredArchiveResource
 from ibi.services.membership.copy_holder_admin import CopyHolderAdmin
-from ibi.services.membership.registration_admin import Application, Registered, RegistrationAdmin, all_facts
+from ibi.services.membership.registration_admin import Application, Registered, RegistrationAdmin
 from ibi.services.promptness import ask, beside
 from ibi.services.resolving.disputes import Disputes
 from ibi.web.http.request_errors import InvalidMember, PathNotFound, whole_number
@@ -281,7 +283,7 @@ def _facts(registration: Registration) -> dict[str, Any]:
     """All facts but the hash of its key, with the times as instants."""
     inclusion = registration.inclusion
     return {
-        **all_facts(registration),
+        **structs.asdict(RegisteredArchiveResource.whole(registration)),
         "label": registration.labels[0].spelling,
         "registered_at": registration.registered,
         "answered_at": None if inclusion is None else inclusion.answered,

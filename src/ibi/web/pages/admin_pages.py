@@ -174,7 +174,7 @@ class OverviewPage:
             states=STATES,
             version=__version__,
             workers=self._workers(),
-            doubt=None if self._administration.archive is None else self._administration.archive.doubt_document(),
+            doubt=None if self._administration.archive is None else self._administration.archive.find_doubt(),
             pages={place.path for place in self._administration.places},
         )
 
@@ -231,8 +231,8 @@ class OverviewPage:
                 "failing": sum(1 for each in included if each.failed is not None),
                 "disputed": resolver.disputes is not None and resolver.disputes.are_open,
             }
-        follows: list[dict[str, Any]] = [] if subscriptions is None else subscriptions.follows.list_follows()
-        failing = sum(1 for each in follows if each["failing_since"] is not None)
+        follows = [] if subscriptions is None else subscriptions.follows.list_follows()
+        failing = sum(1 for each in follows if each.failing_since is not None)
         return {"register": register, "follows": None if subscriptions is None else (len(follows), failing)}
 
 

@@ -7,6 +7,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Any, Final
 
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -23,7 +24,7 @@ from ibi.model.subscription import FollowedState, FollowKind
 from ibi.services.accounts.sign_in import SignedIn
 from ibi.services.copies.jobs import MOST_LABELS, CopyWork
 from ibi.services.sites import ArchiveSite
-from ibi.services.subscriptions.subscriptions import Listing
+from ibi.services.subscriptions.subscriptions import FollowListing, WebhookListing
 from ibi.web.http.request import address_text
 from ibi.web.http.request_errors import whole_number
 from ibi.web.pages.reader import (
@@ -183,7 +184,7 @@ _STATES: Final = {
 
 
 class FollowsPage:
-    def __init__(self, sessions: Sessions, follows: Listing, webhooks: Listing) -> None:
+    def __init__(self, sessions: Sessions, follows: FollowListing, webhooks: WebhookListing) -> None:
         """Both lists block."""
         self._sessions, self._follows, self._webhooks = sessions, follows, webhooks
 
@@ -207,4 +208,5 @@ class FollowsPage:
             kinds={kind.value: words for kind, words in _KINDS.items()},
             states={state.value: words for state, words in _STATES.items()},
             moment=Instant.parse,
+            members=asdict,
         )

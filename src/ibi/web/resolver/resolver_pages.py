@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from babel.support import NullTranslations
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -30,14 +30,17 @@ from ibi.resolver.language import Wanted, languages_offered
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.signed_register import etag_of
 from ibi.resolver.trace import Hop, Report, Verdict
+from ibi.resources.beliefs import BeliefReason, BeliefsResource, FalseClaimResource, FalseClaims
+from ibi.resources.registrations import RegisteredArchiveResource
 from ibi.safe_text import shorten
-from ibi.services.membership.registration_admin import RegistrationAdmin, public_facts
+from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys
 from ibi.services.promptness import ask
-from ibi.services.resolving.belief_report import BeliefReason, BeliefReport, claim_facts
+from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolution_runner import Resolved
 from ibi.services.resolving.standby import KeptRegister, RegisterPublication
+from ibi.web.http.body import short_json
 from ibi.web.http.headers import is_tag_known
 from ibi.web.http.request_errors import InvalidMember, MemberMissing, PathNotFound
 from ibi.web.pages.drawings import trace_figure
@@ -184,8 +187,8 @@ class ClaimPages:
         return render(request.scope, "claims.html", headers=_HEADERS, claims=claims, kinds=KINDS, instant=Instant)
 
     async def list(self, request: Request) -> Response:
-        record = {"claims": [claim_facts(claim) for claim in await self._claims()]}
-        return Response(msgspec.json.encode(record), 200, _HEADERS, "application/json")
+        claims = [FalseClaimResource.of(claim) for claim in await self._claims()]
+        return short_json(FalseClaims(claims), headers=_HEADERS)
 
     async def _claims(self) -> tuple[FalseClaim, ...]:
         return await ask(self._beliefs, lambda: self._beliefs.claims(SHOWN))
@@ -285,9 +288,9 @@ class RegisterPages:
         return [Route(PAGE, self.page), Route("/api/beliefs", self.beliefs)]
 
     async def page(self, request: Request) -> Response:
-        own = self._report.own_facts()
+        own = self._report.own_archive()
         archives = [] if own is None else [own]
-        archives += (_shown_facts(each) for each in await asyncio.to_thread(self._admin.all))
+        archives += (_with_all_prefixes(each) for each in await asyncio.to_thread(self._admin.all))
         about, found, fault = request.query_params.get("about", "")[:LONGEST], None, None
         if about.strip():
             try:
@@ -320,15 +323,16 @@ class RegisterPages:
             raise MemberMissing(field="about")
         if len(about) > LONGEST:
             raise InvalidMember(field="about", reason=f"it has at most {LONGEST} characters")
-        return Response(msgspec.json.encode(await self._about(about)), 200, _HEADERS, "application/json")
+        return short_json(await self._about(about), headers=_HEADERS)
 
-    async def _about(self, text: str) -> dict[str, Any]:
+    async def _about(self, text: str) -> BeliefsResource:
         return await ask(self._report, lambda: self._report.about(text))
 
 
-def _shown_facts(registration: Registration) -> dict[str, Any]:
+def _with_all_prefixes(registration: Registration) -> RegisteredArchiveResource:
     """With all prefixes of which it is the home, also those of its own label."""
-    return {**public_facts(registration), "prefixes": sorted(registration.home_prefixes)}
+    public = RegisteredArchiveResource.public(registration)
+    return structs.replace(public, prefixes=sorted(registration.home_prefixes))
 
 
 # --- the signed register ----------------------------------------------------------------------------------------------

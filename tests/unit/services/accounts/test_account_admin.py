@@ -24,11 +24,11 @@ def admin() -> LocalTokenAdmin:
 
 
 def test_a_token_for_a_person_belongs_to_them_as_they_are_spelled(admin: LocalTokenAdmin) -> None:
-    assert admin.create_token("deposit", "laptop", None, "ANA")["account"] == "person:Ana"
+    assert admin.create_token("deposit", "laptop", None, "ANA").account == "person:Ana"
 
 
 def test_a_token_for_no_person_belongs_to_the_service_of_its_name(admin: LocalTokenAdmin) -> None:
-    assert admin.create_token("deposit", "harvester", None)["account"] == "service:harvester"
+    assert admin.create_token("deposit", "harvester", None).account == "service:harvester"
 
 
 @pytest.mark.parametrize("person", ["bia", "gone", "", "x" * 1000])

@@ -83,11 +83,11 @@ def test_changes_of_tokens_and_people_are_told_without_a_secret(tmp_path: Path) 
     link = persons.link("ana")
     tokens = LocalTokenAdmin(MemoryTokens(), clocks, people, audit=log).acting_as(ADMIN)
     made = tokens.create_token("deposit", "laptop", None, "ana")
-    tokens.revoke_token(str(made["id"]))
+    tokens.revoke_token(made.id)
     persons.set_password("ana", "another horse battery")
     persons.disable("ana")
     log.close()
-    subject = f"token:{made['id']}"
+    subject = f"token:{made.id}"
     assert acts(tmp_path) == [
         ("create person", "person:ana", None),
         ("make sign-in link", "person:ana", None),
@@ -97,7 +97,7 @@ def test_changes_of_tokens_and_people_are_told_without_a_secret(tmp_path: Path) 
         ("disable person", "person:ana", None),
     ]
     written = (tmp_path / "audit" / "audit.log").read_text()
-    assert not any(secret in written for secret in (link, str(made["token"]).split("_")[2], "horse"))
+    assert not any(secret in written for secret in (link, made.token.split("_")[2], "horse"))
     assert all(json.loads(line) for line in written.splitlines())
 
 
@@ -112,10 +112,10 @@ def test_changes_are_made_and_told_though_the_log_cannot_be_written_just_now(
         made = tokens.create_token("deposit", "laptop", None)
         item = put(Deposits(store, CountedLabels(), SetClocks()))
         full.undo()
-        tokens.revoke_token(str(made["id"]))
+        tokens.revoke_token(made.id)
     log.close()
-    assert str(made["token"]).startswith("ibi_")
-    subject = f"token:{made['id']}"
+    assert made.token.startswith("ibi_")
+    subject = f"token:{made.id}"
     assert {act for act, said, _ in acts(tmp_path) if said == subject} == {"create token", "revoke token"}
     assert ("publish", str(item.rep), None) in acts(tmp_path)
 

@@ -25,12 +25,12 @@ from ibi.resolver.membership import (
     WeakKey,
     after_exclusion,
 )
-from ibi.services.membership.mails import letter_facts, post, sender_of
-from ibi.services.membership.registration_admin import Application, all_facts, public_facts
+from ibi.services.membership.mails import post, sender_of
+from ibi.services.membership.registration_admin import Application
 from ibi.services.resolving.resolution_runner import ArchiveDirectory
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.smtp import MailNotSent
-from tests.support.membership_app import REP, MembershipApp, Post, query
+from tests.support.membership_app import REP, MembershipApp, Post, all_facts, public_facts, query
 
 KEY = "7730914258"
 APPLICATION = Application.of_words([REP], KEY)
@@ -324,9 +324,9 @@ async def test_without_an_address_no_letter_is_sent() -> None:
 
 async def test_without_a_mail_server_the_letter_is_there_to_be_shown() -> None:
     registered = await MembershipApp().admin.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
-    facts = letter_facts(registered.posted)
-    assert facts is not None
-    assert (facts["to"], facts["sent"], facts["reason"]) == ("banon@dpi.inpe.br", False, None)
+    letter = registered.resource().letter
+    assert letter is not None
+    assert (letter.to, letter.sent, letter.reason) == ("banon@dpi.inpe.br", False, None)
 
 
 async def test_a_mail_server_that_is_away_undoes_nothing() -> None:
@@ -602,6 +602,7 @@ async def test_what_is_public_of_the_register_is_who_is_asked_and_where() -> Non
         "key": None,
         "former_keys": [],
         "failure": None,
+        "last": None,
     }
     assert found.key_hash not in str(all_facts(found))
 

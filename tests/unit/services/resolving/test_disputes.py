@@ -13,13 +13,13 @@ from ibi.messages.identification import LabelForms
 from ibi.model.registration import ClaimKind, Registration, Settlement
 from ibi.ports.correspondence import Letter
 from ibi.resolver.authority import ArchiveRef
+from ibi.resources.beliefs import DisputeResource
 from ibi.services.resolving.disputes import (
     DisputeMail,
     Disputes,
     LocalDisputes,
     NotAParty,
     UnknownDispute,
-    dispute_facts,
 )
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry
@@ -207,11 +207,11 @@ def test_a_command_gets_facts() -> None:
     desk.claim()
     commands = LocalDisputes(desk.disputes, "ana")
     (listed,) = commands.list_disputes(settled=False)
-    assert listed == dispute_facts(desk.disputes.all()[0])
-    assert (listed["label"], listed["holder"], listed["claimant"], listed["settled"]) == (
+    assert listed == DisputeResource.of(desk.disputes.all()[0])
+    assert (listed.label, listed.holder, listed.claimant, listed.settled) == (
         ITEM.spelling, HOME.spelling, LIAR.spelling, None,
     )  # fmt: skip
     (settled,) = commands.settle_dispute(ITEM.spelling, HOME.spelling)
-    assert settled["settled"] == "administrator"
+    assert settled.settled == "administrator"
     assert commands.list_disputes(settled=False) == []
     assert commands.list_disputes(settled=True) == [settled]

@@ -30,11 +30,12 @@ from ibi.model.search import (
     Facet,
     Order,
 )
+from ibi.resources.collections import MOST_AT_ONCE
+from ibi.resources.transfers import MOST_TRANSFERS
 from ibi.services.change_watch import LONGEST_WAIT
 from ibi.services.membership.copy_holder_admin import LONGEST_SIGNATURE
-from ibi.services.transfers.documents import MOST_TRANSFERS
 from ibi.web.api.changes import MOST_CHANGES
-from ibi.web.api.collections import MOST_AT_ONCE, MOST_PAGES
+from ibi.web.api.collections import MOST_PAGES
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.item_search import MOST_FILTERS
 from ibi.web.api.openapi import document

@@ -14,6 +14,7 @@ from ibi.ports.federation import HOLDER_AGE
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure
+from ibi.resources.beliefs import BelievedHolder
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.web.resolver.resolver_pages import RegisterPages
 from tests.support.asgi_client import ask
@@ -35,6 +36,11 @@ class Served:
         report = BeliefReport(self.membership.registry, self.beliefs, own, lambda: now)
         self.report = report
         self.app = Starlette(routes=RegisterPages(self.membership.admin, report).routes())
+
+    def why(self, label: str) -> str | None:
+        """Return why an Archive is believed about a label."""
+        believed = self.report.about(label).believed
+        return None if believed is None else believed.why
 
     async def page(self, path: str = "/resolver", language: str = "en") -> str:
         answer = await ask(self.app, "GET", path, {"accept-language": language})
@@ -71,8 +77,8 @@ async def test_the_home_is_believed_since_it_was_registered() -> None:
     served = Served()
     await served.membership.register()
     facts = served.report.about(ITEM)
-    assert facts["believed"] == {"why": "home", "archive": REP, "since": "2026-11-20T10:00:00Z"}
-    assert [(home["archive"], home["included"]) for home in facts["homes"]] == [(REP, False)]
+    assert facts.believed == BelievedHolder("home", REP, "2026-11-20T10:00:00Z")
+    assert [(home.archive, home.included) for home in facts.homes] == [(REP, False)]
     assert "It is the home of this label" in await served.page(f"/resolver?about={ITEM}")
 
 
@@ -83,9 +89,9 @@ async def test_a_successor_that_the_home_named_is_believed_and_its_claims_and_co
     served.beliefs.record_copies(parse(REP), frozenset({HEIR}), AT)
     served.beliefs.record_claim(parse(ITEM), LIAR, HEIR, ClaimKind.ORIGINAL, AT)
     facts = served.report.about(f"http://urlib.net/{ITEM}!")
-    assert facts["believed"] == {"why": "successor", "archive": str(HEIR), "since": "2027-01-15T08:00:00Z"}
-    assert facts["homes"][0]["copies_at"] == [str(HEIR)]
-    assert [claim["claimant"] for claim in facts["claims"]] == [str(LIAR)]
+    assert facts.believed == BelievedHolder("successor", str(HEIR), "2027-01-15T08:00:00Z")
+    assert facts.homes[0].copies_at == [str(HEIR)]
+    assert [claim.claimant for claim in facts.claims] == [str(LIAR)]
     page = await served.page(f"/resolver?about={ITEM}")
     assert "transferred the Original to this Archive" in page
     assert str(LIAR) in page
@@ -95,7 +101,7 @@ async def test_a_successor_that_the_home_named_is_believed_and_its_claims_and_co
 def test_a_known_holder_is_believed_for_a_day_where_there_is_no_home(age: int, why: str) -> None:
     served = Served(now=AT + age)
     served.beliefs.record_holder(parse(FOREIGN), HEIR, AT)
-    assert served.report.about(FOREIGN)["believed"]["why"] == why
+    assert served.why(FOREIGN) == why
 
 
 async def test_a_prefix_tells_its_home_and_what_is_claimed_of_its_labels() -> None:
@@ -123,7 +129,7 @@ async def test_beliefs_tell_that_an_item_was_deleted_and_by_whose_word(when: int
 
 def test_the_archive_of_the_server_is_the_home_of_its_prefix() -> None:
     facts = Served(own=OWN).report.about("example.org/own")
-    assert [home["own"] for home in facts["homes"]] == [True]
+    assert [home.own for home in facts.homes] == [True]
 
 
 async def test_what_is_neither_label_nor_prefix_is_explained_on_the_page() -> None:
@@ -137,7 +143,7 @@ async def test_what_the_administrator_said_is_told_as_such() -> None:
     item = parse(ITEM)
     served.beliefs.record_successors(item, (LIAR,), AT)
     served.beliefs.rule(Ruling(item, LIAR, frozenset({LIAR, HEIR}), AT, "ana"))
-    assert served.report.about(ITEM)["believed"]["why"] == "ruling"
+    assert served.why(ITEM) == "ruling"
     assert "Decided by the administrator of the resolver" in await served.page(f"/resolver?about={ITEM}")
     served.beliefs.record_successors(item, (LIAR, HEIR), AT)  # given on since
-    assert served.report.about(ITEM)["believed"]["why"] != "ruling"
+    assert served.why(ITEM) != "ruling"
