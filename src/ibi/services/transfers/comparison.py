@@ -42,6 +42,8 @@ AGAIN: Final = 60
 _DAY: Final = 86_400
 _RECENT: Final = 7 * _DAY
 """Seconds for which the receiver of an Original is asked at a start whether it has it still."""
+_SELDOM: Final = 600
+"""Seconds after which a receiver is asked again that was silent again and again. One that comes back asks by itself."""
 _SLICE: Final = 200
 """Items that are compared in one step."""
 _IDLE: Final = 1.0
@@ -58,6 +60,9 @@ _AWAIT: Final = 2
 """Seconds between two looks at whether others were heard, which asks no one."""
 _FIRST_LOOKS: Final = 5
 """Looks at an open item that follow each other sooner: others that were restored with this Archive start up."""
+_RECEIVER_LOOKS: Final = 20
+_RECEIVER_SOON: Final = 8
+"""The same of a receiver, which takes the Original meanwhile, and the longest wait between them."""
 _MOST_ASKED: Final = 20
 """Archives that are asked for the bytes of one item in one look; the next look goes on with the others."""
 _MOST_TURNS: Final = 4
@@ -87,7 +92,8 @@ class ChainComparison:
         self._walk_at = 0.0
         self._given: dict[Label, dict[RepositoryName, Chain]] = {}
         """What was given away lately, by receiver, as found at the start; a receiver is asked for it once."""
-        self._is_first_walk, self._receivers_at, self._start = True, 0.0, 0
+        self._is_first_walk, self._start, self._given_until = True, 0, 0.0
+        self._receivers_at, self._receivers_rest = 0.0, AGAIN
         self._looks: dict[RepositoryName, int] = {}
         self._silent_until: dict[str, float] = {}
         self._places: tuple[float, Mapping[Label, str]] = (float("-inf"), {})
@@ -182,7 +188,7 @@ class ChainComparison:
         step = next_repair(here, known)
         if isinstance(step, TellReceiver) and not known.is_under_way:
             if self._is_first_walk and step.release.at.seconds >= self._start - _RECENT:
-                self._given.setdefault(step.release.to, {})[rep] = known
+                self._note_given(rep, step)
             return
         if isinstance(step, Settled):
             return
@@ -190,19 +196,35 @@ class ChainComparison:
             return
         self.note(rep)
 
+    def look_again(self, rep: RepositoryName, hint: str = "") -> None:
+        """Have an item looked at whose object has learned a release. A receiver that has countersigned it is no more
+        than asked whether it has it still."""
+        here = self._chains.here(rep)
+        known = newest_chain(here, self._remembered(rep))
+        step = next_repair(here, known)
+        if isinstance(step, TellReceiver) and not known.is_under_way:
+            self._note_given(rep, step)
+            self._receivers_at, self._receivers_rest = 0.0, AGAIN
+        elif not isinstance(step, Settled):
+            self.note(rep, hint)
+
+    def _note_given(self, rep: RepositoryName, step: TellReceiver) -> None:
+        self._given.setdefault(step.release.to, {})[rep] = step.chain
+        self._given_until = self._now() + _DAY
+
     def _ask_receivers(self, now: int) -> None:
         """Ask those to whom Originals were given lately, once after the start, whether they know it: one that was put
-        back meanwhile, while this Archive was away, is told."""
+        back while this Archive was away is told."""
         if self._is_first_walk or not self._given or now < self._receivers_at:
             return
-        self._receivers_at = now + AGAIN
+        self._receivers_at, self._receivers_rest = now + self._receivers_rest, min(2 * self._receivers_rest, _SELDOM)
         places = self._find_places()
         for receiver, given in list(self._given.items()):
-            out = next((out for rep in given if (out := self._ledger.outgoing(rep)) is not None), None)
+            out = next((out for rep in list(given) if (out := self._ledger.outgoing(rep)) is not None), None)
             place = places.get(receiver) or ("" if out is None else out.receiver)
-            if place and self._has_answered(place, given):
-                del self._given[receiver]
-        if now >= self._start + _DAY:
+            if place and self._has_answered(place, dict(given)):
+                self._given.pop(receiver, None)
+        if now >= self._given_until:
             self._given.clear()
 
     def _has_answered(self, place: str, given: Mapping[RepositoryName, Chain]) -> bool:
@@ -249,6 +271,8 @@ class ChainComparison:
         if item.problem is OpenProblem.IN_DOUBT and self._unheard():
             return _AWAIT
         looks = self._looks[item.rep] = self._looks.get(item.rep, 0) + 1
+        if item.problem is OpenProblem.NOT_TAKEN and looks <= _RECEIVER_LOOKS:
+            return min(1 << looks, _RECEIVER_SOON)
         return 1 << looks if looks <= _FIRST_LOOKS else AGAIN
 
     def _is_silent(self, place: str) -> bool:

@@ -58,9 +58,10 @@ class ItemInDoubt(IbiError):
 _RECENT: Final = 86_400
 """Seconds after a restore for which others are asked more often what was given away since."""
 _LATE_AGAIN: Final = 60
-"""Seconds after which a witness that was away is asked again; a silent one is asked less often later on."""
+"""Seconds after which a witness is asked again that is known at once not to answer."""
 _LATE_SELDOM: Final = 600
-_RETRIES_SOON: Final = 60
+"""The same of one that was waited for."""
+_LATE_SLOW: Final = 2.0
 _LATE_STEP: Final = 5.0
 """Seconds after which a step asks no further one: transfers go on in the same thread."""
 
@@ -74,14 +75,14 @@ class LateWitnesses:
         self._began: float | None = None
         self._is_new = False
         self._heard: set[str] = set()
-        self._asked: dict[str, tuple[int, float]] = {}
-        """How often each was asked in vain, and when it is asked next."""
+        self._again: dict[str, float] = {}
+        """When those are asked next that did not answer."""
         self._look_at = 0.0
         self._places: frozenset[str] = frozenset()
 
     def begin(self) -> None:
         self._is_new = True
-        self._heard, self._asked, self._look_at = set(), {}, 0.0
+        self._heard, self._again, self._look_at = set(), {}, 0.0
 
     def is_recent(self, now: float) -> bool:
         if self._is_new:
@@ -96,7 +97,7 @@ class LateWitnesses:
             self._look_at, self._places = now + _LATE_AGAIN, self._find_places()
         began = time.monotonic()
         for place in sorted((self._places | {each.rstrip("/") for each in sources}) - self._heard - {self._url}):
-            if self._asked.get(place, (0, 0.0))[1] <= now and time.monotonic() < began + _LATE_STEP:
+            if self._again.get(place, 0.0) <= now and time.monotonic() < began + _LATE_STEP:
                 yield place
 
     def _find_places(self) -> frozenset[str]:
@@ -108,13 +109,11 @@ class LateWitnesses:
             return self._places
         return self._places | frozenset(found.values())
 
-    def note(self, witness: str, now: float, *, heard: bool) -> None:
-        if heard:
-            self._heard.add(witness)
-            return
-        times = self._asked.get(witness, (0, 0.0))[0] + 1
-        wait = _LATE_AGAIN if times <= _RETRIES_SOON else _LATE_SELDOM
-        self._asked[witness] = times, now + wait
+    def note_heard(self, witness: str) -> None:
+        self._heard.add(witness)
+
+    def note_silent(self, witness: str, now: float, took: float) -> None:
+        self._again[witness] = now + (_LATE_SELDOM if took > _LATE_SLOW else _LATE_AGAIN)
 
 
 class Tracking:
@@ -245,7 +244,11 @@ class Tracking:
     def ask_late(self, now: float, chains: ItemChains, receiving: Receiving) -> None:
         """Ask Archives that were away when the doubt ended, and those that are followed. They keep nothing waiting."""
         for witness in self._late.due(now, self.sources()):
-            self._late.note(witness, now, heard=self.listen(witness, chains, receiving))
+            began = time.monotonic()
+            if self.listen(witness, chains, receiving):
+                self._late.note_heard(witness)
+            else:
+                self._late.note_silent(witness, now, time.monotonic() - began)
 
     def require_sure(self) -> None:
         if self.in_doubt:
@@ -283,7 +286,7 @@ class Tracking:
             return
         heard = self.listen(witness, chains, receiving)
         if heard:
-            self._late.note(witness, 0.0, heard=True)
+            self._late.note_heard(witness)
         doubt = doubt.after(witness, heard=heard)
         if heard and witness == doubt.resolver:
             with suppress(PeerSilent, PeerRefused):
@@ -337,7 +340,8 @@ class Tracking:
         is_learned = self.comparison is not None and self.comparison.learn(rep, texts)
         if (is_kept or is_learned) and self.comparison is not None:
             is_archive = told_by.startswith("http") and told_by != self._resolver
-            self.comparison.note(rep, told_by if is_archive else "")
+            look = self.comparison.note if is_learned else self.comparison.look_again
+            look(rep, told_by if is_archive else "")
         return is_kept or is_learned
 
     def take_told(self, texts: tuple[str, ...], chains: ItemChains) -> bool:

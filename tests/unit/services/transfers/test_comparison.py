@@ -17,6 +17,7 @@ from ibi.model.content import Bytes, Change, Keep
 from ibi.model.item import Item
 from ibi.model.transfer import OpenProblem, ReceiverStage, SenderStage
 from ibi.services.items.stored_item import name_of
+from ibi.services.transfers.worker import LateWitnesses
 from ibi.signing import SigningKey
 from ibi.storage.sqlite.catalog import FILE_NAME
 from ibi.storage.sqlite.state import empty_part
@@ -285,6 +286,22 @@ def test_a_receiver_that_was_away_asks_no_more_a_day_after_its_restore(
     assert (b.tracking.is_recent(b.now), network.messages) == (False, asked)
 
 
+def test_a_witness_that_takes_long_to_be_silent_is_asked_less_often(network: TransferNetwork) -> None:
+    late = LateWitnesses(network, None, "http://b.example")  # type: ignore[arg-type]
+    assert list(late.due(0.0, ["http://a.example"])) == []
+    late.begin()
+    assert list(late.due(0.0, ["http://a.example", "http://b.example", "http://c.example/"])) == [
+        "http://a.example",
+        "http://c.example",
+    ]
+    late.note_silent("http://a.example", 0.0, 0.1)
+    late.note_silent("http://c.example", 0.0, 15.0)
+    assert list(late.due(60.0, ["http://a.example", "http://c.example/"])) == ["http://a.example"]
+    assert list(late.due(600.0, ["http://c.example/"])) == ["http://c.example"]
+    late.note_heard("http://c.example")
+    assert list(late.due(1200.0, ["http://c.example/"])) == []
+
+
 def test_a_giver_that_starts_tells_a_receiver_that_was_restored_meanwhile(
     network: TransferNetwork, tmp_path: Path, opened: ExitStack
 ) -> None:
@@ -302,8 +319,7 @@ def test_a_giver_that_starts_tells_a_receiver_that_was_restored_meanwhile(
     settle(a)
     assert a.ledger.open_items() == ()
     network.cut = set()
-    a.now += 60
-    a.repair()
+    a.repair(600.0)
     assert b.ledger.open_items()[0].hint == a.url
     network.unlisted = set()
     b.repair()
