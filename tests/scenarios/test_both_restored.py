@@ -152,8 +152,7 @@ def test_a_receiver_restored_while_the_giver_is_stopped_has_its_original_once_th
     network.stop(giver)
     network.put_back(receiver)
     network.stop_resolver()
-    for database in network.resolver.data.glob("releases.sqlite*"):
-        database.unlink()
+    empty_part(network.resolver.data, "releases")
     network.start_resolver()
     network.start(receiver)
     until(lambda: json.loads(ask(receiver.url, "/readyz")[3]).get("unheard", []) == [])
