@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 from ibi.errors import IbiError
 from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.errors import StoreClosed
-from ibi.storage.locks import FairLock
+from ibi.storage.locks import FairLock, shared_lock
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
 
 Job = TypeVar("Job")
@@ -148,6 +148,14 @@ T = TypeVar("T")
 _Change = Callable[[Connection], Any]
 
 
+def writer_queue(path: Path) -> FairLock:
+    """Return the lock that all writers of the database at `path` take in turn, in this process and in others.
+
+    SQLite itself has those who wait look again now and then, and the first to look is next.
+    """
+    return shared_lock(path.with_name(f"{path.name}.lock"))
+
+
 class GroupCommit:
     """The only writer of a file in this process, for any number of threads."""
 
@@ -162,8 +170,7 @@ class GroupCommit:
         is raised as `damaged`."""
         self._path, self._before_commit, self._damaged = path, before_commit, damaged
         self._connection: Connection | None = connection
-        # SQLite itself has those who wait look again now and then, and the first to look is next.
-        self._queue = FairLock(path.with_name(f"{path.name}.lock"))
+        self._queue = writer_queue(path)
         self._turn = Lock()
         self._together: Batcher[_Change, Any] = Batcher(self._commit)
 

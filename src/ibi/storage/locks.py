@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
+from weakref import WeakValueDictionary
 from zlib import crc32
 
 from ibi.storage.errors import DiskRefused, LockHeld, LockRefused
@@ -107,28 +108,70 @@ class FairLock:
 
     def __init__(self, path: Path) -> None:
         self._paths = _queue_of(path), path
-        self._threads = Lock()  # the kernel's lock is the process's: threads need one among themselves
+        # The kernel's locks are the process's: threads need two among themselves, for the same reason.
+        self._next, self._threads = Lock(), Lock()
         self._descriptors: list[int] = []
 
     def __enter__(self) -> None:
-        self._threads.acquire()
-        try:
-            with refusals(DiskRefused, self._paths[1]):
-                self._descriptors = self._descriptors or [open_lock(each) for each in self._paths]
-                _hold_in_turn(self._descriptors, self._paths)
-        except BaseException:
-            self._threads.release()
-            raise
+        self.take()
 
     def __exit__(self, *_: object) -> None:
+        self.give_back()
+
+    def take(self, *, waits: bool = True) -> bool:
+        """Take it; without `waits`, return false where another has it or waits for it."""
+        if not self._next.acquire(blocking=waits):
+            return False
+        try:
+            is_first = self._threads.acquire(blocking=waits)
+        finally:
+            self._next.release()
+        is_taken = False
+        try:
+            if is_first:
+                is_taken = self._take_of_processes(waits=waits)
+        finally:
+            if is_first and not is_taken:
+                self._threads.release()
+        return is_taken
+
+    def _take_of_processes(self, *, waits: bool) -> bool:
+        with refusals(DiskRefused, self._paths[1]):
+            self._descriptors = self._descriptors or [open_lock(each) for each in self._paths]
+            if not waits:
+                return _hold_at_once(self._descriptors)
+            _hold_in_turn(self._descriptors, self._paths)
+            return True
+
+    def give_back(self) -> None:
         fcntl.flock(self._descriptors[1], fcntl.LOCK_UN)
         self._threads.release()
 
     def close(self) -> None:
         with self._threads:
-            for descriptor in self._descriptors:
-                os.close(descriptor)
-            self._descriptors = []
+            self._close()
+
+    def _close(self) -> None:
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors = []
+
+    __del__ = _close
+
+
+_shared: WeakValueDictionary[tuple[int, Path], FairLock] = WeakValueDictionary()
+_sharing = Lock()
+
+
+def shared_lock(path: Path) -> FairLock:
+    """Return the lock at `path` that all of this process share: its threads wait for each other without the kernel.
+
+    It closes with the last of those who share it; closed before, it opens again."""
+    with _sharing:
+        lock = _shared.get((os.getpid(), path))
+        if lock is None:
+            lock = _shared[os.getpid(), path] = FairLock(path)
+        return lock
 
 
 def _queue_of(path: Path) -> Path:
@@ -143,6 +186,19 @@ def _hold_in_turn(descriptors: list[int], paths: tuple[Path, Path]) -> None:
         descriptors[1] = hold_lock(descriptors[1], paths[1])
     finally:
         fcntl.flock(descriptors[0], fcntl.LOCK_UN)
+
+
+def _hold_at_once(descriptors: list[int]) -> bool:
+    """Hold the second lock if nobody has it or waits for it."""
+    try:
+        fcntl.flock(descriptors[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptors[1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            fcntl.flock(descriptors[0], fcntl.LOCK_UN)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class _Queued:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import groupby
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 
-from ibi.storage.locks import DataLock, FairLock
+from ibi.storage.locks import DataLock, FairLock, shared_lock
 
 TURNS = 80
 WORK = 0.002
@@ -84,3 +85,38 @@ def test_a_lock_that_was_closed_can_be_taken_again(tmp_path: Path) -> None:
             pass
         lock.close()
     lock.close()
+
+
+def test_two_threads_take_turns_as_long_as_both_want_it(tmp_path: Path) -> None:
+    order: list[str] = []
+    begun = Barrier(2)
+
+    def take_turns(name: str) -> None:
+        begun.wait()
+        for _ in range(TURNS):
+            with shared_lock(tmp_path / "lock"):
+                order.append(name)
+                time.sleep(WORK)
+
+    threads = [Thread(target=take_turns, args=(name,)) for name in "ab"]
+    with closing(shared_lock(tmp_path / "lock")):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(order) == 2 * TURNS
+    assert len(list(groupby(order))) > TURNS
+
+
+def test_a_lock_that_another_has_is_not_waited_for_by_who_does_not_want_to_wait(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with closing(FairLock(path)) as other, closing(shared_lock(path)) as lock:
+        for held in (other, lock):
+            with held:
+                assert not lock.take(waits=False)
+        assert lock.take(waits=False)
+        lock.give_back()
+        with other:
+            pass
+    assert shared_lock(path) is lock
+    assert shared_lock(tmp_path / "another") is not lock
