@@ -61,7 +61,7 @@ def _use_and_verify(data: Path) -> None:
     """Each item verified once, and used on one day of this month and one of the last."""
     with closing(SqliteCatalog(data / "catalogue.sqlite")) as catalog:
         names = [item.rep for item in catalog.items()]
-    with closing(SqliteIntegrity(data / "integrity.sqlite")) as ledger:
+    with closing(SqliteIntegrity(data / "catalogue.sqlite")) as ledger:
         ledger.record_all([(str(name), ()) for name in names], int(time.time()))
     SqliteUsageLog(data / "usage.sqlite").close()
     today = int(time.time()) // 86_400

@@ -34,7 +34,8 @@ from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.storage.change_journal import GenerationFile
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record, label_key
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
+from ibi.storage.sqlite.catalog_rows import ROWIDS_PER_TICK, find_record, label_key
 from ibi.storage.sqlite.connection import connect
 
 __all__ = ["figures"]

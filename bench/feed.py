@@ -23,7 +23,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.change import ChangeKind, Revision
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from ibi.storage.sqlite.changes import append_change
 from ibi.storage.sqlite.connection import connect, transaction
 

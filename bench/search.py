@@ -35,7 +35,8 @@ from ibi.model.item import Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import LARGEST_PAGE, Facet, ListPlace, Order, SearchQuery
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
+from ibi.storage.sqlite.catalog_rows import put_row, row_of
 from ibi.storage.sqlite.connection import connect, transaction
 
 __all__ = ["figures"]

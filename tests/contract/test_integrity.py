@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from ibi.model.content import Damage, IntegritySummary, Problem, Verification
-from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
+from ibi.ports.errors import CatalogDamaged
+from ibi.storage.sqlite.catalog import FILE_NAME
+from ibi.storage.sqlite.integrity import SqliteIntegrity
 
 DIGEST, OTHER = sha512(b"a").hexdigest(), sha512(b"b").hexdigest()
 LOST = Problem(Damage.DAMAGED, "E092", "v1/content/doc/a.txt", "its content is not what was deposited", DIGEST)
@@ -40,8 +42,8 @@ def test_digests_that_are_damaged_themselves_are_not_known(tmp_path: Path) -> No
     with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
         ledger.keep_blocks(DIGEST, b"1" * 64)
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as file:
-        ((kept,),) = file.execute("SELECT blocks FROM blocks").fetchall()
-        file.execute("UPDATE blocks SET blocks = ?", (b"2" + kept[1:],))
+        ((kept,),) = file.execute("SELECT blocks FROM block_digests").fetchall()
+        file.execute("UPDATE block_digests SET blocks = ?", (b"2" + kept[1:],))
         file.commit()
     with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
         assert ledger.find_blocks(DIGEST) is None
@@ -132,14 +134,18 @@ def test_everything_is_there_after_a_restart_and_for_others(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_a_damaged_file_is_set_aside_and_begun_again(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_keeps_no_damage_from_being_known(tmp_path: Path, content: bytes) -> None:
+    """The catalogue is in the same file, so it stays for the next start to see to."""
     (tmp_path / FILE_NAME).write_bytes(content)
     with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
         assert ledger.find_blocks(DIGEST) is None
-        ledger.record("a", [LOST], 100)
-        assert ledger.set_aside is not None
-        assert (tmp_path / ledger.set_aside).read_bytes() == content
+        ledger.keep_blocks(DIGEST, b"1" * 64)
+        assert ledger.find_blocks(DIGEST) == b"1" * 64
+        assert ledger.note_damage("a", LOST, 100)
         assert list(ledger.damaged_items()) == ["a"]
+        with pytest.raises(CatalogDamaged):
+            ledger.record("a", [LOST], 100)
+    assert (tmp_path / FILE_NAME).read_bytes() == content
 
 
 def test_a_disk_that_refuses_keeps_no_damage_from_being_known(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ async def server_figures(place: Path) -> list[Figure]:
     StandbyMetrics(registry, KeptRegister(gateway, MemoryRegisterStore(), "http://resolver.example.org"))
     async with records_app(place / "data") as app:
         HoldingsMetrics(registry, app.site)
-    with closing(SqliteIntegrity(place / "integrity.sqlite")) as ledger:
+    with closing(SqliteIntegrity(place / "catalogue.sqlite")) as ledger:
         IntegrityMetrics(registry, Integrity(ledger))
     FollowMetrics(registry, list, list)
     registry.register(JobCollector(JobRunner()))

@@ -49,9 +49,7 @@ from ibi.storage.failing_jobs import FailingJobsFile
 from ibi.storage.key_files import RESOLVER, KeyFiles, PublishedRegisterFile, RegisterFiles, ResolverKeyFile
 from ibi.storage.sqlite.connection import KINDS, DatabaseKind
 from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.storage.sqlite.previews import PREVIEWS
 from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.storage.sqlite.texts import TEXTS
 from ibi.storage.sqlite.transfers import SqliteTransferLedger
 from tests.scenarios.test_read_only_copy import contents
 from tests.support.damage import WAYS, remove_logs
@@ -214,12 +212,12 @@ def flipped_byte(data: Path) -> None:
 
 def noted_damage(data: Path) -> None:
     name = str(an_object(data).relative_to(data / "store"))
-    with closing(SqliteIntegrity(data / "integrity.sqlite")) as ledger:
+    with closing(SqliteIntegrity(data / "catalogue.sqlite")) as ledger:
         ledger.note_damage(name, Problem(Damage.DAMAGED, "E092", "v1/content/doc/a.txt", "another digest"), LONG_AGO)
 
 
 def old_verification(data: Path) -> None:
-    with closing(SqliteIntegrity(data / "integrity.sqlite")) as ledger:
+    with closing(SqliteIntegrity(data / "catalogue.sqlite")) as ledger:
         ledger.record(str(an_object(data).relative_to(data / "store")), (), LONG_AGO)
 
 
@@ -643,7 +641,7 @@ def test_a_planted_fault_is_found_and_nothing_is_changed(
 
 
 @pytest.mark.parametrize("way", ["emptied", "blank"])
-@pytest.mark.parametrize("kind", [*KINDS.values(), TEXTS, PREVIEWS], ids=lambda kind: kind.file_name)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.file_name)
 def test_a_database_that_was_emptied_is_an_error_whichever_it_is(ibi: IbiCommand, kind: DatabaseKind, way: str) -> None:
     settings = load_settings({"data": str(ibi.data)}, {})
     place = path_of(ExaminedDirectory(settings), kind)

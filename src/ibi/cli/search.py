@@ -161,12 +161,11 @@ def _in_text(settings: Settings, store: ArchiveStore, query: SearchQuery) -> Ite
     from ibi.ports.errors import StorageError
     from ibi.services.items.full_text import FullTextSearch
     from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.texts import FILE_NAME, SqliteTexts
+    from ibi.storage.sqlite.texts import SqliteTexts
 
-    is_read = settings.archive.full_text and (settings.data / FILE_NAME).exists()
-    if not query.text or not is_read or is_read_only(settings.data):
+    if not query.text or not settings.archive.full_text or is_read_only(settings.data):
         return
-    with suppress(StorageError), closing(SqliteTexts(settings.data)) as index:  # a server begins a damaged one anew
+    with suppress(StorageError), closing(SqliteTexts(settings.data)) as index:
         texts = FullTextSearch(store.catalog, index, lambda: MachineClocks().read().wall)
         yield from ((match.item, match.text) for match in texts.find_now(query))
 

@@ -36,9 +36,9 @@ from ibi.storage.machine import MachineClocks, refusals
 from ibi.storage.ocfl.layout import FILE_NAME as VERSION_FILE
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
+from ibi.storage.sqlite.catalog_parts_copy import FORMER_VERIFICATIONS, rescue_parts
 from ibi.storage.sqlite.connection import set_aside
 from ibi.storage.sqlite.guarded import copy_database, remove_database
-from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.sqlite.tick_store import restart_given_out
 
@@ -103,7 +103,7 @@ def open_in_place(
     """Open a store of which all lies in the directory `data`, but for the file of the `generation`, which has a
     directory of its own. `finally_close` is closed with the store, after it."""
     with ExitStack() as opened:
-        ledger = SqliteIntegrity(data / INTEGRITY)
+        ledger = SqliteIntegrity(data / CATALOGUE)
         opened.callback(ledger.close)
         integrity = Integrity(ledger)
         content = OcflStore(data / STORE, on_step, ledger)
@@ -195,8 +195,14 @@ def open_repaired(
     try:
         return opened()
     except CatalogDamaged as error:
-        on_aside(error, set_aside(data / CATALOGUE))
+        on_aside(error, _set_catalogue_aside(data))
     return opened()
+
+
+def _set_catalogue_aside(data: Path) -> Path | None:
+    """Rename the catalogue, having put aside for the next one what it has of texts, previews and verifications."""
+    rescue_parts(data / CATALOGUE)
+    return set_aside(data / CATALOGUE)
 
 
 def rebuild_catalogue(
@@ -210,7 +216,7 @@ def rebuild_catalogue(
     try:
         return _rebuilt(data, on_item, read_ahead)
     except CatalogDamaged:  # noticed only when it was read
-        set_aside(data / CATALOGUE)
+        _set_catalogue_aside(data)
     return _rebuilt(data, on_item, read_ahead)
 
 
@@ -245,6 +251,7 @@ def open_read_only(data: Path, *, on_rebuild: Callable[[int | None], None]) -> A
         try:
             return _open(beside, opened, on_rebuild)
         except CatalogDamaged:  # the copy is: the store is what counts
+            rescue_parts(beside / CATALOGUE)
             remove_database(beside / CATALOGUE)
         return _open(beside, opened, on_rebuild)
 
@@ -266,8 +273,8 @@ def _take_along(data: Path, beside: Path) -> None:
                 shutil.copyfile(source, beside / name)
         copy_database(data / CATALOGUE, beside / CATALOGUE)
         _copy_journal(data / JOURNAL, beside / JOURNAL)
-    with suppress(OSError):  # what it knows of damage is found again by reading
-        copy_database(data / INTEGRITY, beside / INTEGRITY)
+    with suppress(OSError):  # what an earlier version knew of damage is found again by reading
+        copy_database(data / FORMER_VERIFICATIONS, beside / FORMER_VERIFICATIONS)
 
 
 def _copy_journal(source: Path, target: Path) -> None:

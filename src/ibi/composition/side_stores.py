@@ -104,18 +104,13 @@ def full_text_worker(settings: Settings, site: ArchiveSite, opened: ExitStack) -
 
 
 def open_texts(settings: Settings, store: ArchiveStore, clocks: Clocks, opened: ExitStack) -> FullTextSearch | None:
-    """The search in the text of files. It never prevents a start: a damaged file is set aside, and read anew."""
-    log = structlog.get_logger("ibi.texts")
+    """Open the search in the text of files. It never prevents a start."""
     if not settings.archive.full_text:
         return None
-
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        log.warning("texts are read anew", reason=str(error.parameters.get("reason", error)), name=aside and aside.name)
-
     try:
-        index = SqliteTexts(settings.data, set_aside)
+        index = SqliteTexts(settings.data)
     except StorageError as error:
-        log.error("the text of files is not searched", reason=str(error))
+        structlog.get_logger("ibi.texts").error("the text of files is not searched", reason=str(error))
         return None
     opened.callback(index.close)
     return FullTextSearch(store.catalog, index, lambda: clocks.read().wall)
@@ -125,7 +120,7 @@ def open_texts(settings: Settings, store: ArchiveStore, clocks: Clocks, opened: 
 
 
 def open_previews(settings: Settings, opened: ExitStack) -> MarkdownPreviews | None:
-    """What has previews rendered. It never prevents a start: a damaged file is set aside."""
+    """Open what has previews rendered. It never prevents a start."""
     store = _open_preview_store(settings, opened)
     if store is None:
         return None
@@ -135,16 +130,10 @@ def open_previews(settings: Settings, opened: ExitStack) -> MarkdownPreviews | N
 
 
 def _open_preview_store(settings: Settings, opened: ExitStack) -> SqlitePreviews | None:
-    log = structlog.get_logger("ibi.previews")
-
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        reason = str(error.parameters.get("reason", error))
-        log.warning("previews are rendered anew", reason=reason, name=aside and aside.name)
-
     try:
-        store = SqlitePreviews(settings.data, RENDERING, set_aside)
+        store = SqlitePreviews(settings.data, RENDERING)
     except StorageError as error:
-        log.error("no previews are rendered", reason=str(error))
+        structlog.get_logger("ibi.previews").error("no previews are rendered", reason=str(error))
         return None
     opened.callback(store.close)
     return store

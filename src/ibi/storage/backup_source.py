@@ -9,7 +9,7 @@ from items (jobs, follows, the ledger of transfers, drafts) before the objects; 
 mint log, which has every label before an item has it, after them. So the state is copied before the objects, and gets
 the accounts of the end.
 
-What can be made anew is left out: catalogue, integrity, texts, dumps, what is on its way, locks.
+What can be made anew is left out: the catalogue with its texts and verifications, dumps, what is on its way, locks.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from ibi.storage.machine import refusals
 from ibi.storage.ocfl.layout import ROOT_DECLARATION, names_in
 from ibi.storage.ocfl.packing import kept_item, newest_digest, pack_version
 from ibi.storage.ocfl.store import OcflStore
+from ibi.storage.sqlite.catalog_parts_copy import FORMER_FILES, RESCUED
 from ibi.storage.sqlite.connection import KINDS, STATE, Connection, storage_errors
 from ibi.storage.sqlite.earlier_layout import FOLDER
 from ibi.storage.sqlite.earlier_tables import EARLIER
@@ -51,7 +52,7 @@ _LOCK: Final = "backup.lock"
 _CATALOGUE: Final = "catalogue.sqlite"
 _LEFT_OUT: Final = frozenset(
     {
-        *(_CATALOGUE, "integrity.sqlite", "texts.sqlite", "previews.sqlite"),
+        *(_CATALOGUE, RESCUED, *FORMER_FILES),
         *("changes", "dumps", "copies", "served-address", "state-copies"),
         *(FOLDER, NOTES, "upgrade-staging", "state.sqlite.new", *(each.kind.file_name for each in EARLIER)),
         *("last-backup.json", "start-reserve", "failing-jobs.json"),

@@ -60,16 +60,6 @@ class UsageDamaged(StoreDamaged):
     files beside it; otherwise the next start of the server sets it aside and counts anew."""
 
 
-class TextsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds the words of files alone, which are read again: the next start of the
-    server sets it aside."""
-
-
-class PreviewsDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds rendered previews alone, which are rendered again: the next start of
-    the server sets it aside."""
-
-
 class TicksDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
     it, and only the idempotency keys of the last days are forgotten."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from ibi.label import RepositoryName
 from ibi.model.preview import PreviewState, RenderedPreview
 from ibi.ports.archive_store import PreviewStore
-from ibi.storage.errors import PreviewsDamaged
+from ibi.ports.errors import CatalogDamaged
 from ibi.storage.sqlite.previews import SqlitePreviews
 
 NAME, OTHER = RepositoryName.parse("lab.br/arq/2009/07.21.14.43"), RepositoryName.parse("lab.br/arq/2010/07.21.14.43")
@@ -40,7 +39,6 @@ def test_a_preview_is_found_once_it_was_rendered_also_after_a_restart(store: Sql
     with closing(SqlitePreviews(tmp_path, 1)) as again:
         assert again.find("a") == RenderedPreview(PreviewState.RENDERED, "<p>é</p>")
         assert again.find("b") == RenderedPreview(PreviewState.REFUSED)
-    assert stat.S_IMODE((tmp_path / "previews.sqlite").stat().st_mode) == 0o600
 
 
 def test_a_content_is_claimed_by_one_process_until_it_gives_up(store: SqlitePreviews, tmp_path: Path) -> None:
@@ -89,11 +87,7 @@ def test_the_newest_previews_are_kept_within_a_bound(tmp_path: Path) -> None:
         assert 9 <= len(found) <= 12
 
 
-def test_a_damaged_file_is_set_aside(tmp_path: Path) -> None:
-    (tmp_path / "previews.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(PreviewsDamaged):
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(CatalogDamaged):
         SqlitePreviews(tmp_path, 1)
-    told: list[object] = []
-    with closing(SqlitePreviews(tmp_path, 1, lambda error, aside: told.append(aside))) as store:
-        keep(store, "a", "x")
-    assert len(told) == 1

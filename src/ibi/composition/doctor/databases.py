@@ -42,7 +42,7 @@ from ibi.storage.ocfl.layout import Broken, check_layout
 from ibi.storage.ocfl.object import NAME as INVENTORY
 from ibi.storage.ocfl.object import SIDECAR, ObjectDirectory, version_name
 from ibi.storage.ocfl.verification import extra_entries
-from ibi.storage.sqlite import catalog_rows, registry, tick_rows
+from ibi.storage.sqlite import catalog_migrations, catalog_rows, registry, tick_rows
 from ibi.storage.sqlite.connection import CATALOGUE as CATALOGUE_KIND
 from ibi.storage.sqlite.connection import (
     KINDS,
@@ -56,11 +56,8 @@ from ibi.storage.sqlite.connection import (
 )
 from ibi.storage.sqlite.earlier_layout import has_earlier_layout
 from ibi.storage.sqlite.guarded import inspect_unchanged, opened_unchanged
-from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import read_integrity
-from ibi.storage.sqlite.previews import PREVIEWS
 from ibi.storage.sqlite.state import KNOWN_VERSIONS, part_versions, refuse_newer
-from ibi.storage.sqlite.texts import TEXTS
 
 _DAY: Final = 86_400
 _TRIES: Final = 40
@@ -68,9 +65,8 @@ _PAUSE: Final = 0.05
 _MAKING: Final = 60.0
 """Seconds in which a database that a server makes has got its tables."""
 _MOST_NAMED: Final = 5
-_FORMATS: Final = {CATALOGUE_KIND: len(catalog_rows.MIGRATIONS), TICKS: len(tick_rows.MIGRATIONS), STATE: 1}
+_FORMATS: Final = {CATALOGUE_KIND: len(catalog_migrations.MIGRATIONS), TICKS: len(tick_rows.MIGRATIONS), STATE: 1}
 """The formats that this version knows."""
-_INTEGRITY_KIND: Final = DatabaseKind(INTEGRITY, 0, frozenset({"items", "blocks"}), StoreDamaged)
 
 
 def path_of(directory: ExaminedDirectory, kind: DatabaseKind) -> Path:
@@ -87,7 +83,7 @@ def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
             return
     except IbiError as error:
         yield from_error("database", directory.name(RECORD), error)
-    for kind in (*KINDS.values(), _INTEGRITY_KIND, TEXTS, PREVIEWS):
+    for kind in KINDS.values():
         path = path_of(directory, kind)
         try:
             refuse_lost(path, kind)
@@ -288,8 +284,8 @@ def _inventories(directory: ExaminedDirectory, name: str) -> Iterator[Path]:
 
 
 def _known_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, str]]:
-    path = directory.data / INTEGRITY
-    if path.exists():
+    path = directory.data / CATALOGUE
+    if _is_current(directory, CATALOGUE_KIND):
         with _told_elsewhere(), opened_unchanged(path, is_in_use=directory.is_served) as connection:
             for each in read_integrity(connection)[1]:
                 since = "" if each.damaged_since is None else f", known since {Instant(each.damaged_since)}"
@@ -410,11 +406,11 @@ def _is_file(place: str, directory: int) -> bool:
 
 def check_fixity(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     """Whether all that is kept was read again within the time that the settings want."""
-    days, path = directory.settings.archive.verify_days, directory.data / INTEGRITY
+    days, path = directory.settings.archive.verify_days, directory.data / CATALOGUE
     if not days or not directory.item_names or not directory.is_writable:
         return
     oldest = _began(directory)
-    if path.exists():
+    if _is_current(directory, CATALOGUE_KIND):
         with _told_elsewhere(), opened_unchanged(path, is_in_use=directory.is_served) as connection:
             oldest = read_integrity(connection)[0].oldest or oldest
     if oldest is not None and directory.now.seconds - oldest > 2 * days * _DAY:

@@ -31,12 +31,14 @@ from ibi.storage.batching import GroupCommit
 from ibi.storage.change_journal import CatalogStanding, Expected, GenerationFile, first_standing
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import make_directory, refusals
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
+from ibi.storage.sqlite.catalog_parts_copy import take_in_parts
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
     CLAIMANTS_AFTER,
     COUNT,
     COUNT_CHANGE,
-    MIGRATIONS,
+    COUNT_VERSION,
     PAGE_AFTER,
     SET_STANDING,
     STANDING,
@@ -108,8 +110,8 @@ class SqliteCatalog(CatalogHoldings):
             make_directory(path.parent)
         with self._errors():
             connection = connect(path, MIGRATIONS, kind=CATALOGUE)
-            before_commit = None if generation is None else self._count_change
-            self._writer = GroupCommit(path, connection, before_commit, CatalogDamaged)
+            take_in_parts(path)
+            self._writer = GroupCommit(path, connection, self._count_change, CatalogDamaged)
         self._watch = FileWatch(path, CATALOGUE)
 
     def find(self, label: Label) -> Item | None:
@@ -325,8 +327,8 @@ class SqliteCatalog(CatalogHoldings):
 
     def _count_change(self, connection: Connection) -> None:
         """At the end of a transaction: another state, told to the store before it is committed."""
-        assert self._generation is not None
-        if self._is_rebuilt:
+        if self._generation is None or self._is_rebuilt:
+            connection.execute(COUNT_VERSION)
             return
         expected = self._generation.read()
         ((store, generation, changes, items),) = connection.execute(COUNT_CHANGE).fetchall()

@@ -24,6 +24,7 @@ from ibi.storage.sqlite.catalog_rows import (
     OWNED_BEFORE,
     PAGE,
     PAGE_AFTER,
+    VERSION,
     Record,
     alternate_key,
     decode_record,
@@ -40,7 +41,7 @@ from ibi.storage.sqlite.catalog_rows import (
 from ibi.storage.sqlite.catalog_search import LAST_ROW, SqliteSearch
 from ibi.storage.sqlite.connection import Connection, snapshot
 
-_VERSION: Final = "PRAGMA data_version"
+_DATA_VERSION: Final = "PRAGMA data_version"
 _MOST_ITEMS: Final = 1_000
 _MOST_BYTES: Final = 24 << 20
 """Mostly of items that all threads share."""
@@ -48,8 +49,8 @@ _MOST_BYTES: Final = 24 << 20
 
 class CatalogReader:
     """Reads on a connection that never writes: its `data_version` tells of every change by other connections, this
-    process's own among them. What was found is remembered until it changes; what changed is read again, and decoded
-    only if it is not the same as before.
+    process's own among them. Whether that was a change of items, the catalogue's own version says. What was found is
+    remembered until items change; what changed is read again, and decoded only if it is not the same as before.
     """
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
@@ -58,6 +59,8 @@ class CatalogReader:
         self._execute = connection.execute
         self._item_of = item_of
         self._version = -1
+        self._seen: tuple[int, int] = (-1, -1)
+        """The `data_version` that was seen last, and the version of the catalogue then."""
         self._departures: tuple[int, bool] = (-1, False)
         """For which version it is known whether there are any."""
         self._found: LruCache[Label, Item] = LruCache(_MOST_ITEMS, _MOST_BYTES, keeps_last=True)
@@ -69,9 +72,13 @@ class CatalogReader:
         return SqliteSearch(self.connection, self._item_of)
 
     def version(self) -> int:
-        """Another number after every change, as this connection sees it."""
-        (version,) = self._execute(_VERSION).fetchone()
-        return int(version)
+        """Another number after every change of items, as this connection sees it."""
+        (data_version,) = self._execute(_DATA_VERSION).fetchone()
+        if data_version != self._seen[0]:
+            # A change between the two statements makes this newer than `data_version` says, which does no harm.
+            row = self._execute(VERSION).fetchone()
+            self._seen = data_version, -data_version if row is None else row[0]
+        return self._seen[1]
 
     def find(self, label: Label) -> Item | None:
         version = self.version()

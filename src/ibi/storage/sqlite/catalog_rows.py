@@ -88,7 +88,7 @@ ROWIDS_PER_TICK: Final = 256
 # whole records, five a page, and be as deep as that makes it. Here inner pages hold nothing but numbers, and an item
 # gets a number that follows from the instant of its labels, which both forms share: so a look-up by either goes down
 # one tree and not two. The indexes keep labels unique and in order, and find what got no seat where it belongs.
-MIGRATIONS: Final[tuple[Migration, ...]] = (
+ITEM_MIGRATIONS: Final[tuple[Migration, ...]] = (
     """
     CREATE TABLE items (
         number INTEGER PRIMARY KEY,
@@ -142,6 +142,8 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     """,
     BEGIN_HOLDINGS_BY_TYPE,
 )
+# Other tables share the file. What reads items remembers them until this number changes, whatever others write.
+NUMBER_VERSIONS: Final = "ALTER TABLE standing ADD COLUMN version INTEGER NOT NULL DEFAULT 0"
 
 FIND_SEATED: Final = {
     # The plus keeps SQLite from taking the index.
@@ -160,7 +162,11 @@ NEWEST: Final = {
 NAMES_AFTER: Final = "SELECT rep FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 COUNT: Final = "SELECT count(*) FROM items"
 STANDING: Final = "SELECT store, generation, changes, items FROM standing"
-COUNT_CHANGE: Final = "UPDATE standing SET changes = changes + 1 RETURNING store, generation, changes, items"
+VERSION: Final = "SELECT version FROM standing"
+COUNT_VERSION: Final = "UPDATE standing SET version = version + 1"
+COUNT_CHANGE: Final = (
+    "UPDATE standing SET changes = changes + 1, version = version + 1 RETURNING store, generation, changes, items"
+)
 SET_STANDING: Final = "UPDATE standing SET store = ?, generation = ?, changes = ?, items = ?"
 PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 CLAIMANTS_AFTER: Final = """SELECT rep, item, local FROM items WHERE rep > ? AND number IN

@@ -200,6 +200,8 @@ _SETTINGS = (
     "PRAGMA cache_size = -2048",
     "PRAGMA trusted_schema = OFF",
 )
+_STATEMENTS: Final = 512
+"""Statements that a connection remembers: more than migrations have, since a full cache takes no new ones for long."""
 _DAMAGE = {driver.SQLITE_CORRUPT, driver.SQLITE_NOTADB}
 _CANNOT_OPEN = 14
 _SHORT_READ = driver.SQLITE_IOERR | 2 << 8
@@ -332,7 +334,14 @@ def _open(path: Path, patience: float, kind: DatabaseKind | None, *, begin: bool
         if kind is not None and (not path.exists() or not path.stat().st_size):
             raise kind.damaged(path=path, reason="it was emptied or deleted while it was open")
         name = f"{path.absolute().as_uri()}?mode=rw"
-    return driver.connect(name, timeout=patience, isolation_level=None, check_same_thread=False, uri=not begin)
+    return driver.connect(
+        name,
+        timeout=patience,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=not begin,
+        cached_statements=_STATEMENTS,
+    )
 
 
 def _identify(connection: Connection, path: Path, kind: DatabaseKind) -> None:

@@ -1,17 +1,20 @@
-"""The ports `BlockDigests` and `Verifications` in SQLite: the file `integrity.sqlite` of a data directory.
+"""The ports `BlockDigests` and `Verifications` in SQLite: tables of the catalogue's file.
 
-Nothing in it is lost for good: it is made anew by reading the store. So a file that is damaged is set aside and begun
-again, a disk that refuses does not keep content from being read, and a power failure may undo the last commits.
+Nothing in them is lost for good: they are made anew by reading the store. So a disk that refuses does not keep content
+from being read, and a power failure may undo the last commits.
+
+Digests of blocks are kept while deposits and readers wait, so nothing waits for them: where another writes at the
+moment, the next writer here writes them too.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -21,16 +24,17 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ibi.model.content import IntegritySummary, Problem, Verification, is_damage
-from ibi.ports.errors import StorageError, StoreDamaged
+from ibi.ports.errors import CatalogDamaged, StorageError
+from ibi.storage.batching import writer_queue
 from ibi.storage.errors import DiskRefused, StoreForked
 from ibi.storage.machine import make_directory, refusals
-from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
-
-FILE_NAME: Final = "integrity.sqlite"
+from ibi.storage.sqlite.catalog_part import CHECKPOINT, MOST_BYTES, MOST_ROWS, connect_part
+from ibi.storage.sqlite.connection import Connection, checkpoint, storage_errors, transaction
 
 _FRESH: Final = 0.2
 """Seconds for which the damaged items are not looked up again."""
-_BATCH: Final = 500
+_MOST_WAITING: Final = 8 << 20
+"""Bytes of digests that wait to be written; more are forgotten."""
 _CHECK: Final = 8
 """Bytes of the check sum of each row of digests."""
 _PATIENCE: Final = 2.0
@@ -38,53 +42,55 @@ _PATIENCE: Final = 2.0
 
 T = TypeVar("T")
 
-_MIGRATIONS: Final = (
-    """
-    CREATE TABLE blocks (digest BLOB PRIMARY KEY, blocks BLOB NOT NULL) WITHOUT ROWID;
-    CREATE TABLE items (
+BEGIN_INTEGRITY: Final = """
+    CREATE TABLE block_digests (digest BLOB PRIMARY KEY, blocks BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE verified_items (
         name TEXT PRIMARY KEY,
         verified INTEGER,
         damaged INTEGER,
         problems BLOB NOT NULL DEFAULT '[]'
     ) WITHOUT ROWID;
-    CREATE INDEX items_by_age ON items (verified);
-    CREATE INDEX items_damaged ON items (damaged) WHERE damaged IS NOT NULL;
-    CREATE TABLE letters (sent INTEGER NOT NULL)
-    """,
-    # Items that a person wants verified before it is their turn.
-    "CREATE TABLE wanted (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID",
-)
-_FIND_BLOCKS = "SELECT blocks FROM blocks WHERE digest = ?"
-_KEEP_BLOCKS = "INSERT OR REPLACE INTO blocks VALUES (?, ?)"
+    CREATE INDEX verified_items_by_age ON verified_items (verified);
+    CREATE INDEX verified_items_damaged ON verified_items (damaged) WHERE damaged IS NOT NULL;
+    CREATE TABLE damage_version (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL);
+    INSERT INTO damage_version VALUES (1, 0);
+    CREATE TABLE damage_letters (sent INTEGER PRIMARY KEY);
+    CREATE TABLE wanted_verifications (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID
+"""
+_FIND_BLOCKS = "SELECT blocks FROM block_digests WHERE digest = ?"
+_KEEP_BLOCKS = "INSERT OR REPLACE INTO block_digests VALUES (?, ?)"
+_FORGET_BLOCKS = "DELETE FROM block_digests WHERE digest = ?"
+_EXPECT = "INSERT OR IGNORE INTO verified_items (name) VALUES (?)"
+_COUNT_DAMAGE = "UPDATE damage_version SET number = number + 1"
 _RECORD = """
-    INSERT INTO items VALUES (:name, :at, :damaged, :problems) ON CONFLICT (name) DO UPDATE SET
+    INSERT INTO verified_items VALUES (:name, :at, :damaged, :problems) ON CONFLICT (name) DO UPDATE SET
         verified = excluded.verified, problems = excluded.problems,
-        damaged = CASE WHEN excluded.damaged IS NULL THEN NULL ELSE coalesce(items.damaged, excluded.damaged) END
+        damaged = iif(excluded.damaged IS NULL, NULL, coalesce(verified_items.damaged, excluded.damaged))
 """
 _NOTE = """
-    INSERT INTO items VALUES (:name, NULL, :at, :problems) ON CONFLICT (name) DO UPDATE SET
-        damaged = coalesce(items.damaged, excluded.damaged), problems = excluded.problems
+    INSERT INTO verified_items VALUES (:name, NULL, :at, :problems) ON CONFLICT (name) DO UPDATE SET
+        damaged = coalesce(verified_items.damaged, excluded.damaged), problems = excluded.problems
 """
-_DAMAGED = "SELECT name, verified, damaged, problems FROM items WHERE damaged IS NOT NULL"
+_DAMAGED = "SELECT name, verified, damaged, problems FROM verified_items WHERE damaged IS NOT NULL"
 _NEXT = """
-    SELECT name FROM items
+    SELECT name FROM verified_items
     WHERE verified IS NULL OR verified < iif(damaged IS NULL, :before, :damaged_before)
     ORDER BY verified LIMIT 1
 """
 _LATEST = """
-    SELECT name, verified, damaged, problems FROM items WHERE verified IS NOT NULL
+    SELECT name, verified, damaged, problems FROM verified_items WHERE verified IS NOT NULL
     ORDER BY verified DESC, name DESC LIMIT ?
 """
-_WANT = "INSERT OR IGNORE INTO wanted VALUES (?, ?)"
-_WANTED = "SELECT name, at FROM wanted ORDER BY at, name"
-_GRANT = "DELETE FROM wanted WHERE name = :name"
+_WANT = "INSERT OR IGNORE INTO wanted_verifications VALUES (?, ?)"
+_WANTED = "SELECT name, at FROM wanted_verifications ORDER BY at, name"
+_GRANT = "DELETE FROM wanted_verifications WHERE name = :name"
 _DUE = """
-    SELECT name FROM items WHERE damaged IS NOT NULL OR verified IS NULL OR verified < :before
+    SELECT name FROM verified_items WHERE damaged IS NOT NULL OR verified IS NULL OR verified < :before
     ORDER BY damaged IS NULL, verified, name
 """
 _FOREVER: Final = 1 << 62
 _SUMMARY = """
-    SELECT count(*), count(verified), count(damaged), min(verified), max(verified) FROM items
+    SELECT count(*), count(verified), count(damaged), min(verified), max(verified) FROM verified_items
 """
 _DECODER = msgspec.json.Decoder(list[tuple[str, str, str, str, str | None]])
 
@@ -102,40 +108,63 @@ class SqliteIntegrity:
     prompt = True
 
     def __init__(self, path: Path) -> None:
+        """`path` is that of the catalogue, which is begun if there is none when this is first used."""
         self._path, self._lock, self._process = path, Lock(), os.getpid()
+        self._queue, self._written = writer_queue(path), 0
         self._connection: Connection | None = None
         self._is_closed = False
+        self._waiting: dict[bytes, bytes] = {}
+        """Digests of blocks that are not written yet."""
         self._damaged: Mapping[str, Verification] = MappingProxyType({})
-        self._looked, self._version = -_FRESH, -1
-        self.set_aside: str | None = None
-        """The name of a damaged file that was set aside."""
+        self._looked, self._version, self._number = -_FRESH, -1, -1
 
     def close(self) -> None:
+        if self._process == os.getpid() and self._waiting and not self._is_closed:
+            with suppress(StorageError):
+                self._write_blocks()
         with self._lock:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
             self._connection, self._is_closed = None, True
 
-    # --- blocks ---
-
     def find_blocks(self, digest: str) -> bytes | None:
+        key = bytes.fromhex(digest)
         with suppress(StorageError):
-            found = self._ask(lambda connection: connection.execute(_FIND_BLOCKS, (bytes.fromhex(digest),)).fetchone())
-            return None if found is None else _checked_blocks(digest, bytes(found[0]))
+            row = self._waiting.get(key)
+            if row is None:
+                found = self._ask(lambda connection: connection.execute(_FIND_BLOCKS, (key,)).fetchone())
+                row = None if found is None else bytes(found[0])
+            return None if row is None else _checked_blocks(digest, row)
         return None
 
     def keep_blocks(self, digest: str, blocks: bytes) -> None:
-        row = bytes.fromhex(digest), blocks + _check_sum(digest, blocks)
+        with self._lock:
+            self._waiting[bytes.fromhex(digest)] = blocks + _check_sum(digest, blocks)
+            while sum(map(len, self._waiting.values())) > _MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
         with suppress(StorageError):
-            self._ask(lambda connection: connection.execute(_KEEP_BLOCKS, row))
+            self._write_blocks(waits=False)
 
     def forget_blocks(self, digests: Iterable[str]) -> None:
         keys = [(bytes.fromhex(digest),) for digest in digests]
+        with self._lock:
+            for (key,) in keys:
+                self._waiting.pop(key, None)
         with suppress(StorageError):
-            if keys:
-                self._change(lambda connection: connection.executemany("DELETE FROM blocks WHERE digest = ?", keys))
+            for rows in _groups(keys):
+                self._change(partial(_write_all, statement=_FORGET_BLOCKS, rows=rows))
 
-    # --- verifications ---
+    def _write_blocks(self, *, waits: bool = True) -> None:
+        """Write the digests that wait, some at a time; without `waits`, leave them while another writes."""
+        while self._waiting:
+            with self._lock:
+                rows = _first_rows(self._waiting)
+            if not self._change(partial(_write_all, statement=_KEEP_BLOCKS, rows=rows), waits=waits):
+                return
+            with self._lock:
+                for key, row in rows:
+                    if self._waiting.get(key) is row:
+                        del self._waiting[key]
 
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
         self.record_all([(name, problems)], at)
@@ -143,11 +172,9 @@ class SqliteIntegrity:
     def record_all(self, results: Iterable[tuple[str, Sequence[Problem]]], at: int) -> None:
         rows = [_result_row(name, problems, at) for name, problems in results]
 
-        def write(connection: Connection) -> None:
-            connection.executemany(_RECORD, rows)
-            connection.executemany(_GRANT, rows)
-
-        self._change(write)
+        for group in _groups(rows):
+            self._change(partial(_record, rows=group))
+        self._write_blocks()
 
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
         known = self.damaged_items().get(name)
@@ -159,24 +186,15 @@ class SqliteIntegrity:
         noted = Verification(name, None if known is None else known.verified, since, problems)
         self._damaged = MappingProxyType({**self._damaged, name: noted})
         with suppress(StorageError):
-            self._change(
-                lambda connection: connection.execute(
-                    _NOTE, {"name": name, "at": at, "problems": _encode_problems(problems)}
-                )
-            )
+            self._change(partial(_note, row={"name": name, "at": at, "problems": _encode_problems(problems)}))
         return True
 
     def expect(self, names: Iterable[str]) -> None:
-        rest = iter(names)
-        while batch := [(name,) for name in islice(rest, _BATCH)]:
-            self._change(partial(_expect, rows=batch))
+        for rows in _groups((name,) for name in names):
+            self._change(partial(_write_all, statement=_EXPECT, rows=rows))
 
     def forget(self, name: str) -> None:
-        def write(connection: Connection) -> None:
-            connection.execute("DELETE FROM items WHERE name = ?", (name,))
-            connection.execute(_GRANT, {"name": name})
-
-        self._change(write)
+        self._change(partial(_forget, row={"name": name}))
 
     def damaged_items(self) -> Mapping[str, Verification]:
         # It is asked on event loops: while another thread uses the file, what was last known stands.
@@ -210,24 +228,27 @@ class SqliteIntegrity:
         return IntegritySummary(items, verified, damaged, oldest, newest)
 
     def last_letter(self) -> int | None:
-        (sent,) = self._ask(lambda connection: connection.execute("SELECT max(sent) FROM letters").fetchone())
+        (sent,) = self._ask(lambda connection: connection.execute("SELECT max(sent) FROM damage_letters").fetchone())
         return None if sent is None else int(sent)
 
     def note_letter(self, at: int) -> None:
-        self._change(lambda connection: connection.execute("INSERT INTO letters VALUES (?)", (at,)))
-
-    # --- the file ---
+        self._change(lambda connection: connection.execute("INSERT OR IGNORE INTO damage_letters VALUES (?)", (at,)))
 
     def _look(self, connection: Connection) -> None:
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            rows = connection.execute(_DAMAGED).fetchall()
-            self._damaged = MappingProxyType({name: _decode_verification(name, *rest) for name, *rest in rows})
-            self._version = version
+        if version != self._version:  # of the file, which others write as well
+            ((number,),) = connection.execute("SELECT number FROM damage_version").fetchall()
+            if number != self._number:
+                rows = connection.execute(_DAMAGED).fetchall()
+                self._damaged = MappingProxyType({name: _decode_verification(name, *rest) for name, *rest in rows})
+            self._version, self._number = version, number
         self._looked = monotonic()
 
-    def _change(self, change: Callable[[Connection], object]) -> None:
-        """What this process changes itself is looked up again: the file's version tells of other processes only."""
+    def _change(self, change: Callable[[Connection], object], *, waits: bool = True) -> bool:
+        """Make one short transaction; false, and nothing is done, where that would wait for another writer.
+
+        What this process changes itself is looked up again: the file's version tells of other processes only.
+        """
 
         def changed(connection: Connection) -> None:
             with transaction(connection):
@@ -235,19 +256,25 @@ class SqliteIntegrity:
             self._version = -1
             self._look(connection)
 
-        self._ask(changed)
+        if self._process != os.getpid():
+            raise StoreForked(path=self._path)
+        self._ask(lambda _: None)  # opened before others wait for it
+        if not self._queue.take(waits=waits):
+            return False
+        try:
+            self._ask(changed)
+        finally:
+            self._queue.give_back()
+        self._written += 1
+        if self._written % CHECKPOINT == 0:
+            self._ask(checkpoint)
+        return True
 
     def _ask(self, ask: Callable[[Connection], T]) -> T:
         if self._process != os.getpid():
             raise StoreForked(path=self._path)
-        with self._lock:
-            try:
-                with storage_errors(self._path):
-                    return ask(self._connect())
-            except StoreDamaged:
-                self._begin_again()
-                with storage_errors(self._path):
-                    return ask(self._connect())
+        with self._lock, storage_errors(self._path, CatalogDamaged):
+            return ask(self._connect())
 
     def _connect(self) -> Connection:
         if self._connection is None:
@@ -255,23 +282,48 @@ class SqliteIntegrity:
                 raise DiskRefused(path=self._path, reason="it is closed")
             with refusals(DiskRefused, self._path):
                 make_directory(self._path.parent)
-            self._connection = connect(self._path, _MIGRATIONS, patience=_PATIENCE)
-            # Without a sync for each commit: what is lost with the power is found again.
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._version = -1
+            self._connection = connect_part(self._path, _PATIENCE)
         return self._connection
 
-    def _begin_again(self) -> None:
-        if self._connection is not None:
-            with suppress(Exception):
-                self._connection.close()
-            self._connection = None
-        number = next(each for each in count(1) if not Path(f"{self._path}.damaged-{each}").exists())
-        with refusals(DiskRefused, self._path):
-            for end in ("-wal", "-shm", ""):
-                with suppress(FileNotFoundError):
-                    Path(f"{self._path}{end}").rename(f"{self._path}.damaged-{number}{end}")
-        self.set_aside = f"{self._path.name}.damaged-{number}"
+
+def _groups(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the rows in groups of one transaction each."""
+    rest = iter(rows)
+    while group := list(islice(rest, MOST_ROWS)):
+        yield group
+
+
+def _first_rows(waiting: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    """Return the first rows that one transaction writes: one at least, and no more than it may."""
+    rows: list[tuple[bytes, bytes]] = []
+    size = 0
+    for key, row in waiting.items():
+        size += len(row)
+        if rows and (size > MOST_BYTES or len(rows) == MOST_ROWS):
+            break
+        rows.append((key, row))
+    return rows
+
+
+def _write_all(connection: Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    connection.executemany(statement, rows)
+
+
+def _record(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+    connection.executemany(_RECORD, rows)
+    connection.executemany(_GRANT, rows)
+    connection.execute(_COUNT_DAMAGE)
+
+
+def _note(connection: Connection, row: Mapping[str, object]) -> None:
+    connection.execute(_NOTE, row)
+    connection.execute(_COUNT_DAMAGE)
+
+
+def _forget(connection: Connection, row: Mapping[str, object]) -> None:
+    connection.execute("DELETE FROM verified_items WHERE name = :name", row)
+    connection.execute(_GRANT, row)
+    connection.execute(_COUNT_DAMAGE)
 
 
 def _check_sum(digest: str, blocks: bytes) -> bytes:
@@ -282,10 +334,6 @@ def _checked_blocks(digest: str, row: bytes) -> bytes | None:
     """Digests that are damaged themselves would make content look damaged that is right: they are not known then."""
     blocks, check_sum = row[:-_CHECK], row[-_CHECK:]
     return blocks if _check_sum(digest, blocks) == check_sum else None
-
-
-def _expect(connection: Connection, rows: list[tuple[str]]) -> None:
-    connection.executemany("INSERT OR IGNORE INTO items (name) VALUES (?)", rows)
 
 
 def _is_same(one: Problem, other: Problem) -> bool:

@@ -1,19 +1,20 @@
-"""Rendered previews of files in SQLite: a cache, bounded in size, made anew from the files if it is lost."""
+"""Rendered previews of files: a table of the catalogue's file, bounded in size, made anew from the files if lost.
+
+Deposits wait while this writes. So each transaction writes one preview, or drops a few.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ibi.label import RepositoryName
 from ibi.model.preview import PreviewState, RenderedPreview
-from ibi.storage.errors import PreviewsDamaged
-from ibi.storage.sqlite.connection import Connection, DatabaseKind, connect
-from ibi.storage.sqlite.guarded import GuardedDatabase, OnDamage, keep_private, open_or_begin_anew
+from ibi.storage.sqlite.catalog_part import CatalogPart
 
-PREVIEWS: Final = DatabaseKind("previews.sqlite", 41, frozenset({"previews"}), PreviewsDamaged)
 _MOST_BYTES: Final = 64 << 20
 """Of all previews, packed."""
 _MOST_PREVIEWS: Final = 20_000
@@ -21,8 +22,9 @@ _ROW: Final = 200
 """Bytes of a preview beside its text."""
 _GIVEN_UP: Final = 300
 """Seconds after which a process that began to render is taken to have ended."""
-MIGRATIONS: Final = (
-    """
+_MOST_DROPPED: Final = 8
+"""Previews that one transaction drops."""
+BEGIN_PREVIEWS: Final = """
     CREATE TABLE previews (
         digest TEXT PRIMARY KEY,
         name TEXT NOT NULL,
@@ -33,9 +35,8 @@ MIGRATIONS: Final = (
         rendered BLOB
     );
     CREATE INDEX previews_by_name ON previews (name);
-    CREATE INDEX previews_by_age ON previews (begun);
-    """,
-)
+    CREATE INDEX previews_by_age ON previews (begun, digest, size)
+"""
 _CLAIM: Final = """
     INSERT INTO previews VALUES (?, ?, ?, ?, 0, 0, NULL)
     ON CONFLICT (digest) DO UPDATE SET
@@ -46,30 +47,20 @@ _CLAIM: Final = """
 # Only what is still claimed: the item may have lost the file meanwhile, with all that was made of it.
 _KEEP: Final = "UPDATE previews SET begun = ?, is_done = 1, size = ?, rendered = ? WHERE digest = ? AND made_by = ?"
 _OLDEST: Final = """
-    DELETE FROM previews WHERE digest IN (
-        SELECT digest FROM (
-            SELECT digest, sum(size + ?) OVER newest AS bytes, row_number() OVER newest AS place FROM previews
-            WINDOW newest AS (ORDER BY begun DESC, digest ROWS UNBOUNDED PRECEDING)
-        ) WHERE bytes > ? OR place > ?
-    )
+    SELECT digest FROM (
+        SELECT digest, sum(size + ?) OVER newest AS bytes, row_number() OVER newest AS place FROM previews
+        WINDOW newest AS (ORDER BY begun DESC, digest DESC ROWS UNBOUNDED PRECEDING)
+    ) WHERE bytes > ? OR place > ?
 """
 
 
-class SqlitePreviews(GuardedDatabase):
+class SqlitePreviews(CatalogPart):
     """The port `PreviewStore` on one data directory."""
 
-    def __init__(
-        self, data: Path, made_by: int, on_damage: OnDamage | None = None, most_bytes: int = _MOST_BYTES
-    ) -> None:
-        """`made_by` tells what renders: what another one rendered is rendered again. With `on_damage`, a file that
-        cannot be used is set aside."""
-        self._made_by, self._most_bytes, path = made_by, most_bytes, data / PREVIEWS.file_name
-
-        def open_file() -> Connection:
-            keep_private(path)
-            return connect(path, MIGRATIONS, kind=PREVIEWS)
-
-        super().__init__(path, PREVIEWS, lambda: open_or_begin_anew(path, open_file, on_damage))
+    def __init__(self, data: Path, made_by: int, most_bytes: int = _MOST_BYTES) -> None:
+        """`made_by` tells what renders: what another one rendered is rendered again."""
+        super().__init__(data)
+        self._made_by, self._most_bytes = made_by, most_bytes
 
     def find(self, digest: str) -> RenderedPreview | None:
         with self._open() as connection:
@@ -80,7 +71,11 @@ class SqlitePreviews(GuardedDatabase):
             return None
         if row[1] is None:
             return RenderedPreview(PreviewState.REFUSED)
-        return RenderedPreview(PreviewState.RENDERED, zlib.decompress(row[1]).decode())
+        try:
+            return RenderedPreview(PreviewState.RENDERED, zlib.decompress(row[1]).decode())
+        except (zlib.error, UnicodeDecodeError):  # it was copied from a damaged file
+            self._drop([digest])
+            return None
 
     def claim(self, digest: str, name: RepositoryName, now: int) -> bool:
         with self._change() as connection:
@@ -92,7 +87,9 @@ class SqlitePreviews(GuardedDatabase):
         size = 0 if packed is None else len(packed)
         with self._change() as connection:
             connection.execute(_KEEP, (now, size, packed, digest, self._made_by))
-            connection.execute(_OLDEST, (_ROW, self._most_bytes, _MOST_PREVIEWS))
+        with self._open() as connection:
+            oldest = connection.execute(_OLDEST, (_ROW, self._most_bytes, _MOST_PREVIEWS)).fetchall()
+        self._drop(digest for (digest,) in oldest)
 
     def release(self, digest: str) -> None:
         with self._change() as connection:
@@ -101,7 +98,11 @@ class SqlitePreviews(GuardedDatabase):
     def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
         with self._open() as connection:
             kept = connection.execute("SELECT digest FROM previews WHERE name = ?", (str(name),)).fetchall()
-        gone = [(digest,) for (digest,) in kept if digest.partition(":")[0] not in digests]
-        if gone:
+        self._drop(digest for (digest,) in kept if digest.partition(":")[0] not in digests)
+
+    def _drop(self, digests: Iterable[str]) -> None:
+        """Drop these, some at a time."""
+        rest = iter(digests)
+        while rows := [(digest,) for digest in islice(rest, _MOST_DROPPED)]:
             with self._change() as connection:
-                connection.executemany("DELETE FROM previews WHERE digest = ?", gone)
+                connection.executemany("DELETE FROM previews WHERE digest = ?", rows)

@@ -18,7 +18,7 @@ from ibi.services.items.archive_store import ListingResult
 from ibi.services.items.stored_item import ChangeUnfinished, name_of
 from ibi.storage.change_journal import FILE_NAME, CatalogStanding, GenerationFile
 from ibi.storage.errors import NotAStore
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from tests.support.damage import WAYS, remove_logs
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, put, sources
@@ -303,12 +303,29 @@ def test_a_crash_while_the_catalogue_is_made_anew_begins_again(data: Path) -> No
     check_all_found(data, before)
 
 
+OTHERS = (
+    *("texts", "text_progress", "text_documents", "text_files", "text_later", "text_words", "text_long_words"),
+    *("text_long", "previews", "block_digests", "verified_items", "damage_version", "damage_letters"),
+    "wanted_verifications",
+)
+
+
 def as_an_earlier_version(data: Path) -> None:
     (data / STORE / FILE_NAME).unlink()
     with raw(data) as connection:
         for trigger in ("item_added", "item_removed", "held_of_item_removed"):
             connection.execute(f"DROP TRIGGER {trigger}")
-        for table in ("standing", "transfers", "changes", "feed", "held", "held_totals", "held_types", "vocabulary"):
+        for table in (
+            "standing",
+            "transfers",
+            "changes",
+            "feed",
+            "held",
+            "held_totals",
+            "held_types",
+            "vocabulary",
+            *OTHERS,
+        ):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("DELETE FROM links WHERE link = 'owner'")
         connection.execute("DROP INDEX listed_by_title")

@@ -8,7 +8,7 @@ from pathlib import Path
 from ibi.composition.archive_store import CATALOGUE, open_store, rebuild_catalogue
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from tests.support.deposit_samples import WHO, deposits, draft, put, sources
 from tests.support.memory.search import MemorySearch

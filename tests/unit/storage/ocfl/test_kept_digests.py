@@ -10,7 +10,8 @@ import pytest
 from ibi.instant import Instant
 from ibi.model.content import BLOCK, Bytes, Change, Copy, Source, has_kept_digests
 from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
+from ibi.storage.sqlite.catalog import FILE_NAME
+from ibi.storage.sqlite.integrity import SqliteIntegrity
 
 LABEL = "sid.inpe.br/mtc-m18.8080/2026/01.02.03.04"
 

@@ -26,6 +26,7 @@ from ibi.ports.errors import CatalogDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite import catalog_rows
 from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from ibi.storage.sqlite.connection import Connection, connect
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_dump import dump
@@ -47,7 +48,7 @@ def catalog(path: Path) -> Iterator[SqliteCatalog]:
 
 @pytest.fixture
 def file(path: Path, catalog: SqliteCatalog) -> Iterator[Connection]:
-    with closing(connect(path, catalog_rows.MIGRATIONS)) as connection:
+    with closing(connect(path, MIGRATIONS)) as connection:
         yield connection
 
 
@@ -74,6 +75,7 @@ SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
 from tests.support.catalog_samples import item
 catalog = SqliteCatalog(Path(sys.argv[1]))
 """
@@ -262,7 +264,7 @@ def test_a_batch_that_is_refused_is_refused_whole_and_those_before_stay(catalog:
 
 def test_a_catalogue_of_a_newer_version_is_refused(path: Path) -> None:
     SqliteCatalog(path).close()
-    with closing(connect(path, catalog_rows.MIGRATIONS)) as connection:
+    with closing(connect(path, MIGRATIONS)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreNewer):
         SqliteCatalog(path)
@@ -298,7 +300,7 @@ def test_damage_on_the_way_is_told_as_damage(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("ibi.storage.sqlite.connection._INSPECTED", 0)
     with closing(SqliteCatalog(path)) as catalog:
         catalog.put_all(item(minute) for minute in range(200))
-    with closing(connect(path, catalog_rows.MIGRATIONS)) as connection:
+    with closing(connect(path, MIGRATIONS)) as connection:
         roots = [page for (page,) in connection.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 1")]
     with path.open("r+b") as raw:  # what the tables consist of, and not that there are such tables
         for page in roots:

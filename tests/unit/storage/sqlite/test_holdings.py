@@ -16,7 +16,7 @@ from ibi.vocabulary import State
 from tests.support.archive_catalog import add_up, add_up_by_type
 from tests.support.catalog_samples import item
 
-BEFORE = catalog_rows.MIGRATIONS[: catalog_rows.MIGRATIONS.index(BEGIN_HOLDINGS)]
+BEFORE = catalog_rows.ITEM_MIGRATIONS[: catalog_rows.ITEM_MIGRATIONS.index(BEGIN_HOLDINGS)]
 """The format that had no totals yet."""
 INSERT = "INSERT INTO items (number, rep, ibip, item, local) VALUES (?, ?, ?, ?, ?)"
 

@@ -14,7 +14,8 @@ from ibi.model.search import SearchPage, SearchQuery
 from ibi.ports.catalog import Search
 from ibi.ports.errors import CatalogDamaged
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
+from ibi.storage.sqlite.catalog_migrations import MIGRATIONS
+from ibi.storage.sqlite.catalog_rows import put_row, row_of
 from ibi.storage.sqlite.connection import Connection, connect, transaction
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item, same_ibip

@@ -18,7 +18,8 @@ from ibi.model.item import Item
 from ibi.ports.archive_store import ContentDamaged
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import PIECE, FirstReading, VerifiedFile
-from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
+from ibi.storage.sqlite.catalog import FILE_NAME
+from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.web.archive.file_delivery import BlockMemory, FileAnswer
 from ibi.web.http.metrics import IntegrityMetrics
 from ibi.web.http.request_middleware import AnswerBroken

@@ -101,7 +101,7 @@ async def test_with_room_for_deposits_it_is(tmp_path: Path) -> None:
 @pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool here: `make promtool` installs it where that works")
 async def test_prometheus_own_tool_finds_nothing_to_object_to(tmp_path: Path) -> None:
     assert PROMTOOL is not None
-    integrity = Integrity(SqliteIntegrity(tmp_path / "integrity.sqlite"))
+    integrity = Integrity(SqliteIntegrity(tmp_path / "catalogue.sqlite"))
     async with records_app(tmp_path / "data", integrity=integrity) as app:
         await app.deposit()
         text = (await ask(app.app, "GET", "/metrics")).body

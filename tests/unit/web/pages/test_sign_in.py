@@ -12,7 +12,8 @@ import pytest
 
 from ibi.model.content import Damage, Problem
 from ibi.services.integrity.integrity import Integrity
-from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
+from ibi.storage.sqlite.catalog import FILE_NAME
+from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.web.pages.reader import SECURE_COOKIE, SESSION_COOKIE
 from tests.support.asgi_client import ask
 from tests.support.people_site import HOST, PASSWORD, PeopleSite, signed_in

@@ -1,0 +1,60 @@
+"""Connections to the tables that share the file of the catalogue with the items: texts, previews, integrity.
+
+What is written here is not part of the catalogue's state: it changes neither its count of changes nor its version. A
+power failure may undo the last commits, since all of it can be made anew.
+
+Deposits wait for these writers, so each transaction is bounded: its author splits large work into several calls of
+`_change`. A checkpoint takes longer than that, and runs while no lock is held.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ibi.storage.batching import writer_queue
+from ibi.storage.errors import StoreForked
+from ibi.storage.sqlite.connection import CATALOGUE, Connection, checkpoint, connect
+from ibi.storage.sqlite.guarded import GuardedDatabase
+
+MOST_ROWS: Final = 200
+"""Small rows of one transaction: about 3 ms."""
+MOST_BYTES: Final = 256 << 10
+"""Bytes of large values in one transaction: about 1 ms."""
+CHECKPOINT: Final = 32
+"""Transactions after which the log is copied into the file."""
+
+
+def connect_part(path: Path, patience: float = 10.0) -> Connection:
+    """Connect to the catalogue at `path`; begin it if there is none."""
+    from ibi.storage.sqlite.catalog_migrations import MIGRATIONS  # which joins those of the parts
+
+    connection = connect(path, MIGRATIONS, patience=patience, kind=CATALOGUE, begin=not path.exists())
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    return connection
+
+
+class CatalogPart(GuardedDatabase):
+    """Some tables of the catalogue's file on one connection. Calls come from any thread of the process."""
+
+    def __init__(self, data: Path) -> None:
+        """Open the catalogue of the data directory, which is made if there is none."""
+        path = data / CATALOGUE.file_name
+        self._queue, self._written = writer_queue(path), 0
+        super().__init__(path, CATALOGUE, lambda: connect_part(path))
+
+    @contextmanager
+    def _change(self) -> Iterator[Connection]:
+        """One short transaction. Writers of the catalogue take turns, so that none has to look again and again."""
+        if self._process != os.getpid():  # before the lock, which a child has in common with its parent
+            raise StoreForked(path=self._path)
+        with self._queue, super()._change() as connection:
+            yield connection
+        self._written += 1
+        if self._written % CHECKPOINT == 0:
+            with self._open() as connection:
+                checkpoint(connection)
