@@ -13,7 +13,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from time import monotonic, sleep
+from typing import ClassVar, Final
 
 from ibi.storage.batching import writer_queue
 from ibi.storage.errors import StoreForked
@@ -26,6 +27,7 @@ MOST_BYTES: Final = 256 << 10
 """Bytes of large values in one transaction: about 1 ms."""
 CHECKPOINT: Final = 32
 """Transactions after which the log is copied into the file."""
+_LONGEST_REST: Final = 0.05
 
 
 def connect_part(path: Path, patience: float = 10.0) -> Connection:
@@ -41,6 +43,10 @@ def connect_part(path: Path, patience: float = 10.0) -> Connection:
 class CatalogPart(GuardedDatabase):
     """Some tables of the catalogue's file on one connection. Calls come from any thread of the process."""
 
+    rest: ClassVar[float] = 0.0
+    """How long a writer rests after a transaction, as a multiple of the time that this took. One that writes for
+    minutes, such as the extraction of a large collection, leaves most of the time to deposits."""
+
     def __init__(self, data: Path) -> None:
         """Open the catalogue of the data directory, which is made if there is none."""
         path = data / CATALOGUE.file_name
@@ -52,8 +58,13 @@ class CatalogPart(GuardedDatabase):
         """One short transaction. Writers of the catalogue take turns, so that none has to look again and again."""
         if self._process != os.getpid():  # before the lock, which a child has in common with its parent
             raise StoreForked(path=self._path)
-        with self._queue, super()._change() as connection:
-            yield connection
+        with self._queue:
+            began = monotonic()
+            with super()._change() as connection:
+                yield connection
+            took = monotonic() - began
+        if self.rest:
+            sleep(min(self.rest * took, _LONGEST_REST))
         self._written += 1
         if self._written % CHECKPOINT == 0:
             with self._open() as connection:

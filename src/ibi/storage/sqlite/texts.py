@@ -139,6 +139,8 @@ _DIGESTS: Final = """
 class SqliteTexts(CatalogPart):
     """The port `TextIndex` on one data directory. A search and the worker have one each, so that neither waits."""
 
+    rest = 2.0
+
     def position(self) -> tuple[str, int]:
         with self._open() as connection:
             epoch, number = connection.execute("SELECT epoch, number FROM text_progress").fetchone()
