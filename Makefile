@@ -38,6 +38,7 @@ lint: dev ## Format, lint, types, layers
 	$(BIN)/lint-imports --no-logo
 
 check: lint ## lint and the unit tests, with what they cover: the fast part
+	-@$(BIN)/python -m tools.limits --hints
 	$(BIN)/pytest -q -n $(JOBS) --cov --cov-report= tests/unit tests/architecture tests/docs
 
 test: lint browser nginx caddy promtool logrotate tcl schemas ## Everything: lint and every test
