@@ -1,4 +1,7 @@
-"""Runs every measurement, prints a table, keeps the figures in bench/results/, fails on a missed aim."""
+"""Runs every measurement, prints a table, keeps the figures in bench/results/, fails on a missed aim.
+
+`python -m bench.run resolving pages` runs these suites alone, and keeps nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,35 +43,41 @@ SIZES = (10_000, 1_000_000, 10_000_000) if os.environ.get("BENCH_FULL") else (10
 """Of catalogues. The largest takes minutes to fill, and gigabytes of the disk: it is asked for with `BENCH_FULL=1`."""
 TITLES = (100_000, 1_000_000) if os.environ.get("BENCH_FULL") else (100_000,)
 """Of catalogues to search."""
-SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
-    content.figures,  # first: the memory it takes is told from the highest there was before
-    minting.figures,
-    lambda: catalogue.figures(SIZES),
-    lambda: archive.figures(SIZES),
-    deposits.figures,
-    upkeep.figures,
-    copies.figures,
-    following.figures,
-    fan_out.figures,
-    resolving.figures,
-    misses.figures,
-    network.figures,
-    lambda: search.figures(TITLES),
-    feed.figures,
-    pages.figures,
-    previews.figures,
-    bounds.figures,
-    workers.figures,
-)
+SUITES: Mapping[str, Callable[[], Sequence[Figure]]] = {
+    "content": content.figures,  # first: the memory it takes is told from the highest there was before
+    "minting": minting.figures,
+    "catalogue": lambda: catalogue.figures(SIZES),
+    "archive": lambda: archive.figures(SIZES),
+    "deposits": deposits.figures,
+    "upkeep": upkeep.figures,
+    "copies": copies.figures,
+    "following": following.figures,
+    "fan_out": fan_out.figures,
+    "resolving": resolving.figures,
+    "misses": misses.figures,
+    "network": network.figures,
+    "search": lambda: search.figures(TITLES),
+    "feed": feed.figures,
+    "pages": pages.figures,
+    "previews": previews.figures,
+    "bounds": bounds.figures,
+    "workers": workers.figures,
+}
 """What is measured of whole services, each beside its own reference."""
 
 
-def main() -> int:
-    results = measure(core.REFERENCE, core.measurements())
-    print(table(results), end="\n\n")
-    figures = [figure for suite in SUITES for figure in suite()]
+def main(names: Sequence[str] = ()) -> int:
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        print(f"no suite is called {unknown[0]}: {', '.join(SUITES)}", file=sys.stderr)
+        return 2
+    results = [] if names else measure(core.REFERENCE, core.measurements())
+    if results:
+        print(table(results), end="\n\n")
+    figures = [figure for name in names or SUITES for figure in SUITES[name]()]
     print(figure_table(figures), end="\n\n")
-    print(f"written to {keep(results, figures)}")
+    if not names:
+        print(f"written to {keep(results, figures)}")
     missed = [result.name for result in results if not result.is_met]
     missed += [figure.name for figure in figures if not figure.is_met]
     for name in missed:
@@ -129,4 +138,4 @@ def git(*arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
