@@ -1,8 +1,8 @@
-"""The answers of an Archive to resolvers (R §9), over HTTP or in the same process: made once, and cached while valid.
-And resolutions that ask this Archive alone.
+"""The answers of an Archive to resolvers (R §9), over HTTP or in the same process. They are made once, and cached while
+valid.
 
-An answer, once made, costs a look-up and a signature. There is one instance for each Archive of a process, so that all
-callers share one cache, over HTTP and in the process.
+A cached answer costs a look-up and a signature. Each Archive of a process has one instance, so that all callers share
+one cache.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from ibi.services.change_watch import ChangeWatch, RecordingCatalog, Touched
 from ibi.services.promptness import beside
 
 MOST_KEPT = 50_000
-"""Answers cached at a time, by the words of the request and by its meaning."""
+"""Answers in each cache: one by the words of the request, one by its meaning."""
 _ROOM: Final = 64 << 20
-"""Bytes that they take, about, each of both."""
+"""Bytes that each cache takes, about."""
 _ORDINARY: Final = 3_000
 """Bytes that an answer takes beside its body, about, with its request and its tags."""
 MAX_AGE: Final = 300
@@ -71,8 +71,8 @@ class ArchiveInDoubt(IbiError):
 
 
 class WireAnswer(NamedTuple):
-    """An answer as it is sent: the body, for how many seconds it may be cached, and header fields for facts that R's
-    answers have no place for."""
+    """An answer on the wire: the body, the seconds for which it may be cached, and header fields for facts that have no
+    place in R's answers."""
 
     body: bytes
     max_age: int = 0
@@ -85,10 +85,10 @@ _UNREAD: Final = {ServiceSubject.URL_REQUEST: WireAnswer(b""), ServiceSubject.AC
 
 
 class KeptAnswers(TaggedLruCache[Hashable, StaticAnswer]):
-    """Recent answers, without their keys. Their tags are the labels that they were made of."""
+    """A cache of recent answers, without their keys. The tags of an answer are the labels that it was made of."""
 
     def find_valid(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
-        """The cached answer, if it is still valid. `now` is called only for an answer that expires."""
+        """Return the cached answer, if it is still valid. `now` is called only for an answer that expires."""
         found = self.find(key)
         if found is None or found.good_until is None or found.good_until > now():
             return found
@@ -99,10 +99,10 @@ class KeptAnswers(TaggedLruCache[Hashable, StaticAnswer]):
 class ArchiveAnswers:
     """The answers of one Archive.
 
-    `watch` tells which labels changed in the catalogue; without it nothing is cached. `given_out` tells whether a label
-    unknown here was certainly never given out for use elsewhere; without it no answer is final.
+    `watch` reports the labels that changed in the catalogue; without it nothing is cached. `given_out` tells whether a
+    label unknown here was certainly never given out for use elsewhere; without it no answer is final.
 
-    Where catalogue or `given_out` are slow, which `prompt` tells, an event loop calls the methods whose names end in
+    Where the catalogue or `given_out` is slow (`prompt` is false), an event loop calls the methods with the suffix
     `_slowly`: they look up in a thread. The caches belong to the event loop either way.
     """
 
@@ -121,7 +121,8 @@ class ArchiveAnswers:
         max_age: int = MAX_AGE,
         is_silent: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`is_silent` says whether nothing may be called Original at the moment, since it may have been given away."""
+        """`is_silent` returns whether no item may be called Original at the moment, since it may have been given
+        away."""
         self._is_silent = is_silent
         self._profile, self._catalog, self._keys, self._clocks = profile, catalog, keys, clocks
         self._watch, self._seconds, self._max_age = watch, clocks.seconds, max_age
@@ -130,19 +131,19 @@ class ArchiveAnswers:
         self._recent = Recent() if recent is None else recent
         self._by_words, self._by_meaning = KeptAnswers(MOST_KEPT, _ROOM), KeptAnswers(MOST_KEPT, _ROOM)
         self._reps: TaggedLruCache[Label, RepositoryName] = TaggedLruCache(MOST_KEPT)
-        """Repository names of recently acknowledged items, by the labels that their keys carry."""
+        """Repository names of recently acknowledged items, by the labels in their keys."""
         if watch is not None:
             watch.tell(self._forget_touched)
         self.on_call_back: Callable[[], None] = _nothing
         """Called when a resolver asks the Archive to confirm its inclusion."""
         self.prove: Callable[[str], tuple[Field, ...]] = _prove_nothing
         """Signs the challenge of a resolver."""
-        # Random at the start, then counted up: it only keeps keys apart; their signature keeps them from being forged.
+        # A random start, then a count: it only keeps keys apart. The signature keeps them from being forged.
         self._chance = count(randbelow(RANDOM_LIMIT))
 
     def reply(self, query: str, *, is_counted: bool = True) -> WireAnswer:
-        """The answer to the query of a request; `IbiError` if it is refused (E18). An acknowledgment that is not
-        counted is answered all the same."""
+        """Return the answer to the query of a request. `IbiError` if it is refused (E18). An acknowledgment that is not
+        counted gets an answer all the same."""
         found = self._find_reply(query)
         if found is None:
             request = parse_archive_request(query)
@@ -150,7 +151,7 @@ class ArchiveAnswers:
                 if is_counted:
                     self.acknowledge(request)
                 return _RECEIVED
-            if isinstance(request, ServiceSubject):  # no more of it can be read
+            if isinstance(request, ServiceSubject):  # the rest cannot be read
                 return _UNREAD[request]
             if isinstance(request, InclusionConfirmationRequest):
                 return self._confirm(query, request)
@@ -160,7 +161,7 @@ class ArchiveAnswers:
         return self._with_key(found, found.missing is not None and self._is_final(found))
 
     async def reply_slowly(self, query: str, *, is_counted: bool = True) -> WireAnswer:
-        """`reply`, for an event loop."""
+        """Do the same as `reply`, for an event loop."""
         found = self._find_reply(query)
         if found is None:
             request = parse_archive_request(query)
@@ -168,7 +169,7 @@ class ArchiveAnswers:
                 if is_counted:
                     await self.acknowledge_slowly(request)
                 return _RECEIVED
-            if isinstance(request, ServiceSubject):  # no more of it can be read
+            if isinstance(request, ServiceSubject):  # the rest cannot be read
                 return _UNREAD[request]
             if isinstance(request, InclusionConfirmationRequest):
                 return self._confirm(query, request)
@@ -178,15 +179,15 @@ class ArchiveAnswers:
         return self._with_key(found, found.missing is not None and await beside(lambda: self._is_final(found)))
 
     def answer(self, request: UrlRequest) -> Answered:
-        """The answer to a resolver in the same process: that of `reply`, without encoding and parsing. `IbiError` if it
-        is refused."""
+        """Return the answer to a resolver in the same process: that of `reply`, without encoding and parsing.
+        `IbiError` if it is refused."""
         found = self._find_answer(request)
         if found is None:
             found = self._make(_key(request), request, self._now())
         return self._message_with_key(found, found.missing is not None and self._is_final(found))
 
     async def answer_slowly(self, request: UrlRequest) -> Answered:
-        """`answer`, for an event loop."""
+        """Do the same as `answer`, for an event loop."""
         found = self._find_answer(request)
         if found is None:
             found = await self._make_slowly(_key(request), request)
@@ -197,7 +198,7 @@ class ArchiveAnswers:
         self._count(acknowledgment, self._rep_of)
 
     async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None:
-        """`acknowledge`, for an event loop."""
+        """Do the same as `acknowledge`, for an event loop."""
         known = self._keys.check(acknowledgment.url_key, self._seconds())
         if known is not None:
             self._forget_what_has_changed()
@@ -244,19 +245,19 @@ class ArchiveAnswers:
         return self._by_words.find_valid(request, self._now) if found is None else found
 
     def _confirm(self, query: str, request: InclusionConfirmationRequest) -> WireAnswer:
-        """The answer to a resolver that calls back, with the signature of its challenge (E81)."""
+        """Return the answer to a resolver that calls back, with the signature of its challenge (E81)."""
         self.on_call_back()
         fields = () if request.challenge is None else self.prove(request.challenge)
         return self._without_look_up(query)._replace(fields=fields)
 
     def _without_look_up(self, query: str) -> WireAnswer:
-        """The answer to a request that is not about an item."""
+        """Return the answer to a request that is not about an item."""
         body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self._keys)
         return WireAnswer(body)
 
     def _forget_what_has_changed(self) -> Hashable:
-        """Look for changes of the catalogue; return the version whose changes are known. Without a watch nothing is
-        cached."""
+        """Look for changes of the catalogue, and return the version up to which they are known. Without a watch nothing
+        is cached."""
         return None if self._watch is None else self._watch.check()
 
     def _forget_touched(self, touched: Touched) -> None:
@@ -271,14 +272,14 @@ class ArchiveAnswers:
         return self._clocks.read().wall
 
     def _make(self, words: Hashable, request: UrlRequest, now: Instant) -> StaticAnswer:
-        """Make the answer and cache it by those words, unless they are None."""
+        """Make the answer and cache it under those words, unless they are None."""
         found = self._find_meaning(request)
         made, tags = self._build(request, now) if found is None else (found, self._by_meaning.tags(_meaning(request)))
         self._keep(words, request, made, tags, is_new=found is None)
         return made
 
     async def _make_slowly(self, words: Hashable, request: UrlRequest) -> StaticAnswer:
-        """`_make`, for an event loop. An answer from before a change of the catalogue is not cached."""
+        """Do the same as `_make`, for an event loop. An answer from before a change of the catalogue is not cached."""
         version = self._forget_what_has_changed()
         found, now = self._find_meaning(request), self._now()
         if found is not None:
@@ -290,8 +291,8 @@ class ArchiveAnswers:
         return made
 
     def _build(self, request: UrlRequest, now: Instant) -> tuple[StaticAnswer, Tags]:
-        """The answer, and the labels that it was made of. `ArchiveInDoubt` in silence, in which no cached answer is
-        looked for either: another process may have noticed a moment after the start that there is doubt."""
+        """Return the answer, and the labels that it was made of. `ArchiveInDoubt` if the Archive is silent. The caches
+        are not read then either: another process may notice the doubt a moment after the start."""
         if self._is_silent():
             raise ArchiveInDoubt()
         asked = RecordingCatalog(self._catalog)
@@ -304,8 +305,7 @@ class ArchiveAnswers:
         return self._by_meaning.find_valid(_meaning(request), self._now)
 
     def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, tags: Tags, *, is_new: bool) -> None:
-        """The answer cached by the meaning of the request: one that does not depend on the client is the same for
-        all."""
+        """Cache the answer under its words, and under the meaning of the request unless it depends on the client."""
         if self._watch is not None and words is not None:
             size = _ORDINARY + len(made.body)
             self._by_words.keep_tagged(words, made, tags, size)
@@ -313,8 +313,8 @@ class ArchiveAnswers:
                 self._by_meaning.keep_tagged(_meaning(request), made, tags, size)
 
     def _from_reader(self, request: UrlRequest) -> UrlRequest:
-        """The request without the addresses of our own proxies: every request passes them, so they do not put a reader
-        inside a network."""
+        """Return the request without the addresses of our own proxies. Every request passes them, so they do not put a
+        reader inside a network."""
         proxies, (reader, *passed) = self._proxies, request.client_addresses
         if not (proxies and passed):
             return request
@@ -335,14 +335,15 @@ class ArchiveAnswers:
         return Answered(message, self._age(found), final, found.transferred_to, found.copies_at)
 
     def _age(self, found: StaticAnswer) -> int:
-        """Seconds for which the answer may be cached. An item that is missing now may be deposited in a minute."""
+        """Return the seconds for which the answer may be cached. An item that is missing now may be deposited in a
+        minute."""
         if found.is_lasting:
             return self._max_age
         return 0 if found.missing is not None else found.max_age(self._now(), self._max_age)
 
     def _is_final(self, found: StaticAnswer) -> bool:
-        """Whether an empty answer is final. Checked for each answer: an unknown label may be minted a moment later,
-        which does not change the catalogue and so does not clear the cache."""
+        """Return whether an empty answer is final. Each answer is checked: an unknown label may be minted a moment
+        later, which does not change the catalogue and so does not clear the cache."""
         given_out, label = self._given_out, found.missing
         if given_out is None or label is None or not label.is_dated or found.transferred_to is not None:
             return False
@@ -350,11 +351,11 @@ class ArchiveAnswers:
 
 
 def _nothing() -> None:
-    """Default: the Archive has no membership to look after."""
+    """Do nothing: the default of an Archive without a membership."""
 
 
 def _prove_nothing(_: str) -> tuple[Field, ...]:
-    """Default: the Archive has no key."""
+    """Return no fields: the default of an Archive without a key."""
     return ()
 
 
@@ -363,37 +364,37 @@ def _meaning(request: UrlRequest) -> Hashable:
 
 
 def _words(query: str) -> str | None:
-    """By what the answer is kept; None if that is too long."""
+    """Return the cache key of a request, None if it is too long."""
     return query if len(query) <= _LONGEST_KEY else None
 
 
 def _key(request: UrlRequest) -> UrlRequest | None:
-    """By what the answer is kept; None if that is too long."""
+    """Return the cache key of a request, None if it is too long."""
     return request if len(request.file_path or "") <= _LONGEST_KEY else None
 
 
 # --- resolutions within one Archive -----------------------------------------------------------------------------------
 
-# Resolutions within one Archive: for a server that keeps items and runs no resolver.
-#
-# The rules are those of every resolution (`ibi.resolver.resolution`). Only the own Archive is asked, so that there is
-# an outcome at once; links that lead out of it are left to a resolver.
 
-# An Archive need not declare to itself on which hosts its items are.
+# An Archive need not declare to itself the hosts of its items.
 _POLICY: Final = replace(Policy(), rules=tuple(rule for rule in Policy().rules if rule is not is_on_a_declared_host))
 
 
 class LocalOutcome(NamedTuple):
-    """The outcome of a resolution, and the next edition that an answer named because the line of editions does not end
-    in this Archive."""
+    """The outcome of a resolution. `next_edition` is set when an answer named one because the line of editions does not
+    end in this Archive."""
 
     outcome: Outcome
     next_edition: LabelForms | None
 
 
 class LocalResolver:
-    """Asks the Archive of `profile` with all relations, whatever it offers to resolvers elsewhere: no other Archive
-    could complete its answers here."""
+    """Resolves links within the Archive of `profile`, by the rules of every resolution (`ibi.resolver.resolution`).
+
+    Only this Archive is asked, so there is an outcome at once; links that lead out of it are left to a resolver. It is
+    asked with all relations, whatever it offers to resolvers elsewhere: no other Archive could complete its answers
+    here.
+    """
 
     def __init__(self, profile: ArchiveProfile, catalog: Catalog, keys: UrlKeys, clocks: Clocks) -> None:
         whole = replace(profile, relations=ALL_RELATIONS, follow_editions=True, filtered=True)
@@ -401,7 +402,7 @@ class LocalResolver:
         self._own = ArchiveRef(profile.service, profile.address)
 
     def resolve(self, url: PersistentUrl, reader: IpAddress | None, preferences: Sequence[Preference]) -> LocalOutcome:
-        """`preferences` are the languages that the reader wants, best first. Errors of the Archive, such as a damaged
+        """Resolve a URL. `preferences` are the reader's languages, best first. Errors of the Archive, such as a damaged
         record, are raised."""
         clients = (NO_READER if reader is None else reader,)
         run = Resolution(url, (self._own,), clients, preferences, now=0.0, policy=_POLICY)
@@ -412,5 +413,5 @@ class LocalResolver:
                 run.answer(asking, told.answer, 0.0, transferred_to=told.transferred_to)
                 if isinstance(told.answer, UrlList):
                     next_edition = next_edition or told.answer.next_edition
-        assert run.outcome is not None  # all that was asked has answered
+        assert run.outcome is not None  # every question has an answer
         return LocalOutcome(run.outcome, next_edition)

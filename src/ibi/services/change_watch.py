@@ -1,8 +1,8 @@
-"""Tells the caches of a process which labels changed in the Archive of the same process, so that they forget what was
-made of those and nothing else.
+"""Invalidate caches of this process when labels of its Archive change.
 
-What changed is read from the feed when the catalogue has another version: changes by other processes too. Caches that
-depend on more than labels are told whether any of the items has relations.
+A new version of the catalogue makes the watch read the feed, so it sees the changes of other processes too. Only cache
+entries made from the changed labels are dropped. Caches that depend on more than labels learn whether a changed item
+has relations.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ibi.ports.errors import StorageError
 from ibi.services.promptness import beside
 
 MOST_TOLD: Final = 500
-"""Changes that are told one by one; each costs a look-up. After more than these, nothing that was cached is of use."""
+"""Changes that are reported one by one; each costs a look-up. After more than these, the caches are worth nothing."""
 _END: Final = 1 << 62
 
 
 class Touched(NamedTuple):
-    """What changed since the caches were told last."""
+    """The changes since the last report."""
 
     labels: frozenset[Label | Alternate] = frozenset()
     """The labels of the items, their other names, and the labels that they name."""
     related: bool = True
-    """Whether one of them has, or had, relations."""
+    """True if one of the items has, or had, relations."""
     everything: bool = False
-    """Whether it may be any label."""
+    """True if any label may have changed."""
 
 
 EVERYTHING: Final = Touched(everything=True)
@@ -46,7 +46,7 @@ class ChangeWatch:
     """Watches the catalogue of one Archive. For one thread, that of the event loop."""
 
     def __init__(self, catalog: Catalog, version: Callable[[], Hashable], feed: ChangeFeed | None = None) -> None:
-        """`version` is another value after each change by any process, and never waits. Without a prompt `feed`, each
+        """`version` has another value after each change by any process, and never waits. Without a prompt `feed`, each
         change may be of any label."""
         self._catalog, self._version = catalog, version
         self._feed = feed if feed is not None and feed.prompt and catalog.prompt else None
@@ -55,11 +55,11 @@ class ChangeWatch:
         self._epoch, self._number = "", 0
 
     def tell(self, listener: ChangeListener) -> None:
-        """Have the listener told of changes, each time before `check` returns."""
+        """Report changes to the listener, each time before `check` returns."""
         self._listeners.append(listener)
 
     def check(self) -> Hashable:
-        """Look for changes, and tell them. Return the version up to which they are told."""
+        """Look for changes and report them. Return the version up to which they are reported."""
         version = self._version()
         if version != self._seen:
             touched = EVERYTHING if self._feed is None else self._read_touched(self._feed)
@@ -75,17 +75,17 @@ class ChangeWatch:
         if not is_known:
             self._number = page.end
             return EVERYTHING
-        # Of what was there before and is not any more, what was made of it is known by the repository name.
+        # An item that is gone has no names left in the catalogue. Caches know it by its repository name.
         changed = {change.rep for change in page.changes}
         try:
             labels = self._catalog.names_of(changed) | changed
-        except StorageError:  # a row that cannot be read concerns who asks for that item
+        except StorageError:  # an unreadable row concerns only the readers of that item
             return EVERYTHING
         return Touched(labels, related=any(change.related for change in page.changes))
 
 
 class RecordingCatalog:
-    """The part of a catalogue that answers are made of; notes every label on which what it says depends."""
+    """The part of a catalogue that answers are made of. It notes every label on which its results depend."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -114,27 +114,26 @@ class RecordingCatalog:
 
 # --- readers that wait for changes ------------------------------------------------------------------------------------
 
-# Waits for changes of an Archive on behalf of readers that follow its feed, beside the event loop's other work.
 
 LONGEST_WAIT: Final = 30
 """Seconds for which a reader may wait for the next change."""
 MOST_WAITING: Final = 256
-"""Readers that wait at a time; others are answered at once."""
+"""Readers that wait at a time. Further ones get an answer at once."""
 _INTERVAL: Final = 0.1
-"""Seconds between two looks at the version of the catalogue, which cost a microsecond each."""
+"""Seconds between two looks at the version of the catalogue; each look costs a microsecond."""
 
 
 class FeedReaders:
-    """All readers of one feed in this process."""
+    """The readers of one feed in this process. They wait for changes beside the event loop's other work."""
 
     def __init__(self, feed: ChangeFeed, version: Callable[[], Hashable]) -> None:
-        """`version` is another value after each change by any process, and never waits."""
+        """`version` has another value after each change by any process, and never waits."""
         self._feed, self._version = feed, version
         self._waiting = 0
         self._ended: asyncio.Event | None = None
 
     async def page(self, after: int, most: int, wait: float = 0) -> ChangePage:
-        """The entries after a number. While there is none, wait for one, for at most that many seconds."""
+        """Return the entries after a number. If there is none, wait for one, for at most `wait` seconds."""
         seen = self._version()
         page = await beside(lambda: self._feed.since(after, most))
         if page.changes or page.end < after or wait <= 0 or self._waiting >= MOST_WAITING:
@@ -159,12 +158,12 @@ class FeedReaders:
         return page
 
     def end(self) -> None:
-        """Answer all that wait: the server is stopping."""
+        """Answer every waiting reader: the server is stopping."""
         if self._ended is not None:
             self._ended.set()
 
     async def _is_ended(self, seconds: float) -> bool:
-        """Whether the server stops within so many seconds."""
+        """Return whether the server stops within so many seconds."""
         if self._ended is None:  # belongs to the loop that waits for it
             self._ended = asyncio.Event()
         try:

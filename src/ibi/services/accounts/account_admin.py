@@ -48,9 +48,10 @@ from ibi.safe_text import quote
 from ibi.services.accounts.sign_in import SecretHasher
 
 MOST_TOKENS: Final = 50
-"""Valid tokens that a person may make for themselves."""
+"""The number of valid tokens that a person may make for themselves."""
 MOST_TOKENS_A_DAY: Final = 100
-"""Tokens that a person may make for themselves in a day, revoked ones too: each stays on record for good."""
+"""The number of tokens that a person may make for themselves in a day. Revoked tokens count: each stays on record for
+good."""
 _DAY: Final = 86_400
 
 
@@ -72,7 +73,7 @@ class TokenAdmin(Protocol):
     """Administration of tokens, here or over HTTP."""
 
     def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> NewToken:
-        """Create a token, for a person or else for the service account of its name; `token` in the result is its text,
+        """Create a token for a person, or else for the service account of its name. `token` in the result is its text,
         which is shown only now."""
 
     def list_tokens(self) -> list[TokenResource]: ...
@@ -92,7 +93,8 @@ class LocalTokenAdmin:
         audit: AuditLog | None = None,
         actor: Actor = COMMAND,
     ) -> None:
-        """Without `people` no token can be made for a person. What `actor` changes is written into the `audit` log."""
+        """Without `people`, no token can be made for a person. The `audit` log records each change, with `actor` as its
+        author."""
         self._tokens, self._clocks, self._people = tokens, clocks, people
         self._audit, self._actor = audit, actor
 
@@ -103,7 +105,7 @@ class LocalTokenAdmin:
         return self._create(scope, name, expires, person)
 
     def create_own_token(self, scope: str, name: str, expires: str | None, person: str) -> NewToken:
-        """The same by a person for themselves, who may have and make so many."""
+        """Create a token for the person who asks. `TooManyTokens` or `TooManyTokensMade` past the limits."""
         return self._create(scope, name, expires, person, self._refuse_too_many)
 
     def _create(
@@ -133,7 +135,7 @@ class LocalTokenAdmin:
         return [TokenResource.of(token) for token in self._tokens.list()]
 
     def tokens_of(self, person: str) -> list[Token]:
-        """The tokens that were made for a person, revoked ones too, the latest first."""
+        """Return the tokens that were made for a person, revoked ones too, the latest first."""
         return list(reversed(self._tokens.list_of(person)))
 
     def _refuse_too_many(self, tokens: tuple[Token, ...]) -> None:
@@ -144,7 +146,8 @@ class LocalTokenAdmin:
             raise TooManyTokensMade(most=MOST_TOKENS_A_DAY)
 
     def revoke_token_of(self, person: str, identity: str) -> TokenResource:
-        """Revoke a token of that person; `UnknownToken` for those of others, whose ids it does not tell."""
+        """Revoke a token of that person. Raise `UnknownToken` for a token of another person, so that the answer does
+        not reveal its id."""
         if not any(token.id == identity for token in self.tokens_of(person)):
             raise UnknownToken(id=quote(identity, 16))
         return self.revoke_token(identity)
@@ -158,16 +161,16 @@ class LocalTokenAdmin:
 
 
 def note_audit(audit: AuditLog | None, who: Actor, now: Instant, act: str, subject: str, detail: str = "") -> None:
-    """Write into the audit log what was done, if there is one."""
+    """Write an action into the audit log, if there is one."""
     if audit is not None:
         at = Instant(now.seconds)
         audit.append([AuditEntry(at, act, subject, who.account, who.token, who.address, detail)])
 
 
 def find_account(text: str, people: People | None, tokens: Tokens) -> str | None:
-    """The account that a person or a token's name stands for; None, the Archive, for an empty text.
+    """Return the account of a person or of a token's name. An empty text stands for the Archive: None.
 
-    A name alone is that of a person, or else that of tokens; `person:` or `service:` before it says which.
+    A name alone means a person first, then tokens. The prefix `person:` or `service:` decides.
     """
     if not text:
         return None
@@ -193,7 +196,7 @@ class PersonAdmin:
         audit: AuditLog | None = None,
         actor: Actor = COMMAND,
     ) -> None:
-        """What `actor` changes is written into the `audit` log."""
+        """The `audit` log records each change, with `actor` as its author."""
         self._people, self._clocks, self._hasher = people, clocks, hasher
         self._audit, self._actor = audit, actor
 
@@ -201,13 +204,13 @@ class PersonAdmin:
         return PersonAdmin(self._people, self._clocks, self._hasher, audit=self._audit, actor=actor)
 
     def record(self, act: str, person: Person, detail: str = "") -> None:
-        """Write into the audit log what was done with an account."""
+        """Write a change of an account into the audit log."""
         note_audit(self._audit, self._actor, self._now, act, person_account(person.name), detail)
 
     def create(
         self, name: str, role: str, password: str | None = None, *, mail: str | None = None, shown: str = ""
     ) -> Person:
-        """Create an account. `shown` is what pages call the person, if that is not the `name` they sign in with."""
+        """Create an account. `shown` is the name on pages, if it differs from the `name` used for signing in."""
         hashed = None if password is None else self._hasher.hash_now(check_password(password, name))
         person = Person(
             check_name(name),
@@ -228,16 +231,17 @@ class PersonAdmin:
         return self._require_person(name)
 
     def link(self, name: str) -> str:
-        """Create a link that signs in once, within the hour, and return its secret."""
+        """Create a link that signs in once, within the hour. Return its secret."""
         person = self._require_person(name)
         text, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, self._now)
         while not self._people.add_link(link, person):
-            person = self._require_person(name)  # they were changed since
+            person = self._require_person(name)  # the person was changed since
         self.record("make sign-in link", person)
         return text
 
     def first_link(self) -> str:
-        """Create the first sign-in link of a new server: for `admin`, who is created if missing."""
+        """Create the first sign-in link of a new server. It is for `admin`, an account that is created if it is
+        missing."""
         if self._people.find("admin") is None:
             with suppress(PersonExists):  # another process was quicker
                 self.create("admin", Role.ADMIN.value)
@@ -253,8 +257,8 @@ class PersonAdmin:
     def describe(
         self, name: str, *, shown: str | None = None, mail: str | None = None, language: str | None = None
     ) -> Person:
-        """Change what pages call a person, their e-mail address, or the language of mails to them, one of those of the
-        pages; an empty text takes it away, None leaves it."""
+        """Change a person's name on pages, their e-mail address, or the language of their mails, one of those of the
+        pages. An empty text removes the value; None leaves it."""
         person = self._require_person(name)
         called = None if shown is None else check_shown(shown)
         address = None if not mail else check_mail(mail)
@@ -273,7 +277,7 @@ class PersonAdmin:
         return changed
 
     def set_role(self, name: str, role: str) -> Person:
-        """What they may do from their next request on; tokens of theirs never allow more."""
+        """Change a person's role from their next request on. Their tokens never allow more than the role."""
         wanted, person = role_named(role), self._require_person(name)
         changed, withdrawn = self._change_standing(person, lambda now: replace(now, role=wanted))
         if changed.role is not person.role:
@@ -291,8 +295,8 @@ class PersonAdmin:
     def _change_standing(
         self, person: Person, make: Callable[[Person], Person]
     ) -> tuple[Person, tuple[Invitation, ...]]:
-        """The person as changed, and which of their invitations that made void. A person who is signed in must not lock
-        the last administrator out; a command can always make another."""
+        """Return the changed person and the invitations of theirs that the change made void. A signed-in person must
+        not lock the last administrator out; a command can always make another administrator."""
         account = person_account(person.name)
         sent = [one for one in self._people.invitations() if one.invited_by == account]
         changed = self._people.change(person.name, make, keep_admin=self._actor != COMMAND)
@@ -304,7 +308,7 @@ class PersonAdmin:
             note_audit(self._audit, self._actor, self._now, "withdraw invitation", f"mail:{one.mail}")
 
     def enable(self, name: str) -> Person:
-        """Let a person in again who was disabled, with the password, the tokens and the role they had."""
+        """Let a disabled person in again, with the password, tokens and role they had."""
         person = self._require_person(name)
         changed = self._people.change(person.name, lambda now: replace(now, disabled=None))
         if person.disabled is not None:
@@ -312,16 +316,14 @@ class PersonAdmin:
         return changed
 
     def remove_factor(self, name: str, means: SignInMeans) -> Person:
-        """Ask a person for no codes any more, whose device is lost."""
+        """Remove the second factor of a person, for example when their device is lost."""
         person = self._require_person(name)
         means.change_factor(person.name, lambda _: None)
         self.record("remove second factor", person)
         return person
 
-    # --- invitations --------------------------------------------------------------------------------------------------
-
     def invite(self, mail: str, role: str, *, shown: str = "") -> tuple[str, Invitation]:
-        """Invite a person to make their own account; the secret of the link, and the invitation."""
+        """Invite a person to make their own account. Return the secret of the link, and the invitation."""
         address = check_mail(mail)
         if self._people.find_by_mail(address) is not None or self._people.find(address) is not None:
             raise MailTaken(mail=address)
@@ -339,7 +341,7 @@ class PersonAdmin:
         return secret, invitation
 
     def invitations(self) -> tuple[Invitation, ...]:
-        """Those that can still be accepted, the oldest first."""
+        """Return the invitations that can still be accepted, the oldest first."""
         now = self._now
         return tuple(one for one in self._people.invitations() if one.expires > now)
 
@@ -351,12 +353,12 @@ class PersonAdmin:
         return found
 
     def find_invitation(self, secret: str) -> Invitation:
-        """`BadInvitation` if it cannot be accepted any more."""
+        """Return the invitation. Raise `BadInvitation` if it can no longer be accepted."""
         return find_invitation(secret, self._people, self._now)
 
     def accept(self, secret: str, name: str, password_hash: str, address: str) -> Person:
-        """Make the account that an invitation allows, under a name that is not taken yet. `address` is that of who
-        accepts, for the audit log."""
+        """Make the account of an invitation, under a name that is not taken yet. `address` is the client's network
+        address, for the audit log."""
         invitation = self.find_invitation(secret)
         person = Person(
             check_name(name),

@@ -1,8 +1,8 @@
-"""Signing in by an OpenID Connect provider: the authorization code with a proof key (RFC 7636).
+"""Sign-in by an OpenID Connect provider: the authorization code flow with a proof key (RFC 7636).
 
-A browser that goes to the provider takes along one secret, in a cookie; state, nonce and proof are made from it, so
-that nothing is kept here that strangers could fill. Who comes back is known by the provider and its subject alone: an
-e-mail address proves nothing about an account here.
+The browser takes one secret to the provider, in a cookie. State, nonce and proof are derived from it, so this server
+stores nothing that strangers could fill. Issuer and subject alone identify a person: an e-mail address proves nothing
+about an account here.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ from ibi.services.promptness import OwnThreads, beside
 
 CALLBACK: Final = "/sign-in/provider/callback"
 RETURNS_OF_NETWORK: Final = 20
-"""Returns from the provider without success, of one network, before it has to wait: each is a request to the provider.
-"""
+"""Failed returns from the provider before a network has to wait. Each return costs a request to the provider."""
 CALLS_AT_ONCE: Final = 16
-"""Calls of the provider that are made or wait. It may hang, and then each takes seconds."""
+"""Calls to the provider that run or wait. A provider that hangs makes each call take seconds."""
 _THREADS: Final = 4
 _MOST_HOMONYMS: Final = 20
 _RANDOM_BYTES: Final = 5
@@ -59,8 +58,8 @@ class ProviderSignIn:
         rows: LimitRows | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """People whom the provider knows and this server does not get an account with that `role`; without it, none.
-        Several processes have the `rows` of attempts in common."""
+        """A person without an account here gets one with that `role`; None creates no accounts. Several processes share
+        the `rows` of attempts."""
         self._attempts, self._monotonic = Attempts(free=RETURNS_OF_NETWORK, rows=rows), monotonic
         self._threads = OwnThreads("provider", _THREADS, CALLS_AT_ONCE, lambda: ProviderBusy(name=provider.name))
         self._provider, self._sign_in, self._means, self._admin, self._role = provider, sign_in, means, admin, role
@@ -71,7 +70,7 @@ class ProviderSignIn:
         return self._provider.name
 
     async def begin(self) -> tuple[str, str]:
-        """The secret for the browser's cookie, and where it goes."""
+        """Return the secret for the browser's cookie, and the URL it goes to."""
         secret = secrets.token_urlsafe(32)
         challenge = urlsafe_b64encode(sha256(_derive(secret, "proof").encode()).digest()).decode().rstrip("=")
         state, nonce = _derive(secret, "state"), _derive(secret, "nonce")
@@ -80,8 +79,8 @@ class ProviderSignIn:
         )
 
     async def sign_in(self, secret: str, answer: Mapping[str, str], device: Device, address: str) -> SignedIn:
-        """Sign in the person who comes back with that answer. `UnknownIdentity` if they have no account here,
-        `TooManyGuesses` if too many of their network came back in vain."""
+        """Sign in the person who returns with that answer. `UnknownIdentity` if they have no account here,
+        `TooManyGuesses` after too many failed returns from their network."""
         claims = await self._redeem(secret, answer, device.network)
         name = await self._sign_in.ask(lambda: self._means.find_identity(claims.issuer, claims.subject))
         person = None if name is None else await self._sign_in.ask(lambda: self._sign_in.people.find(name))
@@ -92,7 +91,8 @@ class ProviderSignIn:
         return await self._sign_in.admit(person, device)
 
     async def link(self, secret: str, answer: Mapping[str, str], signed: SignedIn, actor: Actor) -> None:
-        """Let the account at the provider sign in as this person from now on. `IdentityTaken` if it is another's."""
+        """Let the account at the provider sign in as this person from now on. `IdentityTaken` if another person has
+        it."""
         claims, person = await self._redeem(secret, answer, signed.session.network), signed.person
 
         def add() -> None:
@@ -103,7 +103,7 @@ class ProviderSignIn:
         await beside(add)
 
     async def unlink(self, signed: SignedIn, actor: Actor) -> None:
-        """Let no account at the provider sign in as this person any more."""
+        """Remove every provider account from this person."""
 
         def drop() -> None:
             linked = self._means.identities_of(signed.person.name)
@@ -118,8 +118,8 @@ class ProviderSignIn:
         return bool(self._means.identities_of(person.name))
 
     async def _redeem(self, secret: str, answer: Mapping[str, str], network: str) -> ProviderClaims:
-        """What the provider says of the person. Any client can make up a secret and an answer to it, so that the
-        requests which that costs the provider are counted."""
+        """Return the provider's claims about the person. Any client can invent a secret and a matching answer, so the
+        requests to the provider that this causes are counted."""
         state = _derive(secret, "state")
         if not secret or not hmac.compare_digest(state.encode(), answer.get("state", "").encode()):
             raise ProviderRefused(name=self.name, reason="the answer is not to what this browser asked")
@@ -136,7 +136,7 @@ class ProviderSignIn:
         return claims
 
     def _make_account(self, claims: ProviderClaims, address: str) -> Person | None:
-        """An account of their own for people who have none, if that is wanted; None otherwise."""
+        """Create an account for a person who has none. Return None if the settings do not allow it."""
         if self._role is None:
             return None
         who = Actor(None, Scope.READ, None, address)
@@ -147,7 +147,7 @@ class ProviderSignIn:
                 person = admin.create(name, self._role.value, mail=mail, shown=_choose_shown_name(claims.name, name))
             except PersonExists:
                 continue
-            except MailTaken:  # just now
+            except MailTaken:  # taken just now
                 mail = None
                 continue
             if not self._means.add_identity(claims.issuer, claims.subject, person.name):
@@ -158,7 +158,7 @@ class ProviderSignIn:
         return None
 
     def _free_mail(self, mail: str | None) -> str | None:
-        """The address, unless a person here has it: that account is not theirs for it."""
+        """Return the address, or None if a person here has it: the same address does not make the account theirs."""
         try:
             address = None if mail is None else check_mail(mail)
         except IbiError:
@@ -173,15 +173,16 @@ def _derive(secret: str, use: str) -> str:
 
 
 def _names(said: str) -> list[str]:
-    """Names to try for a new person, the first as near as can be to what the provider says. The last is taken by no
-    other person: it ends in a random number."""
+    """Return names to try for a new person, the nearest to the provider's name first. The last ends in a random number,
+    so no other person has it."""
     unique = secrets.token_hex(_RANDOM_BYTES)
     name = nearest_name(said, MOST_NAME - len(unique) - 1) or "person"
     return [name, *(f"{name} {number}" for number in range(2, _MOST_HOMONYMS)), f"{name} {unique}"]
 
 
 def _choose_shown_name(said: str, name: str) -> str:
-    """What pages call a new person: as the provider spells it, if that may be shown and is not their name."""
+    """Return the name of a new person on pages: the provider's spelling, if it is allowed and differs from the account
+    name. Otherwise return an empty text."""
     try:
         shown = check_shown(said)
     except InvalidPersonName:

@@ -1,14 +1,4 @@
-"""Second factors, and ways into an account without its password.
-
-Second factors of people: set up, confirmed and turned off by themselves, and removed by a command.
-
-Ways into an account without its password: an invitation accepted, and a password forgotten and chosen anew.
-
-Who asks for a new password learns nothing about who has an account: the answer is the same, it is given before anything
-is looked up, and what is asked for is counted by what was typed and by network, whether or not there is such an
-account. Letters to one account are counted too, by whichever of its names they are asked for; a letter beyond them is
-left unwritten without a word.
-"""
+"""Second factors of signed-in people: set up, confirmed and turned off by themselves, or removed by a command."""
 
 from __future__ import annotations
 
@@ -53,12 +43,12 @@ class SecondFactors:
     admin: PersonAdmin
 
     async def find(self, signed: SignedIn) -> SecondFactor | None:
-        """Theirs, confirmed or not."""
+        """Return the person's second factor, confirmed or not."""
         means = self.sign_in.means
         return None if means is None else await self.sign_in.ask(lambda: means.find_factor(signed.person.name))
 
     async def begin(self, signed: SignedIn) -> None:
-        """Make a secret for a device. Nothing asks for its codes until the first one was right."""
+        """Make a secret for a device. No sign-in asks for codes until the first code was right."""
         means, name = self.sign_in.means, signed.person.name
         fresh = SecondFactor(secrets.token_bytes(SECRET_BYTES))
 
@@ -69,8 +59,7 @@ class SecondFactors:
             await self.sign_in.ask(lambda: means.change_factor(name, make))
 
     async def confirm(self, signed: SignedIn, code: str, actor: Actor) -> tuple[str, ...]:
-        """Ask for codes from now on, if the device makes the right ones; the recovery codes, which are shown only
-        now."""
+        """Turn the second factor on if the code is right. Return the recovery codes, which are shown only now."""
         shown, kept = recovery_codes(secrets.token_bytes(RECOVERY_RANDOM))
         when = Instant(self.sign_in.clocks.read().wall.seconds)
 
@@ -84,7 +73,7 @@ class SecondFactors:
         return shown
 
     async def end(self, signed: SignedIn, code: str, actor: Actor) -> None:
-        """Ask for no codes any more; it takes one."""
+        """Turn the second factor off. This takes a valid code."""
 
         def end(_: SecondFactor) -> None:
             return None
@@ -97,13 +86,13 @@ class SecondFactors:
 
 
 LETTERS_OF_ACCOUNT: Final = 3
-"""Letters to one account without a wait between them."""
+"""Letters that one account gets without a wait between them."""
 LETTERS_OF_NETWORK: Final = 20
 _LONGEST_WAIT: Final = 900.0
 _MOST_LETTERS: Final = 16
-"""Letters to people who ask for them that are being sent at a time: a mail server may be slow."""
+"""Password letters that are sent at a time: a mail server may be slow."""
 _MOST_POSTED: Final = 64
-"""Letters of all kinds that are being sent at a time."""
+"""Letters of all kinds that are sent at a time."""
 _THREADS: Final = 4
 
 
@@ -122,8 +111,15 @@ class NoMailServer(IbiError):
 
 
 class AccountRecovery:
-    """Lets people into accounts that are theirs, for the pages. Links in letters lead to `public_url`. Several
-    processes have the `rows` of attempts in common, and in `account_rows` those of accounts that exist."""
+    """Let people into their own accounts without the password: by an invitation, or by a new password.
+
+    A request for a new password does not reveal who has an account. Its answer is always the same, and comes before any
+    look-up. Requests are counted by the text that was typed and by network, whether or not the account exists. Letters
+    to one account are counted too, under all its names together; a letter past the limit is silently dropped.
+
+    Links in letters lead to `public_url`. Several processes share the `rows` of attempts; `account_rows` holds the
+    attempts for accounts that exist.
+    """
 
     def __init__(
         self,
@@ -154,7 +150,7 @@ class AccountRecovery:
         return self._mailer is not None
 
     async def post(self, letter: Letter) -> IbiError | None:
-        """Send a letter and wait for it; why it was not sent, None if it was."""
+        """Send a letter and wait for it. Return the error if it was not sent, None if it was."""
         mailer = self._mailer
         if mailer is None:
             return NoMailServer()
@@ -164,12 +160,10 @@ class AccountRecovery:
             return error
         return None
 
-    # --- forgotten passwords ------------------------------------------------------------------------------------------
-
     def ask_for_password(self, text: str, device: Device, address: str, write: Callable[[Person, str], Letter]) -> None:
-        """Have a link sent to the person of that name or e-mail address, if there is one with an address. `write` makes
-        the letter to them with the secret. `TooManyGuesses` if it was asked for under this text, or from this
-        network, too often."""
+        """Send a link to the person of that name or e-mail address, if there is one with an address. `write` makes the
+        letter from the person and the secret. `TooManyGuesses` after too many requests for this text or from this
+        network."""
         counted = [
             (self._by_text, ("letter", fold_name(text)[:100])),
             (self._by_network, ("letters from", device.network)),
@@ -184,7 +178,7 @@ class AccountRecovery:
         task.add_done_callback(self._sending.discard)
 
     async def _send_link(self, text: str, address: str, write: Callable[[Person, str], Letter]) -> None:
-        # In threads, also where the store is prompt: the loop is to be as busy for accounts that do not exist.
+        # In threads, even with a prompt store: accounts that do not exist must keep the loop as busy as those that do.
         person = await beside(lambda: find_by_sign_in(text, self._people))
         if person is None or person.disabled is not None or person.mail is None or not self._may_write_to(person):
             return
@@ -203,12 +197,12 @@ class AccountRecovery:
         return True
 
     def _make_link(self, person: Person, address: str) -> str | None:
-        """The secret of a new link; None if the person was changed meanwhile, and may have another address."""
+        """Return the secret of a new link. None if the person was changed meanwhile: they may have another address."""
         now = self._clocks.read().wall
         secret, link = new_link(secrets.token_bytes(RANDOM_BYTES), person, now, LinkUse.PASSWORD)
         if not self._people.add_link(link, person):
             return None
-        # By a stranger, as far as is known: nothing was proved yet.
+        # No account as the author: the request may come from a stranger.
         who = Actor(None, Scope.READ, None, address)
         note_audit(self._audit, who, now, "ask for new password", person_account(person.name))
         return secret
@@ -218,7 +212,7 @@ class AccountRecovery:
         await asyncio.gather(*self._sending)
 
     async def of_link(self, secret: str) -> Person:
-        """The person who may choose a new password by that link, which stays valid. Raises `BadSignIn`."""
+        """Return the person who may choose a new password by that link. The link stays valid. Raises `BadSignIn`."""
         now = self._clocks.read().wall
         return await self.sign_in.ask(lambda: person_of_link(secret, self._people, now, LinkUse.PASSWORD))
 
@@ -244,10 +238,8 @@ class AccountRecovery:
         await asyncio.to_thread(note_audit, self._audit, who, now, "choose password by mail", account)
         return await self.sign_in.admit(changed, device)
 
-    # --- invitations --------------------------------------------------------------------------------------------------
-
     async def accept(self, secret: str, name: str, password: str, device: Device, address: str) -> SignedIn:
-        """Make the account that an invitation allows, and sign in to it."""
+        """Make the account of an invitation, and sign in to it."""
         await asyncio.to_thread(self.admin.find_invitation, secret)
         checked = check_name(name)
         hashed = await self.sign_in.hash(check_password(password, checked))

@@ -1,8 +1,8 @@
-"""Refusals in the audit log: who was denied what, when and from where.
+"""Refused requests in the audit log: the account, the subject, the time and the network.
 
-Each line costs disk for good, and strangers can be refused as often as they like. So the first refusals of a network,
-or of an account, are written, and then one after ever longer pauses; those of all strangers together are bounded by the
-minute. A line after a pause says how many were left out.
+Each line costs disk for good, and strangers can cause any number of refusals. So the log gets the first refusals of a
+network or an account, then one after ever longer pauses. A limit per minute bounds the lines about all strangers
+together. The line after a pause gives the number that was left out.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ibi.ports.clocks import Clocks
 from ibi.services.limits import Attempts, LimitExceeded, LimitRows, RateLimiter
 
 REFUSE: Final = "refuse"
-"""The act of a line that tells of a refusal."""
+"""The act in a line about a refusal."""
 STRANGER: Final = "stranger"
-"""The account of lines about requests of which it is not known who sent them: None would be the Archive itself."""
+"""The account in a line about an unknown sender. None would mean the Archive itself."""
 LINES_OF_NETWORK: Final = 5
-"""Refusals of strangers from one network that are written without a pause."""
+"""Refusals of strangers from one network that are logged without a pause."""
 LINES_OF_ACCOUNT: Final = 1000
 LINES_OF_STRANGERS: Final = 20
-"""Refusals of all strangers in a minute that are written."""
+"""Refusals of all strangers together that are logged in a minute."""
 _STRANGER_PAUSE: Final = 900.0
 _ACCOUNT_PAUSE: Final = 60.0
 _MOST_SUBJECT: Final = 300
@@ -36,16 +36,16 @@ _MOST_SUBJECT: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was asked for and denied."""
+    """A refused request."""
 
     subject: str
-    """The repository name of an item, or `path:` with the place that was asked for."""
+    """The repository name of an item, or `path:` with the requested path."""
     detail: str
     """The request, and the code of the error."""
     address: str
     network: str
     who: Actor | None = None
-    """None is a stranger, as far as is known."""
+    """None for a stranger."""
 
 
 class TooManyRefusals(LimitExceeded):
@@ -56,8 +56,8 @@ class TooManyRefusals(LimitExceeded):
 
 
 class RefusalLog:
-    """Writes refusals into the audit log, as many as are bearable. Calls block, from any thread. Several processes have
-    the `rows` of what was written in common."""
+    """Writes refusals into the audit log, within limits. Calls block, and come from any thread. Several processes share
+    the `rows` of the limits."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RefusalLog:
         self._left_out = 0
 
     def note(self, refusal: Refusal) -> bool:
-        """Write it down unless there were too many; whether it was written."""
+        """Log the refusal unless there were too many. Return whether it was logged."""
         with self._lock:
             is_due = self._take_turn(refusal)
             left_out, self._left_out = (self._left_out, 0) if is_due else (0, self._left_out + 1)

@@ -1,5 +1,4 @@
-"""Signing in and out: passwords are compared in threads, guessing is slowed down, each sign-in makes a session; and the
-hashes of passwords and of the keys of Archives."""
+"""Signing in and out: passwords are compared in threads, guesses are slowed down, and each sign-in opens a session."""
 
 from __future__ import annotations
 
@@ -45,10 +44,9 @@ if TYPE_CHECKING:
 
 # --- hashes of secrets ------------------------------------------------------------------------------------------------
 
-# Hashes of secrets: of passwords, and of the keys of Archives.
 
 HASHES_AT_ONCE: Final = 2
-"""Hashes computed at a time: each takes 64 MiB for a tenth of a second, and more would starve everything else."""
+"""Hashes computed at a time. Each takes 64 MiB for a tenth of a second; more would starve everything else."""
 
 
 class SecretHasher:
@@ -60,15 +58,15 @@ class SecretHasher:
         self._decoy = _decoy(self._hasher)
 
     def hash_now(self, secret: str) -> str:
-        """Hash and block, for commands."""
+        """Hash a secret. This call blocks, for commands."""
         return self._hasher.hash(secret)
 
     async def hash(self, secret: str) -> str:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._hasher.hash, secret)
 
     async def agrees(self, kept: str | None, secret: str) -> bool:
-        """Whether `kept` is the hash of `secret`. Without a hash the answer is no and takes as long, so that its time
-        does not reveal whether there is one."""
+        """Return whether `kept` is the hash of `secret`. Without a hash the answer is no after the same time, so the
+        time does not reveal whether a hash exists."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._agrees, kept, secret)
 
     def close(self) -> None:
@@ -83,8 +81,7 @@ class SecretHasher:
 
 
 def _decoy(argon: PasswordHasher) -> str:
-    """A random hash that belongs to no secret: comparing with it takes as long as with others, from the first time
-    on."""
+    """Return a random hash that no secret has. A comparison with it takes the usual time, from the first one on."""
     salt, digest = (
         b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (argon.salt_len, argon.hash_len)
     )
@@ -106,9 +103,9 @@ class HashingBusy(IbiError):
 
 
 class HashingTurns:
-    """The turns of those who wait for a hash: each label has a line of its own, and the lines take turns.
+    """A queue for each label; the queues take turns at hashing.
 
-    A flood of keys for one label fills the line of that label alone, and delays others by one hash for each line.
+    A flood of keys for one label fills only the queue of that label. It delays the others by one hash for each queue.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -117,7 +114,8 @@ class HashingTurns:
         self._present: Counter[str] = Counter()
 
     async def take(self, line: str, most: int, begin: Callable[[], Awaitable[Made]]) -> Made:
-        """What `begin` gives, once it is the turn of this line; `HashingBusy` if `most` of it are here already."""
+        """Return the result of `begin` when it is this queue's turn. `HashingBusy` if `most` callers are in this queue
+        already."""
         if self._present[line] >= most:
             raise HashingBusy()
         self._present[line] += 1
@@ -146,7 +144,7 @@ class HashingTurns:
             raise
 
     def _pass_on(self) -> None:
-        """Give the turn to the first of the line that has waited longest for one, and put that line last."""
+        """Give the turn to the head of the queue that has waited longest, and put that queue last."""
         while self._lines:
             line = next(iter(self._lines))
             waiting = self._lines.pop(line)
@@ -162,7 +160,7 @@ class HashingTurns:
 
 
 LONG_KEY: Final = 20
-"""Digits from which on a key cannot be guessed, however many guesses are compared."""
+"""The number of digits from which on a key cannot be guessed, at any number of comparisons."""
 _MARK: Final = "#"
 _SHORT: Final = "short"
 _MARK_DIGITS: Final = 4
@@ -173,22 +171,24 @@ def is_long_key(key: RegistrationKey) -> bool:
 
 
 def is_of_one_key(one: str, other: str) -> bool:
-    """Whether two hashes that are kept are the same, marked or not."""
+    """Return whether two stored hashes are the same, with or without a mark."""
     return one.partition(_MARK)[0] == other.partition(_MARK)[0]
 
 
 class KeyHasher:
-    """Makes and checks hashes of keys in threads, and remembers which keys were right.
+    """Makes and checks hashes of keys in threads, and remembers the keys that were right.
 
-    Not the key is remembered, but a digest of it under a secret that ends with this process.
+    The memory holds no key, but its digest under a secret that ends with this process.
 
-    Behind a hash stands a mark, `#` and four hexadecimal digits of a fast digest of a long key. All but one of 65,536
-    wrong long keys are told by it without a hash, so that no flood of them takes the turn of the right one. Sixteen
-    bits say too little of a key of twenty digits to help who reads the register. A short key has no digest there.
+    A hash is followed by a mark: `#` and four hexadecimal digits of a fast digest of a long key. The mark rejects all
+    but one of 65,536 wrong long keys without a hash, so a flood of them does not take the turn of the right one.
+    Sixteen bits reveal too little of a key of twenty digits to help a reader of the register. A short key has no digest
+    in its mark.
     """
 
     def __init__(self, argon: PasswordHasher | None = None, *, most_waiting: int = _MOST_WAITING) -> None:
-        """`argon` sets the costs; without it, those that the library recommends. `most_waiting` are of one label."""
+        """`argon` sets the costs; the default is the library's recommendation. `most_waiting` bounds the waiting keys
+        of one label."""
         self._hasher = SecretHasher(argon)
         self._secret = secrets.token_bytes(32)
         self._right: dict[bytes, None] = {}
@@ -199,17 +199,18 @@ class KeyHasher:
         return self.marked(made, key)
 
     def marked(self, key_hash: str, key: RegistrationKey) -> str:
-        """The hash with the mark of this key, which is right."""
+        """Return the hash with the mark of this key, which is right."""
         made = key_hash.partition(_MARK)[0]
         return f"{made}{_MARK}{_mark_of(made, key) if is_long_key(key) else _SHORT}"
 
     def remembers(self, key_hash: str, key: RegistrationKey) -> bool:
-        """Whether this key was right for this hash before. Does not wait."""
+        """Return whether this key was right for this hash before. Does not wait."""
         return self._digest(key_hash, key) in self._right
 
     async def verify(self, key_hash: str | None, key: RegistrationKey) -> bool:
-        """Whether `key` belongs to `key_hash`. Without a hash the answer is no and takes as long. `HashingBusy` if too
-        many wait already for the same hash: without one half as many, since those are names of strangers."""
+        """Return whether `key` belongs to `key_hash`. Without a hash the answer is no, after the same time.
+        `HashingBusy` if too many wait for the same hash. Half as many may wait without a hash, since those are names of
+        strangers."""
         if is_long_key(key) and (key_hash is None or _is_ruled_out(key_hash, key)):
             return False
         line, most = (key_hash, self._most_waiting) if key_hash is not None else (_MARK, (self._most_waiting + 1) // 2)
@@ -231,14 +232,18 @@ class KeyHasher:
 
 
 def _mark_of(key_hash: str, key: RegistrationKey) -> str:
-    """The mark of a long key: the hash, which has a salt of its own, is the key of the digest."""
+    """Return the mark of a long key. The hash, which has a salt of its own, is the key of the digest."""
     return hmac.digest(key_hash.encode(), key.reveal().encode(), "sha256").hex()[:_MARK_DIGITS]
 
 
 def _is_ruled_out(key_hash: str, key: RegistrationKey) -> bool:
-    """Whether a long key is wrong by the mark. A hash of an earlier version has none, and rules out nothing."""
+    """Return whether the mark proves a long key wrong. A hash of an earlier version has no mark, and rules out
+    nothing."""
     made, has_mark, mark = key_hash.partition(_MARK)
     return bool(has_mark) and not hmac.compare_digest(mark, _mark_of(made, key))
+
+
+# --- signing in -------------------------------------------------------------------------------------------------------
 
 
 MOST_WAITING: Final = 32
@@ -257,7 +262,7 @@ class TooManyGuesses(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """From where a person signs in, as they are shown it later."""
+    """The device of a sign-in, as the person sees it later."""
 
     network: str = ""
     """The logged part of the client's address."""
@@ -280,8 +285,8 @@ _CODE: Final = "code"
 
 
 def begin_all(counted: Sequence[tuple[Attempts, tuple[str, str]]], monotonic: Callable[[], float]) -> None:
-    """Begin an attempt of each subject, or of none: `TooManyGuesses` if one of them has to wait. Otherwise a network
-    that is refused would make others wait, and write a row with every request. The attempts are in the same rows."""
+    """Begin an attempt of every subject, or of none. `TooManyGuesses` if one of them has to wait: otherwise a refused
+    network would make others wait, and write a row with every request. The attempts share the same rows."""
     with counted[0][0].alone():
         now = monotonic()
         wait = max(attempts.wait(subject, now) for attempts, subject in counted)
@@ -307,9 +312,9 @@ class SignIn:
         most_waiting: int = MOST_WAITING,
         means: SignInMeans | None = None,
     ) -> None:
-        """Several processes that serve one place have attempts and the `secret` of marks in common. `account_attempts`
-        are of people who have proved a part of who they are: whatever names strangers try, none of these is dropped
-        for them. Without `means` there are no second factors."""
+        """Several processes that serve one place share the attempts and the `secret` of marks. `account_attempts` count
+        people who have proved a part of who they are. They stand apart so that the names strangers try never push them
+        out. Without `means` there are no second factors."""
         self.means = means
         self.people, self.clocks, self.hasher = people, clocks, hasher
         # Compared with None: attempts without a subject are falsy.
@@ -320,11 +325,11 @@ class SignIn:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether `current` may be asked on an event loop."""
+        """True if `current` may be called on an event loop."""
         return self.people.prompt
 
     def current(self, text: str) -> SignedIn | None:
-        """The session of a cookie, if it is valid. Not on an event loop unless `is_prompt`."""
+        """Return the session of a cookie, if it is valid. Not on an event loop unless `is_prompt`."""
         found = find_signed_in(text, self.people, self._now)
         return None if found is None else SignedIn(text, *found)
 
@@ -332,13 +337,13 @@ class SignIn:
         self, name: str, password: str, network: str, *, mark: str | None = None, browser: str = ""
     ) -> SignedIn:
         """Sign in with a password. `name` may be the e-mail address. `network` is the logged part of the client's
-        address; `mark` is the one that the browser got at an earlier sign-in. Raises `BadSignIn` or
+        address. `mark` is the one that the browser got at an earlier sign-in. Raises `BadSignIn` or
         `TooManyGuesses`."""
         return await self.admit(await self._identify(name, password, network, mark), Device(network, browser))
 
     def mark(self, name: str) -> str:
-        """A mark for the browser of a signed-in person, who with it is not locked out by the guesses of others. It
-        reveals nothing, and is valid until this server ends."""
+        """Return a mark for the browser of a signed-in person. With it, guesses of others do not lock the person out.
+        It reveals nothing, and is valid until this server ends."""
         return hmac.digest(self._secret, fold_name(name).encode(errors="replace"), "sha256").hex()[:40]
 
     async def _identify(self, name: str, password: str, network: str, mark: str | None) -> Person:
@@ -347,31 +352,33 @@ class SignIn:
             return await self._compare(person, password, self._subjects(name, person, network, mark))
 
     async def _compare(self, person: Person | None, password: str, subjects: _Subjects) -> Person:
-        """The person, if that is their password; for none it takes as long. To be called with a slot for hashing."""
+        """Return the person if the password is theirs. Without a person it takes the same time. The caller holds a slot
+        for hashing."""
         self._begin(subjects)
         good = await self.hasher.agrees(None if person is None else person.password_hash, password[:1000])
         if not good or person is None or person.disabled is not None:
             raise BadSignIn()
-        # Read again: if the password was changed while it was compared, the old one must not sign in.
+        # Read again: after a change during the comparison, the old password must not sign in.
         if await self.ask(lambda: self.people.find(person.name)) != person:
             raise BadSignIn()
         self._note_success(subjects)
         return person
 
     async def of_link(self, secret: str) -> Person:
-        """The person whom a link would sign in; the link stays valid. Raises `BadSignIn`."""
+        """Return the person whom a link would sign in. The link stays valid. Raises `BadSignIn`."""
         return await self.ask(lambda: person_of_link(secret, self.people, self._now))
 
     async def with_link(self, secret: str, device: Device = _NO_DEVICE) -> SignedIn:
         return await self.admit(await self.ask(lambda: use_link(secret, self.people, self._now)), device)
 
     def sessions_of(self, signed: SignedIn) -> tuple[Session, ...]:
-        """The sessions of a person that are not over, the latest first. Not on an event loop unless `is_prompt`."""
+        """Return the sessions of a person that are not over, the latest first. Not on an event loop unless
+        `is_prompt`."""
         now = self._now
         return tuple(one for one in self.people.sessions_of(signed.person.name) if one.expires > now)
 
     async def end_sessions(self, signed: SignedIn, identity: str | None) -> bool:
-        """End one other session of the same person, or all but their own; whether there was one."""
+        """End one other session of the same person, or all but the current one. Return whether there was one."""
         ended = [
             one
             for one in await self.ask(lambda: self.sessions_of(signed))
@@ -397,7 +404,7 @@ class SignIn:
         self._note_success(subjects)
 
         def change(now: Person) -> Person:
-            if now != person:  # disabled, say, during the hashing
+            if now != person:  # disabled, for example, during the hashing
                 raise BadSignIn()
             return replace(now, password_hash=hashed)
 
@@ -408,11 +415,11 @@ class SignIn:
         return await self.ask(changed)
 
     async def ask(self, call: Callable[[], T]) -> T:
-        """Make a call of the store of people, as promptly as that is."""
+        """Call the store of people: at once if it is prompt, otherwise in a thread."""
         return await ask(self.people, call)
 
     async def hash(self, secret: str) -> str:
-        """Hash a password that is chosen, if not too many wait."""
+        """Hash a new password, unless too many wait."""
         with self._hashing_slot():
             return await self.hasher.hash(secret)
 
@@ -432,8 +439,8 @@ class SignIn:
         raise CodeNeeded(secret)
 
     async def with_code(self, secret: str, code: str, device: Device) -> SignedIn:
-        """Sign in a person who has proved who they are, with the secret of `CodeNeeded` and a code of their second
-        factor. Raises `BadSignIn` or `TooManyGuesses`; the secret stays valid for another try."""
+        """Sign in with the secret of `CodeNeeded` and a code of the second factor. Raises `BadSignIn` or
+        `TooManyGuesses`; the secret stays valid for another try."""
         person = await self.ask(lambda: person_of_link(secret, self.people, self._now, LinkUse.SECOND_FACTOR))
         await self.check_code(person, code, lambda factor: factor)
         return await self.ask(
@@ -441,8 +448,8 @@ class SignIn:
         )
 
     async def check_code(self, person: Person, code: str, then: Callable[[SecondFactor], SecondFactor | None]) -> None:
-        """Use a code of a person's second factor, and keep what `then` makes of the factor. Guesses are slowed down, by
-        the person alone: who can guess has their password, or their session."""
+        """Use a code of a person's second factor, and store the factor that `then` returns. Guesses are slowed down by
+        person alone: a guesser already has the password or the session."""
         means, now, subjects = self.means, self._now, ((_CODE, fold_name(person.name)),)
         self._begin(subjects)
 
@@ -458,7 +465,8 @@ class SignIn:
         self._note_success(subjects)
 
     async def note_language(self, person: Person, language: str) -> None:
-        """Keep the language of the pages on which a person signs in, for mails to them, unless there is one already."""
+        """Store the language of the pages at sign-in as the language of a person's mails, unless they have one
+        already."""
         if person.language is None:
             await self.ask(
                 lambda: self.people.change(person.name, lambda now: replace(now, language=now.language or language))
@@ -476,11 +484,12 @@ class SignIn:
             self._waiting -= 1
 
     def _subjects(self, text: str, person: Person | None, network: str, mark: str | None) -> _Subjects:
-        """The subjects by which attempts are counted: the name or address as it was tried, and the network that tries.
-        Those of a browser with which the same person has signed in before are counted separately.
+        """Return the subjects that count attempts: the name or address as it was typed, and the network. A browser that
+        signed the same person in before is counted separately.
 
-        Name and address of one person are counted apart: together, the wait of the one after guesses at the other
-        would tell strangers whose address it is."""
+        Name and address of one person are counted apart. Otherwise guesses at one would make the other wait, and tell
+        strangers whose address it is.
+        """
         if mark is not None and person is not None:
             name = fold_name(person.name)
             if hmac.compare_digest(mark.encode(), self.mark(name).encode()):

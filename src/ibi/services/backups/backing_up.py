@@ -1,15 +1,15 @@
-"""Makes a backup, or brings one up to date, of a data directory that a server may be working on.
+"""Make or update a backup of a data directory, also while a server works on it.
 
-What is not in the target yet is put there; then, when all of it is there for certain, the manifest that names it; then
-what the new manifest does not name is removed. Killed at any moment, the manifest before is whole, and the next backup
-finds what was put already.
+The order is crash-safe. First the missing parts are put into the target. When all of them are there for certain, the
+new manifest is put. Then the parts that it does not name are removed. After a kill at any moment the previous manifest
+is whole, and the next backup finds the parts that were put already.
 
-What is in the target is not read again. Parts that a check found damaged are not counted as there, and so are put
-again. What nothing can be put back without (manifest, list of items, the Archive's own item, `is_vital` files) is there
+The backup does not read again the parts in the target. Parts that a check found damaged count as missing, and are put
+again. Parts that every restore needs (manifest, list of items, the Archive's own item, `is_vital` files) are stored
 twice.
 
-Of an item that is damaged here, or gone though the catalogue lists it, and of a damaged database, the backup keeps what
-it has.
+If an item is damaged here, or is gone although the catalogue lists it, the backup keeps its older version. The same
+holds for a damaged database.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class BackupOfAnother(IbiError):
 
 @dataclass(slots=True)
 class BackupReport:
-    """What a backup did."""
+    """The result of a backup."""
 
     manifest: BackupManifest
     versions: int = 0
@@ -85,19 +85,19 @@ class BackupReport:
     written: int = 0
     """Bytes that were written to the target."""
     removed: int = 0
-    """Parts that were removed from it."""
+    """Parts that were removed from the target."""
     mended: int = 0
     """Parts that a check had found damaged, and that were written again."""
     damaged: list[tuple[str, str]] = field(default_factory=list)
-    """Items and databases that could not be backed up as they are now, and why."""
+    """Items and databases that could not be backed up as they are now, with the reason."""
 
 
 def _pass(_: object) -> None:
-    """Default: nothing is watched."""
+    """Do nothing: the default watcher."""
 
 
 class BackingUp:
-    """One run."""
+    """One run of a backup."""
 
     def __init__(
         self,
@@ -112,9 +112,9 @@ class BackingUp:
         self._source, self._target, self._now, self._software = source, target, now, software
         self._step, self._on_bytes = on_step, on_bytes
         self._unused: dict[str, int] = {}
-        """What is in the target, without what was found to belong to the new backup."""
+        """Parts in the target that are not yet known to belong to the new backup."""
         self._chunks: set[str] = set()
-        """Keys of pieces that belong to the new backup."""
+        """Keys of the chunks of the new backup."""
         self._suspects: frozenset[str] = frozenset()
         self._own_item: str | None = None
         """The name of the item that is the Archive itself."""
@@ -159,7 +159,7 @@ class BackingUp:
         return BackupReport(manifest, self._versions, self._written, removed, self._mended, self._damaged)
 
     def _previous(self) -> tuple[int, BackupManifest | None]:
-        """The number of the newest manifest, and what it is, unless it is damaged."""
+        """Return the number of the newest manifest, and the manifest unless it is damaged."""
         found = newest_manifest(self._unused)
         if found is None:
             return 0, None
@@ -175,7 +175,7 @@ class BackingUp:
         return number, manifest
 
     def _mark(self) -> None:
-        """Refuse a place that has other things, which would be removed."""
+        """Refuse a place with other files, which would be removed."""
         if self._unused.pop(MARKER, None) is not None:
             return
         if self._unused:
@@ -186,7 +186,7 @@ class BackingUp:
         self._target.settle()
 
     def _distrust(self) -> None:
-        """Count what a check found damaged as not there, so that it is put again where the source has it."""
+        """Count damaged parts as missing, so that they are put again where the source has them."""
         if DAMAGE_MARK not in self._unused:
             return
         with suppress(ValueError, TypeError, BackupIncomplete):
@@ -196,7 +196,7 @@ class BackingUp:
             self._unused.pop(key, None)
 
     def _remove_unused(self) -> int:
-        """The manifests first: none may be left that names what is gone."""
+        """Remove the unused parts, manifests first: no manifest may name a part that is gone."""
         unused = sorted(self._unused, key=lambda key: not is_manifest(key))
         manifests = [key for key in unused if is_manifest(key)]
         self._target.delete(manifests)
@@ -205,10 +205,8 @@ class BackingUp:
         self._step("old parts removed")
         return len(unused)
 
-    # Files.
-
     def _take_group(self, group: FileGroup, previous: BackupManifest | None) -> list[KeptFile]:
-        """All files of a group as they were at one time, or those that there are after some tries."""
+        """Put the files of a group as they were at one time. After some failed tries, put those that there are."""
         for _ in range(_TRIES):
             taken: list[KeptFile] = []
             try:
@@ -220,7 +218,7 @@ class BackingUp:
         return taken
 
     def _take_file(self, file: StateFile, previous: BackupManifest | None) -> list[KeptFile]:
-        """The file as it is, or, of a damaged database, as the backup before has it."""
+        """Put the file as it is. For a damaged database, keep the file of the previous backup."""
         try:
             return [self._put_file(file)]
         except StoreDamaged as damage:
@@ -260,15 +258,13 @@ class BackingUp:
         self._written += size
         self._mended += key in self._suspects
 
-    # Items.
-
     def _item_lines(self, previous: BackupManifest | None) -> Iterator[bytes]:
         for item in self._kept_items(previous):
             self._items += 1
             yield item.encode()
 
     def _kept_items(self, previous: BackupManifest | None) -> Iterator[KeptItem]:
-        """What the new backup has, in the order of names, side by side with what the one before has."""
+        """Yield the items of the new backup in the order of names, merged with those of the previous backup."""
         before = iter(()) if previous is None else self._items_before(previous)
         waiting = next(before, None)
         for name in self._source.names():
@@ -286,7 +282,8 @@ class BackingUp:
             waiting = next(before, None)
 
     def _items_before(self, previous: BackupManifest) -> Iterator[KeptItem]:
-        """What the backup has, by its list of items; where that is damaged, by the names of their parts."""
+        """Yield the items of the previous backup by its list, and by the names of their parts where the list is
+        damaged."""
         last: list[str] = []
         try:
             for item in read_listing(self._target, previous):
@@ -296,14 +293,14 @@ class BackingUp:
             yield from (item for item in items_of_keys(self._unused) if _rank(item.name) > last)
 
     def _drop_gone(self, item: KeptItem) -> Iterator[KeptItem]:
-        """An item that was dropped leaves the backup; one that was lost does not."""
+        """Keep an item whose files were lost. An item that was dropped leaves the backup."""
         if self._source.is_listed(item.name):
             self._damaged.append((item.name, "it is listed, and its files are gone"))
             self._keep(item)
             yield item
 
     def _take_item(self, name: str, known: KeptItem | None) -> KeptItem | None:
-        """The item as it is in the new backup; None if it has none of it."""
+        """Put the item as it is now. Return None if the backup has none of it."""
         if known is not None and self._source.head(name) == known.versions[-1] and self._has(known):
             self._keep(known)
             return known
@@ -318,7 +315,7 @@ class BackingUp:
         return known
 
     def _put_item(self, name: str) -> KeptItem:
-        """Once more if it was changed meanwhile: purged, its earlier versions are gone."""
+        """Put the item, and try again if it changed meanwhile: a purge removes its earlier versions."""
         item = self._source.versions(name)
         for _ in range(_TRIES):
             try:
@@ -346,7 +343,7 @@ class BackingUp:
                 self._step("version put")
 
     def _copies_of(self, item: KeptItem, key: str) -> tuple[str, ...]:
-        """The keys under which a part of an item is kept."""
+        """Return the keys under which a part of an item is stored."""
         return (key, twin_key(key)) if item.name == self._own_item else (key,)
 
     def _has(self, item: KeptItem) -> bool:
@@ -361,12 +358,12 @@ class BackingUp:
 
 
 def _rank(name: str) -> list[str]:
-    """Names come in the order of their parts."""
+    """Return the sort key of a name. Names come in the order of their parts."""
     return name.split("/")
 
 
 def _join(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines in pieces of `CHUNK` bytes."""
+    """Yield the lines in pieces of `CHUNK` bytes."""
     waiting = bytearray()
     for line in lines:
         waiting += line
@@ -378,13 +375,14 @@ def _join(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def read_manifest(target: BackupTarget, key: str) -> BackupManifest:
-    """`BackupIncomplete` if it is not what was written, `InvalidBackup` if it was not written by this software."""
+    """Read a manifest. `BackupIncomplete` if its bytes changed, `InvalidBackup` if this software did not write it."""
     content = read_part(target, key, lambda content: is_manifest_of(key, content), "it is not what was written")
     return BackupManifest.decode(content)
 
 
 def read_part(target: BackupTarget, key: str, is_right: Callable[[bytes], bool], reason: str) -> bytes:
-    """A part that fits into memory, or its twin if it is damaged. `BackupIncomplete` with that `reason`."""
+    """Return a part that fits into memory, or its twin if it is damaged. `BackupIncomplete` with that `reason` if both
+    are."""
     failure = BackupIncomplete(place=target.place, key=key, reason=reason)
     for each in (key, twin_key(key)):
         try:
@@ -398,7 +396,7 @@ def read_part(target: BackupTarget, key: str, is_right: Callable[[bytes], bool],
 
 
 def read_file(target: BackupTarget, file: KeptFile) -> Iterator[bytes]:
-    """The pieces of a file, each compared with its digest, and all of them with that of the file."""
+    """Yield the pieces of a file. Each is compared with its digest, and the whole with the digest of the file."""
     whole, size = sha256(), 0
     for digest in file.chunks:
         piece = read_part(target, chunk_key(digest), partial(_has_digest, digest), f"it is damaged, of {file.path}")
@@ -414,7 +412,7 @@ def _has_digest(digest: str, content: bytes) -> bool:
 
 
 def read_listing(target: BackupTarget, manifest: BackupManifest) -> Iterator[KeptItem]:
-    """The items of a backup, in the order of their names."""
+    """Yield the items of a backup, in the order of their names."""
     rest = b""
     for piece in read_file(target, manifest.listing):
         *lines, rest = (rest + piece).split(b"\n")

@@ -1,11 +1,11 @@
-"""Puts a backup back into a data directory, or goes on with that, and checks a backup without putting it anywhere.
+"""Restore a backup into a data directory, or resume an interrupted restore, or check a backup without restoring it.
 
-Nothing is believed: each file is compared with its digest before it gets its name. What has its name already, from a
-run that was interrupted, was compared then.
+Every file is compared with its digest before it gets its name. A file that has its name already, from an interrupted
+run, was compared then.
 
-A damaged part concerns the one item or file that it is of. All of them are found before a restore ends, which is then
-refused, or goes on without them if it is to. An item is left out as a whole, since its newest version says who may see
-it, and whether it is deleted; files that are `is_vital` are never left out.
+A damaged part concerns one item or one file. A restore finds all damaged parts before it ends. It is then refused, or
+goes on without them on request. An item is left out as a whole, since its newest version holds its access rules and its
+deletion. Files that are `is_vital` are never left out.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from ibi.services.backups.backing_up import read_file, read_listing, read_manife
 Result = TypeVar("Result")
 Reader = Callable[[str], Iterator[bytes]]
 FindDamage = Callable[[KeptItem, Reader], tuple[int, list[DamagedPart]]]
-"""How many bytes the versions of an item have, and which of them are missing or damaged."""
+"""Returns the bytes of an item's versions, and those of its parts that are missing or damaged."""
 
 
 def _pass(_: object) -> None:
-    """Default: nothing is watched."""
+    """Do nothing: the default watcher."""
 
 
 _MANIFESTS = ("manifests/", twin_key("manifests/"))
 
 
 def newest_backup(target: BackupTarget) -> BackupManifest:
-    """The manifest of the newest complete backup. `BackupRefused` if there is none."""
+    """Return the manifest of the newest complete backup. `BackupRefused` if there is none."""
     found = newest_manifest(key for folder in _MANIFESTS for key, _ in target.list(folder))
     if found is None:
         raise BackupRefused(place=target.place, reason="there is no complete backup there")
@@ -64,7 +64,7 @@ def newest_backup(target: BackupTarget) -> BackupManifest:
 
 @dataclass(slots=True)
 class RestoreReport:
-    """What was put back."""
+    """The result of a restore."""
 
     manifest: BackupManifest
     items: int = 0
@@ -72,13 +72,13 @@ class RestoreReport:
     """Items that an interrupted run had put back already."""
     damaged: list[DamagedPart] = field(default_factory=list)
     left_out: dict[str, None] = field(default_factory=dict)
-    """Items that are not put back, in order."""
+    """Items that are not restored, in order."""
     left_out_files: dict[str, None] = field(default_factory=dict)
-    """Files, and drafts, that are not."""
+    """Files and drafts that are not restored."""
 
 
 class PuttingBack:
-    """One run."""
+    """One run of a restore."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class PuttingBack:
         self._step, self._on_bytes = on_step, on_bytes
 
     def run(self) -> RestoreReport:
-        """`BackupIncomplete` before anything is written if what is lost is vital; `BackupDamaged` when all of the rest
-        was put that is whole, unless it is to go on without what is damaged."""
+        """Restore the backup. `BackupIncomplete` before anything is written if a vital part is lost. `BackupDamaged`
+        after all whole parts are restored, unless the run goes on without damaged parts."""
         manifest = newest_backup(self._target)
         self._check_vital(manifest)
         self._directory.begin(self._target.place, manifest.key, has_store=manifest.has_store)
@@ -137,7 +137,8 @@ class PuttingBack:
             self._step("item put")
 
     def _put_item(self, item: KeptItem) -> tuple[str, bool, list[DamagedPart]]:
-        """Its name, whether it was there already, and what of it is damaged: it is not put back then."""
+        """Restore an item. Return its name, whether it was there already, and its damaged parts: with any, it is not
+        restored."""
         if self._directory.holds(item):
             return item.name, True, []
         for read in (self._target.read, self._read_twin):
@@ -147,7 +148,7 @@ class PuttingBack:
                 continue
             return item.name, False, []
         damaged = self._find_damage(item, self._target.read)[1]
-        if not damaged:  # it was read differently a moment ago
+        if not damaged:  # the last read differed from this one
             damaged = [DamagedPart(next(item.parts()), item.name, "the disk gives it differently each time")]
         return item.name, False, damaged
 
@@ -165,12 +166,12 @@ class PuttingBack:
             self._step("file put")
 
     def _leave_out(self, report: RestoreReport) -> None:
-        """Refuse; or have the directory be usable without what is damaged, and keep its names."""
+        """Refuse; or make the directory usable without the damaged parts, and record their names."""
         if not self._without_damaged:
             raise self._refusal(report)
         for path in report.left_out_files:
             self._directory.remove(path)
-            # Otherwise a database that is not there would be taken for one that was lost since.
+            # Otherwise the missing database would be taken for one that was lost since.
             self._directory.forget_begun(path)
         self._directory.note_left_out(report.left_out, report.left_out_files)
         self._step("left out")
@@ -190,7 +191,7 @@ class PuttingBack:
 
 
 def _whole_of(path: str) -> str:
-    """What is of no use without this file: a draft, or the file alone."""
+    """Return the path that is useless without this file: a draft, or the file alone."""
     parts = path.split("/")
     return "/".join(parts[:2]) if parts[0] == "drafts" and len(parts) > 2 else path
 
@@ -201,7 +202,7 @@ def _part_of(file: KeptFile, error: BackupIncomplete) -> DamagedPart:
 
 @dataclass(slots=True)
 class BackupCheck:
-    """What was found when all of a backup was read."""
+    """The result of a check that read a whole backup."""
 
     manifest: BackupManifest
     damaged: list[DamagedPart] = field(default_factory=list)
@@ -210,7 +211,7 @@ class BackupCheck:
 def check_backup(
     target: BackupTarget, find_damage: FindDamage, on_bytes: OnBytes = _pass, *, only: frozenset[str] | None = None
 ) -> BackupCheck:
-    """Read all of a backup, or what belongs to the items and files that are named, and compare it with its digests."""
+    """Read a backup and compare it with its digests: all of it, or the items and files in `only`."""
     check = BackupCheck(newest_backup(target))
     manifest, items = check.manifest, 0
     check.damaged += _find_damaged_manifest(target, manifest)
@@ -242,7 +243,7 @@ def check_backup(
 
 
 def _look_twice(target: BackupTarget, item: KeptItem, find_damage: FindDamage) -> tuple[int, list[DamagedPart]]:
-    """The parts of an item, and their twins."""
+    """Find the damage of an item's parts and of their twins."""
     size, damaged = find_damage(item, target.read)
     twins = find_damage(item, lambda key: target.read(twin_key(key)))[1]
     return size, [*damaged, *(part._replace(key=twin_key(part.key)) for part in twins)]
@@ -259,7 +260,7 @@ def _find_damaged_manifest(target: BackupTarget, manifest: BackupManifest) -> It
 
 
 def find_damaged_pieces(target: BackupTarget, file: KeptFile, on_bytes: OnBytes = _pass) -> list[DamagedPart]:
-    """The pieces of a file that are missing or damaged, and their twins that are damaged."""
+    """Return the pieces of a file that are missing or damaged, and their twins that are damaged."""
     ways = (chunk_key, lambda digest: twin_key(chunk_key(digest)))
     return [
         DamagedPart(each, file.path, reason)
@@ -279,7 +280,8 @@ def _find_fault(target: BackupTarget, key: str, digest: str, on_bytes: OnBytes) 
 
 
 def _in_parallel(items: Iterator[KeptItem], work: Callable[[KeptItem], Result], workers: int) -> Iterator[Result]:
-    """What `work` gives for each item, in order; some at a time, where waiting for another machine is most of it."""
+    """Yield the result of `work` for each item, in order. Several run at a time where most of the work is waiting for
+    another machine."""
     if workers == 1:
         yield from map(work, items)
         return

@@ -1,9 +1,9 @@
-"""Brings items of other Archives here as Copies, refreshes and drops them.
+"""Brings items of other Archives here as Copies, refreshes them and drops them.
 
-A Copy is made whole or not at all: its record and every file are compared with their digests before the item is listed,
-and what is refused leaves nothing behind. What came of a file stays in staging when a connection or a process ends, and
-is gone on with the next time. An Original is never written over: each change is made under the item's lock, after a
-look at what is there.
+A Copy is made whole or not at all. Its record and every file are compared with their digests before the item is listed,
+and a refused Copy leaves nothing behind. When a connection or a process ends, the received part of a file stays in
+staging, and the next run resumes it. An Original is never overwritten: each change happens under the item's lock, after
+a look at its state.
 """
 
 from __future__ import annotations
@@ -53,27 +53,27 @@ from ibi.services.items.stored_item import DOC, StoredItem, name_of
 from ibi.vocabulary import State
 
 STEPS: Final = (*kept_items.STEPS, *kept_items.REMOVAL_STEPS)
-"""Where a crash is tried."""
+"""The steps at which tests try a crash."""
 _ATTEMPTS: Final = 4
-"""Times that a connection may fail in a row without bringing `_MUCH`."""
+"""Failures of a connection in a row without `_MUCH` bytes between them."""
 _MUCH: Final = 1 << 16
 _PATIENCE: Final = 5.0
-"""Seconds after which a server that has never answered is not asked once more."""
+"""Seconds after which a server that has never answered is not asked again."""
 _PAUSE: Final = 0.25
-"""Seconds before the third attempt; twice as long before each further one."""
+"""Seconds before the third attempt; they double before each further one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What became of an item that was asked for."""
+    """The result for one requested item."""
 
     item: Item
     changed: bool
-    """Whether anything is new here."""
+    """True if the item here changed."""
     head: int
     """The version of its object at the source."""
     is_new: bool = False
-    """Whether there was no Copy before."""
+    """True if there was no Copy before."""
     size: int = 0
     """Bytes of the files that came."""
 
@@ -82,11 +82,11 @@ OnChain = Callable[[RepositoryName, Chain], None]
 
 
 def _ignore(_: int) -> None:
-    """Default: bytes are not counted."""
+    """Do nothing: by default bytes are not counted."""
 
 
 def _ignore_chain(_rep: RepositoryName, _chain: Chain) -> None:
-    """Default: no ledger keeps the chains of Copies."""
+    """Do nothing: by default no ledger keeps the chains of Copies."""
 
 
 class Copying:
@@ -106,8 +106,8 @@ class Copying:
         is_owed: IsOwed = OWE_NOTHING,
         on_chain: OnChain = _ignore_chain,
     ) -> None:
-        """`find_source` asks the resolver. When `stopping` is set, what is under way ends with `CopyStopped`. For
-        `is_owed` see `CopyJudge`. `on_chain` is told of each Copy that was kept with a chain of releases."""
+        """`find_source` asks the resolver. Setting `stopping` ends the work under way with `CopyStopped`. For `is_owed`
+        see `CopyJudge`. `on_chain` is called for each Copy that was stored with a chain of releases."""
         self._on_chain = on_chain
         self._repository, self._catalog, self._sources, self._staging = repository, repository.catalog, sources, staging
         self._clocks, self._rules, self._find_source, self._actor = clocks, rules, find_source, actor
@@ -115,7 +115,8 @@ class Copying:
         self.stopping = Event() if stopping is None else stopping
 
     def acting_for(self, actor: Actor, stopping: Event | None = None) -> Copying:
-        """The same for another actor, as the audit log is told; it may be stopped by itself."""
+        """Return the same service for another actor in the audit log. With its own `stopping` it can be stopped by
+        itself."""
         return Copying(
             self._repository,
             self._sources,
@@ -129,8 +130,6 @@ class Copying:
             on_chain=self._on_chain,
         )
 
-    # --- bringing ---
-
     def bring(
         self,
         label: Label,
@@ -142,8 +141,9 @@ class Copying:
     ) -> Brought:
         """Make or refresh the Copy of `label`, whole or not at all.
 
-        `source` is `http(s)://host[:port]`; without it the Archive is asked that the Copy here was taken from, or else
-        the one that the resolver finds. `token` is shown to it. `on_bytes` is told how many bytes have come.
+        `source` is `http(s)://host[:port]`. Without it, the Archive that the Copy here was taken from is asked, or else
+        the one that the resolver finds. `token` is shown to it. `on_bytes` is called with the number of bytes that have
+        come.
         """
         self.check_wanted(label)
         failure: IbiError | None = None
@@ -156,14 +156,15 @@ class Copying:
         raise failure or NoSource(label=str(label), reason="no resolver is asked, and no Archive was named")
 
     def bring_released(self, label: Label, source: str, chain: Chain) -> Brought:
-        """Bring the bytes that the last release of a chain names from any Archive that has them, its Original or a
-        Copy, and keep them as a Copy with this chain. `WrongObject` for other bytes."""
+        """Bring the bytes that the last release of a chain names, and store them as a Copy with this chain. Any Archive
+        that has them may be the source, with the Original or a Copy. `WrongObject` for other bytes."""
         with self.opened(source) as archive:
             record = released_record(self._persist(lambda: archive.read_object(label)), label, source, chain)
             return self.bring_from(archive, label, _ignore, who="transfer", record=record)
 
     def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
-        """The address of the Archive that keeps the Original, as the resolver says, and what that one says of it."""
+        """Return the address of the Archive that has the Original, by the resolver's word, and that Archive's record of
+        the item."""
         if self._find_source is None:
             raise NoSource(label=str(label), reason="no resolver is asked")
         with self.opened(self._find_source(label), token) as archive:
@@ -173,7 +174,7 @@ class Copying:
             return archive.url, record
 
     def _places(self, label: Label, source: str | None) -> Iterator[str]:
-        """The Archives to ask, one after the other."""
+        """Yield the Archives to ask, one after the other."""
         if source is not None:
             yield source
             return
@@ -194,12 +195,13 @@ class Copying:
     def bring_from(
         self, archive: ItemSource, label: Label, on_bytes: OnBytes, *, who: str, record: ItemObjectRecord | None = None
     ) -> Brought:
-        """The same of an Archive that is open; `record` is what it said of the item, if it was asked."""
+        """Make or refresh a Copy from an open Archive. `record` is that Archive's record of the item, if it was asked
+        already."""
         if record is None:
             record = self._persist(lambda: archive.read_object(label))
         prepared = self.prepare(archive, label, record)
         if isinstance(prepared, Brought):
-            self._staging.forget(name_of(prepared.item))  # the process may have died that has brought it
+            self._staging.forget(name_of(prepared.item))  # the process that brought it may have died
             return prepared
         if prepared.is_at_hand:
             with self._staging.reserve(prepared.size, self._room_for(label, prepared.size)):
@@ -210,7 +212,7 @@ class Copying:
                 files = self._receive_files(archive, prepared, staged, on_bytes)
                 brought = self._keep(prepared, files, who)
             except (SourceCut, CopyStopped):
-                raise  # what has come is gone on with
+                raise  # the next run resumes with the received bytes
             except BaseException:
                 staged.discard()
                 raise
@@ -218,7 +220,7 @@ class Copying:
             return brought
 
     def prepare(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> PreparedCopy | Brought:
-        """Judge what an Archive says of an item; what is left to be done, or what became of it if that is nothing."""
+        """Judge another Archive's record of an item. Return the work that is left, or the result if there is none."""
         here = self._judge.check_record(archive, label, record)
         if record.state is State.DELETED and here is not None:
             return self._outlive(here, record)
@@ -228,13 +230,11 @@ class Copying:
         return prepared
 
     def check_wanted(self, label: Label) -> Item | None:
-        """Refuse a label of which no Copy can be here, before anything is asked; the Copy that is here, if any."""
+        """Refuse a label that can have no Copy here, before any request. Return the Copy that is here, if any."""
         return self._judge.check_wanted(label)
 
     def _room_for(self, label: Label, size: int) -> Callable[[int], None]:
         return lambda promised: self._judge.check_room(label, size, self._staging.free(), promised)
-
-    # --- receiving ---
 
     def _receive_files(
         self, archive: ItemSource, prepared: PreparedCopy, staged: StagedFiles, on_bytes: OnBytes
@@ -284,7 +284,7 @@ class Copying:
                 attempts.wait_after(cut)
 
     def _sources_at_hand(self, prepared: PreparedCopy) -> dict[str, Source]:
-        """The files that are here, and those that came with the record."""
+        """Return the files that are here, and those that came with the record."""
         missing = {file.path for file in prepared.missing}
         kept: dict[str, Source] = {
             file.path: Keep(DOC + prepared.kept[file.sha512])
@@ -292,8 +292,6 @@ class Copying:
             if file.path not in missing
         }
         return kept | {path: Bytes(content) for path, content in prepared.record.contents.items() if path in missing}
-
-    # --- keeping ---
 
     def _keep(self, prepared: PreparedCopy, files: Mapping[str, Source], who: str) -> Brought:
         name, pending = prepared.name, self._pending(prepared, files, who)
@@ -323,8 +321,8 @@ class Copying:
     def bring_all(
         self, archive: ItemSource, found: Sequence[tuple[Label, ItemObjectRecord]], on_bytes: OnBytes, *, who: str
     ) -> list[Brought | IbiError]:
-        """Of several items of an Archive that is open: what became of each. Those that are new here, and came whole
-        with their records, are kept together."""
+        """Bring several items of an open Archive, and return the result of each. New items that came whole with their
+        records are stored together."""
         outcomes: dict[int, Brought | IbiError] = {}
         together: dict[int, PreparedCopy] = {}
         names: set[str] = set()
@@ -357,7 +355,7 @@ class Copying:
         except IbiError as error:
             if len(prepared) == 1:
                 return dict.fromkeys(prepared, error)
-            # What does not fit as a whole may fit in part.
+            # Items that do not fit together may fit in part.
             return {
                 number: outcome
                 for number, each in prepared.items()
@@ -380,7 +378,7 @@ class Copying:
         raise outcome
 
     def _pending(self, prepared: PreparedCopy, files: Mapping[str, Source], who: str) -> PendingItem:
-        """The Copy as it is to be kept."""
+        """Return the Copy, ready to be stored."""
         is_new, origin = prepared.before is None, Origin.of_url(prepared.source)
         others: dict[str, Source] = {path: Bytes(content) for path, content in prepared.record.others.items()}
         change = Change(who, f"{'Copied' if is_new else 'Refreshed'} from {origin.authority}", self._now())
@@ -395,7 +393,7 @@ class Copying:
         return Brought(item, changed=True, head=prepared.record.head, is_new=is_new, size=prepared.size)
 
     def _outlive(self, here: Item, record: ItemObjectRecord) -> Brought:
-        """Have the Copy say that its Original was deleted."""
+        """Record in the Copy that its Original was deleted."""
         assert record.tombstone is not None
         tombstone, name = record.tombstone, name_of(here)
         with self._repository.changing(name), self._repository.locks.hold(name):
@@ -408,11 +406,9 @@ class Copying:
             self._repository.note(self._entry("refresh", name, "deleted at its Original"))
         return Brought(after, changed=True, head=record.head)
 
-    # --- dropping ---
-
     def drop(self, label: Label, who: str) -> None:
-        """Remove a Copy, bytes and all. `NotAllowedNow` for an Original. Where the Original was given away from here,
-        that is what is left."""
+        """Remove a Copy with its bytes. `NotAllowedNow` for an Original. If this Archive once gave the Original away,
+        the record of that transfer stays."""
         name = name_of(self._repository.find(label))
         with self._repository.changing(name), self._repository.locks.hold(name):
             item = self._repository.find(label)
@@ -427,11 +423,11 @@ class Copying:
         self._staging.forget(name)
 
     def sweep(self, days: int) -> int:
-        """Remove what has come of items that were left alone for so many days; of how many."""
+        """Remove the received parts of items that were left alone for so many days. Return the number of items."""
         return self._staging.sweep(days)
 
     def copies(self) -> Iterator[Item]:
-        """All Copies here."""
+        """Return the Copies of this Archive."""
         return (item for item in self._catalog.items() if item.state is State.COPY)
 
     def _now(self) -> Instant:
@@ -443,7 +439,7 @@ class Copying:
 
 
 class _Attempts:
-    """How often a connection failed in a row without bringing much: one that brings a byte at a time ends too."""
+    """Counts the failures of a connection in a row. A connection that brings only a byte at a time ends too."""
 
     def __init__(self, stopping: Event) -> None:
         self._stopping, self._failed, self._came = stopping, 0, 0
@@ -454,7 +450,7 @@ class _Attempts:
             self._failed = self._came = 0
 
     def wait_after(self, cut: SourceCut) -> None:
-        """Wait before the next attempt; raise `cut` if there was the last."""
+        """Wait before the next attempt. Raise `cut` if there are no more."""
         self._failed += 1
         if self._failed >= _ATTEMPTS:
             raise cut
@@ -464,5 +460,5 @@ class _Attempts:
 
 
 def _again(source: Source) -> Source:
-    """The content of a file that was received under another name."""
+    """Return the source of the same content under another name."""
     return Copy(source.path) if isinstance(source, Move) else source

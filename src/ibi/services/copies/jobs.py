@@ -1,14 +1,7 @@
-"""Copies in numbers: several at a time, and jobs that make them beside a server's work.
+"""Makes many Copies at a time, over a few connections.
 
-Many Copies at a time: several items are asked for in one request, over a few connections, while others are kept.
-
-Items of which all files are small come with their records. The records of the next ones are on their way while those
-that have come are written; so neither the network nor the disk waits for the other.
-
-Jobs that make Copies, one after the other, beside a server's work; what a stop or a crash cuts off is gone on with.
-
-One process of a data directory works on them. What became of each label is written down as it becomes known, so that a
-page and a program can follow it.
+One request asks for several items. Small items come with their records. The next records are on their way while the
+received ones are written, so neither the network nor the disk waits for the other.
 """
 
 from __future__ import annotations
@@ -49,9 +42,9 @@ def bring_many(
     *,
     who: str,
 ) -> Iterator[Outcome]:
-    """What became of each label, as it becomes known. Without a named `source` each is looked for by itself.
+    """Yield the result of each label as it becomes known. Without a named `source`, each label is looked up by itself.
 
-    `CopyStopped` ends it, and what the source itself is refused for.
+    `CopyStopped` ends the run, and so does an error of the source as a whole.
     """
     if source is None:
         for label in labels:
@@ -77,7 +70,7 @@ def _bring_alone(copying: Copying, label: Label, token: str | None, on_bytes: On
 
 
 def _ask(copying: Copying, archive: ItemSource, labels: Sequence[Label]) -> list[_Asked]:
-    """What the Archive says of each; nothing of those that have to be asked for one by one."""
+    """Return the Archive's record of each label, None for a label that has to be asked for alone."""
     outcomes: dict[Label, ItemObjectRecord | IbiError | None] = {}
     wanted = []
     for label in labels:
@@ -117,7 +110,7 @@ def _bring_group(
 def _bring_one(copying: Copying, archive: ItemSource, label: Label, on_bytes: OnBytes, who: str) -> Brought | IbiError:
     try:
         return copying.bring_from(archive, label, on_bytes, who=who)
-    except (CopyStopped, NoCopyService):  # of the source as a whole
+    except (CopyStopped, NoCopyService):  # errors of the source as a whole
         raise
     except IbiError as error:
         return error
@@ -135,20 +128,20 @@ def _or_stop(outcome: Brought | IbiError) -> Brought | IbiError:
 MOST_LABELS: Final = 10_000
 """Labels of one job."""
 MOST_JOBS: Final = 100
-"""Jobs that are not at their end."""
+"""Jobs that have not ended."""
 _REMEMBERED: Final = 1_000
 _DAYS: Final = 30
-"""For which jobs that ended, and files of items that were left alone, are kept."""
+"""Days for which ended jobs, and files of items that were left alone, are stored."""
 _DAY: Final = 86_400
 _LOOK: Final = 5.0
-"""Seconds after which another process is looked for whose jobs are to be taken over."""
+"""Seconds between looks for another process whose jobs can be taken over."""
 _TOGETHER: Final = 1_000
 _NOTED_AFTER: Final = 0.5
-"""Seconds after which what became of labels is written down."""
+"""Seconds after which the results of labels are written down."""
 
 
 def _pass() -> None:
-    """Default: the start is of no interest."""
+    """Do nothing: by default nothing listens for the start."""
 
 
 class UnknownJob(IbiError):
@@ -167,7 +160,11 @@ class TooManyJobs(IbiError):
 
 
 class CopyWork:
-    """The jobs of one Archive, and what works on them."""
+    """The queue of copy jobs of one Archive, with its worker. Jobs run one after the other beside the server's work.
+
+    One process of a data directory works on them. A job that a stop or a crash cuts off is resumed. The result of each
+    label is written down as it becomes known, so that a page and a program can follow it.
+    """
 
     def __init__(
         self,
@@ -183,7 +180,7 @@ class CopyWork:
         self._log = structlog.get_logger("ibi.copies")
         self._stopping = Event()
         self._under_way: tuple[str, Event] | None = None
-        """The job that is worked on, and what stops it."""
+        """The job under way, and the event that stops it."""
         self._job = Job(
             "copies",
             self._work_on_next,
@@ -194,14 +191,12 @@ class CopyWork:
             stopping=self._stopping,
         )
 
-    # --- what others ask ---
-
     @property
     def copying(self) -> Copying:
         return self._copying
 
     def begin(self, labels: Sequence[Label], source: str | None, token: str | None, who: str, actor: Actor) -> CopyJob:
-        """A new job, which is done when those before it are. Blocks."""
+        """Return a new job, which runs after those before it. Blocks."""
         if sum(not job.is_ended for job in self._jobs.latest(MOST_JOBS * 2)) >= MOST_JOBS:
             raise TooManyJobs(most=MOST_JOBS)
         wanted = WantedCopies(tuple(dict.fromkeys(labels)), source, token, who, actor.account)
@@ -222,7 +217,7 @@ class CopyWork:
         return self._jobs.items(job, after, most)
 
     def cancel(self, job: str) -> CopyJob:
-        """End a job: what was copied stays, what was not is not begun."""
+        """End a job. Finished Copies stay; the others are not begun."""
         self.find(job)
         self._jobs.end(job, int(self._now()), cancelled=True)
         self._halt(job)
@@ -233,8 +228,6 @@ class CopyWork:
         if under_way is not None and job in (None, under_way[0]):
             under_way[1].set()
 
-    # --- working ---
-
     def jobs(self) -> tuple[Job, ...]:
         return (self._job,)
 
@@ -242,7 +235,7 @@ class CopyWork:
         return 0.0 if self.step() else None
 
     def step(self) -> bool:
-        """Work on the oldest job that is not at its end; whether there was one. Blocks."""
+        """Work on the oldest job that has not ended. Return whether there was one. Blocks."""
         job = self._jobs.next_job()
         if job is None:
             self._sweep()
@@ -253,7 +246,7 @@ class CopyWork:
             if not self._stopping.is_set():
                 self._work(job, halt)
         except CopyStopped:
-            pass  # cancelled, or gone on with at the next start
+            pass  # cancelled, or resumed at the next start
         finally:
             self._under_way = None
         return True
@@ -274,7 +267,7 @@ class CopyWork:
                     outcomes.add(_record_outcome(left.pop(label), outcome))
             except CopyStopped:
                 raise
-            except IbiError as error:  # of the source as a whole
+            except IbiError as error:  # an error of the source as a whole
                 for item in left.values():
                     outcomes.add(_record_outcome(item, error))
             finally:
@@ -284,7 +277,8 @@ class CopyWork:
 
 
 class _Outcomes:
-    """Written down some at a time: each would cost a sync of the disk. What a crash loses is asked for again."""
+    """Writes results down in groups: each write costs a sync of the disk. Results that a crash loses are asked for
+    again."""
 
     def __init__(self, jobs: CopyJobs, job: str) -> None:
         self._jobs, self._job = jobs, job
@@ -303,7 +297,7 @@ class _Outcomes:
 
 
 def _ignore(_: int) -> None:
-    """Bytes are counted by item."""
+    """Do nothing: bytes are counted by item."""
 
 
 def _record_outcome(item: JobItem, outcome: Brought | IbiError) -> JobItem:

@@ -1,11 +1,4 @@
-"""What two Archives tell each other about an item of which a Copy is made: judged here, and given to others.
-
-Judges what another Archive says of an item, before anything of it is kept, and compares it with what is here.
-
-What other Archives make Copies of: the record of an item, byte for byte, and the files beside it.
-
-It is read from the object itself, and judged as it is there: an item that was closed a moment ago is closed here too.
-"""
+"""Judges another Archive's record of an item before anything of it is stored, and compares it with the Copy here."""
 
 from __future__ import annotations
 
@@ -77,7 +70,7 @@ from ibi.vocabulary import ArchiveProtocol, State
 
 
 class PreparedCopy(NamedTuple):
-    """A Copy that was judged, and what is missing of it."""
+    """A Copy that was judged, with its missing files."""
 
     record: ItemObjectRecord
     original: Item
@@ -86,14 +79,14 @@ class PreparedCopy(NamedTuple):
     """The Copy that is here."""
     transfer: Transfer | None
     kept: Mapping[str, str]
-    """Where the object here has the content of each digest, below `doc/`."""
+    """The paths below `doc/` at which the object here has the content of each digest."""
     head: int | None
     """The version of the object here, if there is one."""
     missing: tuple[File, ...]
     is_same: bool
-    """Whether the Copy here is what its Original is."""
+    """True if the Copy here equals its Original."""
     dropped: frozenset[str] = frozenset()
-    """Provenance of the Copy here that its Original does not have."""
+    """Provenance files of the Copy here that its Original does not have."""
     chain: Chain = NO_CHAIN
     """The chain of releases that came with the record."""
 
@@ -106,7 +99,7 @@ class PreparedCopy(NamedTuple):
         return sum(file.size for file in self.missing)
 
     def as_copy(self, taken: Mapping[str, TakenFile]) -> Item:
-        """The item as it is here, once its files were taken in: each has to be what the record says."""
+        """Return the item as it is here once its files were taken in. Each file has to match the record."""
         check_taken(self.original, taken, self.source)
         origin = Origin.of_url(self.source)
         if self.before is not None:
@@ -119,17 +112,19 @@ class PreparedCopy(NamedTuple):
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether all that is missing came with the record."""
+        """True if the missing files all came with the record."""
         return all(file.path in self.record.contents for file in self.missing)
 
 
 IsOwed = Callable[[ItemObjectRecord], bool]
-"""Whether an Archive that has a Copy only has released the Original to this one."""
+"""Returns whether an Archive with only a Copy has released the Original to this one."""
 
 
 def owed_by_release(service: LabelForms, keys: Callable[[], tuple[PublicKey, ...]]) -> IsOwed:
-    """By the chain that comes with the record: its last release has to name this Archive, its key and the very content.
-    Whether it is believed is not decided here: an Archive that is not to be trusted could as well say Original."""
+    """Judge by the chain in the record: its last release has to name this Archive, its key and the exact content.
+
+    Whether the chain is believed is decided elsewhere: a dishonest Archive could just as well claim the Original.
+    """
 
     def is_owed(record: ItemObjectRecord) -> bool:
         try:
@@ -145,17 +140,17 @@ def owed_by_release(service: LabelForms, keys: Callable[[], tuple[PublicKey, ...
 
 
 def _digests(record: ItemObjectRecord) -> dict[str, str]:
-    assert record.item_json is not None  # of what was deleted nothing is owed
+    assert record.item_json is not None  # a deleted item is owed to nobody
     _check_bounds(record.labels.labels[0], record)
     files = {DOC + file.path: file.sha512 for file in record.original().files}
     return {ITEM: sha512(record.item_json).hexdigest(), **files}
 
 
 def released_record(record: ItemObjectRecord, label: Label, source: str, chain: Chain) -> ItemObjectRecord:
-    """The record of any Archive that has the bytes of the last release of this chain, as one that has a Copy with that
-    chain and nothing else beside the item. `WrongObject` if its bytes are others."""
+    """Return the record as that of an Archive with a Copy, with this chain and nothing else beside the item. Any
+    Archive that has the bytes of the chain's last release will do. `WrongObject` if its bytes are others."""
     release = chain.last_release
-    assert release is not None  # or nothing was released
+    assert release is not None  # otherwise nothing was released
     if record.state is State.DELETED or record.item_json is None:
         raise WrongObject(label=str(label), source=source, reason="it was deleted there")
     if manifest_digest(_digests(record)) != release.manifest:
@@ -172,31 +167,31 @@ OWE_NOTHING: Final[IsOwed] = _owe_nothing
 
 
 class CopyJudge:
-    """Says what may become a Copy in one Archive, and what is missing of it. Calls block, from any thread."""
+    """Decides whether an Archive may make a Copy, and finds its missing files. Calls block, from any thread."""
 
     def __init__(self, repository: ItemRepository, rules: CopyRules, is_owed: IsOwed = OWE_NOTHING) -> None:
-        """Of a Copy another is made only if the Original `is_owed` to this Archive, which was put back from a backup
-        of before it had a Copy (E90)."""
+        """A Copy is made from another Copy only if the Original `is_owed` to this Archive. That happens after a restore
+        from a backup older than the Copy (E90)."""
         self._repository, self._catalog, self._rules, self._is_owed = repository, repository.catalog, rules, is_owed
 
     def check_wanted(self, label: Label) -> Item | None:
-        """Refuse a label of which no Copy can be here, before anything is asked; the Copy that is here, if any."""
+        """Refuse a label that can have no Copy here, before any request. Return the Copy that is here, if any."""
         if not label.is_dated:
             raise NotWanted(label=str(label), reason="it is a name of before 2008: name its repository name or IBIp")
         here = find_labelled(self._catalog, label)
         transfer = self._catalog.transfer(label) if here is None else None
         check_local(label, here, transfer, self._rules.prefixes)
-        # Where the other Archive is, is judged when it is known.
+        # The address of the other Archive is judged when it is known.
         check_sandbox(label, is_sandbox=self._rules.is_sandbox, is_on_loopback=True)
         return here
 
     def check_record(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> Item | None:
-        """Refuse what is not the item that was asked for; the Copy of it that is here, if any."""
+        """Refuse a record of any other item. Return the Copy of the item that is here, if any."""
         self._rules.check_record(label, record, archive.url, is_on_loopback=archive.is_on_loopback)
         return self.check_wanted(label)
 
     def prepare(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> PreparedCopy:
-        """Refuse a record of which no Copy can be made; what is left to be done."""
+        """Refuse a record that allows no Copy. Return the work that is left."""
         if record.state is not State.COPY or not self._is_owed(record):
             check_original(label, record, archive.url)
         original, chain = _read_original(label, record, archive.url)
@@ -208,7 +203,7 @@ class CopyJudge:
         return self._compare(original, chain, record, archive.url)
 
     def _compare(self, original: Item, chain: Chain, record: ItemObjectRecord, source: str) -> PreparedCopy:
-        """What is missing here of the item."""
+        """Return the Copy with the files that are missing here."""
         before, transfer, kept = self._look(name_of(original))
         there = {} if kept is None else kept.head.files
         dropped = frozenset(path for path in there if path.startswith(FOLDER) and path not in record.others)
@@ -232,8 +227,7 @@ class CopyJudge:
     def _keep_release(
         self, original: Item, chain: Chain, kept: KeptObject, source: str, dropped: frozenset[str]
     ) -> frozenset[str]:
-        """Of an Original that was given away, as is known here, no source can take the proof away: what is to be
-        dropped all the same."""
+        """Return the files to drop. If this Archive gave the Original away, no source can remove the proof of it."""
         name = name_of(original)
         try:
             here = check_chain(self._texts(name, kept), lambda _who, _key: True, original.labels)
@@ -251,7 +245,7 @@ class CopyJudge:
                 yield decode_link(record.read_all())
 
     def _look(self, name: str) -> tuple[StoredItem | None, Transfer | None, KeptObject | None]:
-        """What the object here holds: a Copy, where the Original went, or nothing."""
+        """Return the content of the object here: a Copy, the transfer of an Original, or nothing."""
         try:
             before = self._repository.read(name)
         except ItemTransferred as gone:
@@ -261,8 +255,8 @@ class CopyJudge:
         return before, None, self._repository.content.read(name)
 
     def check_room(self, label: Label, size: int, free: int, promised: int) -> None:
-        """Refuse what there is no room for: `free` are the bytes that the disk has left, `promised` those of all that
-        is on its way."""
+        """Refuse an item without room for it. `free` is the number of bytes left on the disk; `promised` counts the
+        bytes on their way."""
         held = self._catalog.holdings().get(State.COPY)
         self._rules.check_quota(label, size, promised + (0 if held is None else held.size))
         if self._rules.reserve and size and free - size < self._rules.reserve:
@@ -270,8 +264,8 @@ class CopyJudge:
 
 
 def _read_original(label: Label, record: ItemObjectRecord, source: str) -> tuple[Item, Chain]:
-    """The item and its chain, which is one of this item and of that Archive. Whose the keys are is not known here:
-    `ibi verify --provenance` tells what is not proven."""
+    """Return the item and its chain, which has to belong to this item and to that Archive. The owners of the keys are
+    not known here: `ibi verify --provenance` reports unproven links."""
     try:
         _check_bounds(label, record)
         original = record.original()
@@ -297,7 +291,8 @@ def _check_bounds(label: Label, record: ItemObjectRecord) -> None:
 
 
 def _is_same(here: Item, source: str, record: ItemObjectRecord, files: Mapping[str, str]) -> bool:
-    """Whether the Copy here has the same record and further files, from the same Archive, and knows of no deletion."""
+    """Return whether the Copy here has the same record and further files, from the same Archive, and knows of no
+    deletion."""
     assert record.item_json is not None
     told = {ITEM: record.item_json, **record.others}
     return (
@@ -311,14 +306,18 @@ def _is_same(here: Item, source: str, record: ItemObjectRecord, files: Mapping[s
 
 
 LARGEST_INLINE: Final = 1 << 20
-"""Bytes of the files of one item that come with its record, where several are asked for at a time."""
+"""Bytes of the files of one item that come with its record, when one request asks for several items."""
 
 Judge = Callable[[Item], None]
-"""Refuses an item whose files the other may not have."""
+"""Refuses an item if the requester may not have its files."""
 
 
 class ObjectGiving:
-    """Gives the objects of one Archive. Calls block, from any thread."""
+    """Gives the objects of one Archive to others that make Copies: the record of an item, byte for byte, and the files
+    beside it. Calls block, from any thread.
+
+    The object itself is read and judged: an item that was closed a moment ago is closed here too.
+    """
 
     def __init__(
         self,
@@ -331,17 +330,16 @@ class ObjectGiving:
         is_sandbox: bool = False,
         require_sure: Callable[[], None] = lambda: None,
     ) -> None:
-        """`service` is the Archive's own, `key` gives that with which it signs. `require_sure` raises while it is not
-        known what of the Archive was given away: a Copy of what was would be one of an item that is not the Original.
-        """
+        """`service` is the Archive itself; `key` returns its signing key. `require_sure` raises while the Archive is
+        not sure which Originals it gave away: a Copy of one of those would not come from the Original."""
         self._require_sure = require_sure
         self._catalog, self._content, self._integrity = catalog, content, integrity
         self._service, self._key, self.is_sandbox = service, key, is_sandbox
 
     def read(self, label: Label, judge: Judge, *, room: int = 0) -> ItemObjectRecord:
-        """The object of an item; with the contents of its files, if these fit into `room` bytes together.
+        """Return the object of an item, with the contents of its files if they fit into `room` bytes together.
 
-        `UnknownItem` if there is none, what `judge` raises if it is not to be given.
+        `UnknownItem` if there is none. Raises the error of `judge` if the item must not be given.
         """
         self._require_sure()
         found = find_labelled(self._catalog, label)

@@ -1,10 +1,10 @@
-"""Mails to people with an account: to whom, what they say of reviews, and a thread that sends them.
+"""Mails to people with an account: their addresses, the mails about reviews, and a thread that sends them.
 
-Each is written in the language of who gets it. The words here are English, and keys of the translations that the caller
-gives along: services know no catalogue.
+Each mail is in the language of its recipient. The texts here are English, and keys of the translations that the caller
+passes in: services know no catalogue.
 
-A mail is news of what a page shows: one that is not sent, because the mail server is away or this process ends, is
-logged and not tried again.
+A mail repeats what a page shows. So a mail that is not sent, because the mail server is away or this process ends, is
+logged and not retried.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from ibi.ports.correspondence import Letter, Mailer
 from ibi.safe_text import printable, shorten
 
 _MOST_WAITING: Final = 200
-"""Mails that wait to be sent; more are dropped: a mail server that is away must not fill the memory."""
+"""Mails that wait to be sent. Further ones are dropped: a mail server that is away must not fill the memory."""
 _MOST_RECIPIENTS: Final = 20
 _LONGEST_SUBJECT: Final = 120
 _PERSON: Final = "person:"
 
 
 TranslationsOf: TypeAlias = Callable[[str | None], NullTranslations]
-"""Translations into a language; of None, into that of the site."""
+"""Returns the translations into a language; None means the language of the site."""
 
 
 def english(_language: str | None) -> NullTranslations:
-    """No translation at all."""
+    """Return no translations: texts stay English."""
     return NullTranslations()
 
 
 def subject_of(words: str, title: str) -> str:
-    """One line, whatever a title holds."""
+    """Return a subject of one line, whatever the title holds."""
     return shorten(f"{words}: {' '.join(printable(title).split())}", _LONGEST_SUBJECT)
 
 
 def quoted(text: str) -> str:
-    """What another person wrote, told apart from what this server says."""
+    """Return another person's text, marked as a quotation."""
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """Who gets a mail, and the language in which they read it; None if that is not known."""
+    """The recipient of a mail. `language` is None if it is not known."""
 
     mail: str
     language: str | None = None
@@ -63,21 +63,21 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class AddressBook:
-    """The e-mail addresses of people. They are given to the mailer and to no page. Calls block."""
+    """The e-mail addresses of people. Only the mailer gets them, never a page. Calls block."""
 
     people: People | None
     admin: str | None = None
-    """Of who runs the Archive: who gets what no librarian can be told."""
+    """The address of the Archive's administrator, who gets mails that reach no librarian."""
 
     def of_account(self, account: str | None) -> Recipient | None:
-        """That of a person who can sign in."""
+        """Return the recipient for a person who can sign in."""
         if self.people is None or account is None or not account.startswith(_PERSON):
             return None
         person = self.people.find(account.removeprefix(_PERSON))
         return None if person is None or person.disabled is not None else _recipient(person)
 
     def librarians(self) -> tuple[Recipient, ...]:
-        """Those of the librarians, or else of the administrators."""
+        """Return the librarians, or else the administrators."""
         people = () if self.people is None else self.people.list()
         active = [person for person in people if person.disabled is None]
         for role in (Role.LIBRARIAN, Role.ADMIN):
@@ -87,13 +87,13 @@ class AddressBook:
         return () if self.admin is None else (Recipient(self.admin),)
 
     def carers(self, owner: str | None) -> tuple[Recipient, ...]:
-        """Who cares for an item: its owner, or else the librarians."""
+        """Return the carers of an item: its owner, or else the librarians."""
         found = self.of_account(owner)
         return self.librarians() if found is None else (found,)
 
 
 def _recipient(person: Person) -> Recipient | None:
-    """The address of a person; names of earlier versions may be one."""
+    """Return the address of a person. Account names of earlier versions may be addresses."""
     address = person.mail or person.name
     try:
         return Recipient(mail_address(address), person.language)
@@ -102,7 +102,7 @@ def _recipient(person: Person) -> Recipient | None:
 
 
 class LetterBox:
-    """Sends mails in a thread of its own. `put` does not wait, from any thread; without a `mailer` it does nothing."""
+    """Sends mails in a thread of its own. `put` does not wait, from any thread. Without a `mailer` it does nothing."""
 
     def __init__(self, mailer: Mailer | None) -> None:
         self._mailer, self._lock, self._waiting = mailer, Lock(), 0
@@ -111,11 +111,11 @@ class LetterBox:
 
     @property
     def is_open(self) -> bool:
-        """Whether mails are sent at all."""
+        """True if mails are sent at all."""
         return self._mailer is not None
 
     def put(self, make: Callable[[], Iterable[Letter]]) -> None:
-        """Send what `make` makes, which may ask stores."""
+        """Send the letters that `make` returns. `make` runs in the thread, and may ask stores."""
         with self._lock:
             if self._mailer is None or self._waiting >= _MOST_WAITING:
                 return
@@ -123,7 +123,7 @@ class LetterBox:
         self._threads.submit(self._send, make)
 
     def _send(self, make: Callable[[], Iterable[Letter]]) -> None:
-        assert self._mailer is not None  # nothing is put without one
+        assert self._mailer is not None  # nothing is put without a mailer
         try:
             for letter in make():
                 try:
@@ -139,7 +139,7 @@ class LetterBox:
                 self._waiting -= 1
 
     def drain(self) -> None:
-        """Wait until what was put is sent. For tests and the end of a command."""
+        """Wait until the queued mails are sent. For tests and the end of a command."""
         self._threads.submit(lambda: None).result()
 
     def close(self) -> None:
@@ -186,13 +186,13 @@ WITHHELD_WORDS: Final = message(
 
 @dataclass(frozen=True, slots=True)
 class ReviewLetters:
-    """Tells librarians what waits for them, and depositors what became of it (`ReviewNews`)."""
+    """Tells librarians about waiting reviews, and depositors about the results (`ReviewNews`)."""
 
     box: LetterBox
     book: AddressBook
     public_url: str
     resolver: str | None = None
-    """Where persistent links lead, if not to this server itself."""
+    """The host of persistent links, if it is not this server."""
     translations_of: TranslationsOf = english
 
     def tell(self, review: Review, entry: ReviewEntry) -> None:
@@ -202,7 +202,7 @@ class ReviewLetters:
         self.box.put(lambda: self.withheld_letters(owner, depositor, title, label))
 
     def withheld_letters(self, owner: str, depositor: str, title: str, label: str) -> list[Letter]:
-        """One to each librarian, when a depositor restricts access to an item."""
+        """Return a letter to each librarian when a depositor restricts access to an item."""
         own, shown = self.book.of_account(owner), printable(title or label)
         place, letters = f"{self.resolver or self.public_url}/{label}", list[Letter]()
         for each in self.book.librarians():
@@ -213,11 +213,11 @@ class ReviewLetters:
         return letters
 
     def letters(self, review: Review, entry: ReviewEntry) -> list[Letter]:
-        """One to each who has to know, and none to who did it."""
+        """Return a letter to each person concerned, except the one who acted."""
         if entry.account == review.owner:
             recipients, place = self.book.librarians(), f"/review/{review.draft}"
             if entry.act is ReviewAct.WITHDRAWN:
-                recipients = ()  # it is not in the queue any more, which is all there is to know
+                recipients = ()  # it left the queue, and nobody needs to know more
         else:
             owner = self.book.of_account(review.owner)
             recipients, place = () if owner is None else (owner,), f"/account/drafts/{review.draft}/review"

@@ -1,9 +1,8 @@
-"""Requests of readers: for a copy of files that they do not get, which who cares for the item grants for a time or
-declines; and messages to the depositor, whose address is never shown.
+"""Requests of readers: for copies of withheld files, and messages to the depositor, whose address is never shown.
 
-Mails of a reader's words go to people with an account here, and to no address that a reader names: what is asked for
-sends nothing to others. Who asked is told by mail alone what was decided. A link has a secret of 256 bits, of which the
-digest is kept; it ends after the days that it was given for, can be revoked, and counts its use.
+The carers of an item grant a request for a time, or decline it. A reader's words go by mail only to people with an
+account here, never to an address that a reader names. The reader gets the decision by mail alone. A link has a secret
+of 256 bits, and only its digest is stored. It expires after a number of days, can be revoked, and counts its use.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _Into = Callable[[ReaderInquiry], ReaderInquiry]
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """A request as it is shown to who may answer it; the item is None once it is gone."""
+    """A request as its carers see it. The item is None once it is gone."""
 
     request: ReaderInquiry
     item: Item | None
@@ -87,13 +86,11 @@ class ReaderRequests:
 
     @property
     def sends_mail(self) -> bool:
-        """Whether readers get answers by mail; without it, who answers has to write to them."""
+        """True if readers get answers by mail. Otherwise carers have to write to them."""
         return self._box.is_open
 
-    # --- what readers do ---
-
     def ask_for_copy(self, label: Label, asked: Asked, network: str) -> ReaderInquiry:
-        """Ask who cares for the item for its files. `NothingWithheld` if every reader gets them."""
+        """Ask the carers of an item for its files. `NothingWithheld` if every reader gets them."""
         item = self.find_item(label)
         if not self.is_withheld(item):
             raise NothingWithheld(label=str(item.rep))
@@ -103,14 +100,14 @@ class ReaderRequests:
         return self._add(RequestKind.MESSAGE, self.find_item(label), asked, network)
 
     def find_item(self, label: Label) -> Item:
-        """An item that is here and not deleted; `UnknownItem` otherwise."""
+        """Return an item that is here and not deleted; `UnknownItem` otherwise."""
         item = find_labelled(self._kept.catalog, label)
         if item is None or item.state is State.DELETED:
             raise UnknownItem(label=label.spelling)
         return item
 
     def is_withheld(self, item: Item) -> bool:
-        """Whether there are files that some readers do not get."""
+        """Return whether some readers do not get the files."""
         return bool(item.files) and not item.visibility.is_open_to((), self._clocks.read().wall)
 
     def _add(self, kind: RequestKind, item: Item, asked: Asked, network: str) -> ReaderInquiry:
@@ -152,10 +149,8 @@ class ReaderRequests:
         reply_to = None if is_copy else request.mail  # a copy is answered by the page, which makes the link
         return Letter(to.mail, subject_of(subject, title), "\n\n".join(parts) + "\n", reply_to)
 
-    # --- what carers do ---
-
     def list(self, who: Actor, before: int | None = None, most: int = 50) -> tuple[ReaderInquiry, ...]:
-        """The requests that the actor may answer, the newest first."""
+        """Return the requests that the actor may answer, the newest first."""
         self._store.forget(self.rules.forgets_before(self._now()))
         sees_all = may(who, ItemAct.REPLY, Belonging("", None))
         if not sees_all and (who.account is None or not who.scope.includes(Scope.DEPOSIT)):
@@ -163,7 +158,7 @@ class ReaderRequests:
         return self._store.list(None if sees_all else who.account, before, most)
 
     def look(self, who: Actor, number: int) -> AskedFor:
-        """The request, for who may answer it; `UnknownRequest` for others."""
+        """Return the request if the actor may answer it; `UnknownRequest` otherwise."""
         request = self._store.find(number)
         if request is None or request.made < self.rules.forgets_before(self._now()):
             raise UnknownRequest(number=number)
@@ -173,7 +168,7 @@ class ReaderRequests:
         return AskedFor(request, item)
 
     def grant(self, who: Actor, name: str, number: int, days: int, text: str) -> tuple[ReaderInquiry, str]:
-        """Give a link to the files, for so many days; and the link, which is kept nowhere."""
+        """Grant a link to the files, for so many days. Return the request and the link, which is stored nowhere."""
         found, answer = self.look(who, number), read_lines(text, "text", is_required=False)
         if found.item is None or found.request.kind is not RequestKind.COPY:
             raise UnknownRequest(number=number)
@@ -196,7 +191,7 @@ class ReaderRequests:
         return request, link
 
     def decline(self, who: Actor, name: str, number: int, text: str) -> ReaderInquiry:
-        """Say no, with a reason."""
+        """Decline a request, with a reason."""
         found, now = self.look(who, number), self._now()
         missing = "say why: the reader gets it by mail" if self.sends_mail else "say why: it is kept with the request"
         answer = read_lines(text, "text", missing=missing)
@@ -214,7 +209,7 @@ class ReaderRequests:
         return request
 
     def close(self, who: Actor, name: str, number: int) -> ReaderInquiry:
-        """Note that a message was read."""
+        """Mark a message as read."""
         found, now = self.look(who, number), self._now()
         if found.request.kind is not RequestKind.MESSAGE:
             raise UnknownRequest(number=number)
@@ -223,7 +218,7 @@ class ReaderRequests:
         )
 
     def revoke(self, who: Actor, number: int) -> ReaderInquiry:
-        """End a link that was given, at once."""
+        """Revoke a granted link at once."""
         self.look(who, number)
         now = self._now()
 
@@ -234,10 +229,8 @@ class ReaderRequests:
 
         return self._change(who, number, end, "revoke copy", f"request {number}")
 
-    # --- the link ---
-
     def open_link(self, words: str) -> AskedFor:
-        """What a link leads to, while it does; `LinkOver` otherwise, whatever the reason."""
+        """Return the request and item of a valid link. `LinkOver` otherwise, whatever the reason."""
         request = self._store.find_digest(_digest(words))
         item = None if request is None else self._item_of(request)
         if request is None or item is None or item.state is State.DELETED or not request.is_open(self._now()):
@@ -245,14 +238,14 @@ class ReaderRequests:
         return AskedFor(request, item)
 
     def count_use(self, number: int) -> None:
-        """Count a file that was fetched; the first one is in the audit log."""
+        """Count a fetched file. The first one goes into the audit log."""
         now = self._now()
         used = self._store.change(number, lambda each: replace(each, uses=each.uses + 1, last_use=now))
         if used is not None and used.uses == 1:
             self._note(Actor(None, Scope.READ, address="link"), used.item, "use copy", f"request {number}")
 
     def forget_old(self) -> int:
-        """Delete what was kept for long enough."""
+        """Delete the requests that are old enough."""
         return self._store.forget(self.rules.forgets_before(self._now()))
 
     def jobs(self) -> tuple[Job, ...]:
@@ -260,8 +253,6 @@ class ReaderRequests:
             self.forget_old()
 
         return (Job("reader requests", step, _CLEANING),)
-
-    # --- changes ---
 
     def _change(self, who: Actor, number: int, into: _Into, act: str, detail: str = "") -> ReaderInquiry:
         request = self._store.change(number, into)
@@ -271,7 +262,7 @@ class ReaderRequests:
         return request
 
     def _note(self, who: Actor, item: str, act: str, detail: str) -> None:
-        """Never with what tells who asked: the log is kept for good."""
+        """Write to the audit log, never with the reader's identity: the log is kept for good."""
         now = self._clocks.read().wall
         self._kept.note(AuditEntry(now, act, item, who.account, who.token, who.address, detail))
 
