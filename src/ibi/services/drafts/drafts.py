@@ -1,7 +1,7 @@
-"""Drafts of items: made, filled over days and restarts, published once.
+"""Drafts of items: made, filled over days and restarts, and published once.
 
-A draft belongs to the depositor who began it; librarians see all. Publication is done by `ibi.services.items.deposits`:
-a draft only collects its input.
+A draft belongs to the depositor who began it; librarians see all. A draft only collects its input:
+`ibi.services.items.deposits` publishes it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from ibi.vocabulary import State
 
 _BETWEEN_SWEEPS: Final = 3600.0
 _MOST_OWN: Final = 1000
-"""Drafts of one depositor that are looked at for a list; a quota allows far less."""
+"""Drafts of one depositor that are read for a list; a quota allows far fewer."""
 
 
 Check = Callable[[DraftView], None]
@@ -71,12 +71,12 @@ Check = Callable[[DraftView], None]
 
 
 def new_draft_id() -> str:
-    """By chance: who does not know it does not find it."""
+    """Return a random id: nobody can guess the id of another's draft."""
     return f"draft-{b32encode(secrets.token_bytes(10)).decode('ascii').lower()}"
 
 
 def _no_conditions(_: object) -> None:
-    """Default: the draft may have changed."""
+    """Do nothing: by default the draft may have changed."""
 
 
 class Drafts:
@@ -96,8 +96,8 @@ class Drafts:
         news: ReviewNews | None = None,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """If it `is_reviewed` what depositors publish, `reviews` keep what waits; `news` are told of each step. `hold`
-        tells whether this process sweeps, of several on one data directory."""
+        """If `is_reviewed`, what depositors publish waits for review in `reviews`, and `news` hears of each step.
+        `hold` returns whether this process sweeps, of several on one data directory."""
         self.rules, self.is_reviewed = rules, is_reviewed and reviews is not None
         self._files, self._kept, self._clocks = files, kept, clocks
         self._views = DraftViews(files, clocks, rules, service, reviews)
@@ -110,13 +110,14 @@ class Drafts:
         self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service, self.must_submit)
 
     def begin(self, who: Depositor, description: Description, like: Item | None = None) -> DraftView:
-        """Begin a draft of a new item; it may keep the terms of the one that it is `like`."""
+        """Begin a draft of a new item. It may keep the terms of the item that it is `like`."""
         check_dates(description.metadata)
         check_terms(description, () if like is None else (Description.of(like),), self._clocks.read().wall)
         return self._add(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
-        """Begin a draft that changes a published item: with its files, and its description unless another is given."""
+        """Begin a draft that changes a published item. It starts with the item's files, and with its description unless
+        another is given."""
         item = self._kept.find(label)
         self._check_update(who, item, description)
         require(item, Act.UPDATE)
@@ -133,18 +134,19 @@ class Drafts:
         return self._add(record)
 
     def find(self, who: Depositor, draft: str) -> DraftView:
-        """The draft; `UnknownDraft` also for those of other depositors, so that their existence is not revealed."""
+        """Return the draft. `UnknownDraft` also for drafts of other depositors, so that their existence is not
+        revealed."""
         return self._views.view(self._views.record(who, draft))
 
     def may_update(self, who: Depositor, label: Label) -> bool:
-        """Whether the caller may begin a draft of this item."""
+        """Return whether the caller may begin a draft of this item."""
         return may(who.actor, ItemAct.UPDATE, self._belonging_of(self._kept.find(label)))
 
     def _belonging_of(self, item: Item) -> Belonging:
         return Belonging.of(item, self._publishing.service, self._clocks.read().wall)
 
     def of_item(self, who: Depositor, label: Label) -> DraftView | None:
-        """The draft of this item that was changed last, if there is one."""
+        """Return the draft of this item that was changed last, if there is one."""
         item = self._kept.find(label)
         found = [
             record
@@ -154,8 +156,8 @@ class Drafts:
         return self._views.view(max(found, key=lambda record: self._files.last_change(record.id))) if found else None
 
     def compare_access(self, record: DraftRecord) -> tuple[Visibility | None, Visibility]:
-        """Access to the item that the draft changes, as it is now and as a publication of the draft makes it. The
-        former is None if the draft changes no item, or the item is gone."""
+        """Return the access to the item of the draft, as it is now and as it will be after publication. The former is
+        None if the draft changes no item, or the item is gone."""
         if record.labels is None:
             return None, record.description.visibility
         try:
@@ -165,11 +167,12 @@ class Drafts:
         return item.visibility, self._publishing.rebase(record).description.visibility
 
     def list(self, who: Depositor, after: str = "", most: int = 100) -> tuple[DraftView, ...]:
-        """Unpublished drafts in the order of their ids, at most `most`."""
+        """Return unpublished drafts in the order of their ids, at most `most`."""
         return tuple(self._views.view(record) for record in islice(self._views.open_records(who, after), most))
 
     def list_own(self, who: Depositor, most: int = 100) -> tuple[DraftSummary, ...]:
-        """The depositor's own unpublished drafts, even if they may see all; those that were changed last come first."""
+        """Return the depositor's own unpublished drafts, even if they may see all. The drafts that were changed last
+        come first."""
         own = replace(who, scope=Scope.DEPOSIT)
         found = (
             self._views.summary(record)
@@ -178,19 +181,19 @@ class Drafts:
         return tuple(sorted(found, key=lambda each: each.changed, reverse=True)[:most])
 
     def holding(self, who: Depositor) -> Holding:
-        """What counts for the depositor's quota: their own drafts, even if they may see all."""
+        """Return the depositor's use of their quota: their own drafts, even if they may see all."""
         return self._ledger.holding(who.owner)
 
     def total(self) -> Holding:
-        """What all depositors have together in drafts that are not published. Reads no draft."""
+        """Return the sum over the unpublished drafts of all depositors. Reads no draft."""
         return self._ledger.total()
 
     def free_space(self) -> int:
-        """Bytes that the disk has left."""
+        """Return the bytes that the disk has left."""
         return self._files.free()
 
     def check_space(self) -> None:
-        """`DiskNearlyFull` or `DiskFull` if another draft would be refused for want of room."""
+        """Raise `DiskNearlyFull` or `DiskFull` if there is no room for another draft."""
         self._ledger.check_space()
 
     def describe(
@@ -202,8 +205,8 @@ class Drafts:
         refused: Refused | None = None,
         keep: Collection[str] | None = None,
     ) -> DraftView:
-        """Give the draft another description. `refused` are the values that the form could not read; without it, those
-        of fields that get a new value are dropped, and those that `keep` does not name."""
+        """Give the draft another description. `refused` are the values that the form could not read. Without it, old
+        refused values are dropped where the field gets a new value or `keep` does not name it."""
         self._views.open_record(who, draft)
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
@@ -223,13 +226,13 @@ class Drafts:
             return self.find(who, draft)
 
     def reserve_labels(self, who: Depositor, draft: str, labels: LabelMinter) -> DraftView:
-        """Have the labels of a new item chosen before it is published: from then on it gets no others. A draft that
-        changes an item has the labels of that."""
+        """Choose the labels of a new item before it is published: from then on it gets no others. A draft that changes
+        an item has that item's labels."""
         self._views.open_record(who, draft)
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
             if record.labels is None and record.reserved is None:
-                # Under the key of the draft: a crash before it is written gives the same labels the next time.
+                # Under the key of the draft: a crash before the record is written gives the same labels the next time.
                 record = replace(record, reserved=labels.reserve(record.id))
                 self._files.write(record)
             return self._views.view(record)
@@ -259,15 +262,15 @@ class Drafts:
         message: str | None = None,
         check: Check = _no_conditions,
     ) -> Published:
-        """Publish the draft and return its item; the same item if it was published before. With a `key`, the item of
-        the draft that was first published with it. `ReviewNeeded` if a librarian has to look at it first."""
+        """Publish the draft and return its item; the same item if it was published before. With a `key`, return the
+        item of the draft that was first published with it. `ReviewNeeded` if a librarian has to look at it first."""
         record = self._views.record(who, draft)
         publication = record.publication
         if publication is None:
             try:
                 with self._files.alone_on(draft):
                     publication = self._publish(who, draft, labels, key, message, check)
-            except DraftPublished:  # by another, since the record was read
+            except DraftPublished:  # by another call, since the record was read
                 publication = self._views.record(who, draft).publication
                 if publication is None:
                     raise
@@ -286,13 +289,13 @@ class Drafts:
         # An earlier attempt may have broken off after it had published.
         if view.record.refused and self._publishing.find_made(view.record) is None:
             check_readable(view.record)
-        # To withhold what is shown waits for no review: the files would be open meanwhile.
+        # A change that only restricts access takes effect at once, without review: the files would be open meanwhile.
         if self.must_submit(who, view.record) and not self._publishing.only_withholds(view):
             raise ReviewNeeded(draft=draft)
         check(view)
         record = self._publishing.rebase(view.record)
         if record != view.record:
-            self._files.write(record)  # before anything is published: what broke off is known by its base
+            self._files.write(record)  # before anything is published: a broken attempt is recognised by its base
             view = self._views.view(record)
         only_withholds = self.must_submit(who, view.record)
         publication = self._publishing.publish(
@@ -304,22 +307,20 @@ class Drafts:
 
     def _conclude(self, who: Depositor, record: DraftRecord, publication: Publication) -> Publication:
         if self.reviews is not None:
-            with suppress(StorageError):  # it is seen later that it is published
+            with suppress(StorageError):  # a later look sees that it is published
                 self.reviews.note_published(who, record.id, publication)
         with suppress(StorageError):  # the next attempt will find that it is published
             self._files.conclude(replace(record, publication=publication, kept=(), refused={}))
         self._ledger.forget(record.id)
         return publication
 
-    # --- deletions ---
-
     def must_ask(self, who: Depositor, item: Item) -> bool:
-        """Whether a librarian has to agree before this item is deleted."""
+        """Return whether a librarian has to agree before this item is deleted."""
         return self.is_reviewed and not may(who.actor, ItemAct.PUBLISH, self._belonging_of(item))
 
     def delete_or_ask(self, who: Depositor, label: Label, reason: str, replaced_by: Label | None) -> Item | Submitted:
-        """Delete an item, or ask a librarian to. Asked for again, it waits as before, for the reason of the first
-        time."""
+        """Delete an item, or ask a librarian to. A repeated request changes nothing: it waits with the reason of the
+        first."""
         item, changes = self._kept.find(label), self._publishing.changes_of(who)
         if self.reviews is None or not self.must_ask(who, item):
             return changes.delete(label, reason, who.name, replaced_by=replaced_by)
@@ -327,13 +328,14 @@ class Drafts:
         successor = None if replaced_by is None else changes.forms(replaced_by)
         life_cycle.delete(
             item, self._clocks.read().wall, reason, replaced_by=successor
-        )  # what it cannot say is refused
+        )  # refuse what it cannot express
         draft = self._make_request(who, item, RequestedDeletion(reason, successor))
         text = reason_as_comment(reason)
         return self.reviews.submit(who, draft, self._publishing.check_publishable, text=text, check=_no_conditions)
 
     def _make_request(self, who: Depositor, item: Item, deletion: RequestedDeletion) -> str:
-        """The draft that asks for it: a new one, or the one that was declined or withdrawn."""
+        """Return the id of the draft that requests the deletion: a new one, or the one that was declined or
+        withdrawn."""
         draft = deletion_id(item, who.owner)
         record = replace(
             self._new(who, Description.of(item)), id=draft, labels=item.labels, base=item.version, deletion=deletion
@@ -348,14 +350,14 @@ class Drafts:
         return draft
 
     def find_request(self, who: Depositor, item: Item) -> DraftView | None:
-        """The depositor's own request for the deletion of this item, if it waits."""
+        """Return the depositor's own request for the deletion of this item, if it waits."""
         draft = deletion_id(item, who.owner)
         return self.find(who, draft) if self._views.is_waiting(draft) else None
 
     def _delete(
         self, who: Depositor, view: DraftView, deletion: RequestedDeletion, labels: LabelForms, check: Check
     ) -> Publication:
-        """Delete the item of a request that waits; it may be deleted already."""
+        """Delete the item of a waiting request. It may be deleted already."""
         record = view.record
         made = self._publishing.find_made(record)
         if made is not None:
@@ -369,13 +371,13 @@ class Drafts:
         return self._conclude(who, record, self._publishing.delete(record, deletion, labels, who))
 
     def must_submit(self, who: Depositor, record: DraftRecord | None = None) -> bool:
-        """Whether a librarian has to look at the draft, or at what is deposited whole, before it is published."""
+        """Return whether a librarian has to look first, at the draft or at an item deposited in one request."""
         owned = Belonging("", who.owner) if record is None else self._views.belonging(record)
         return self.is_reviewed and not may(who.actor, ItemAct.PUBLISH, owned)
 
     def claim_holds(self, who: Depositor, record: DraftRecord, held: Item) -> bool | None:
-        """Whether a claim of the draft on this item holds as soon as `who` publishes it; otherwise it waits for an
-        answer. None of a Copy, for which the Archive of its Original answers."""
+        """Return whether a claim of the draft on this item holds as soon as `who` publishes it; otherwise it waits for
+        an answer. Return None for a Copy: the Archive of its Original answers."""
         return None if held.state is State.COPY else self._publishing.claim_holds(record, who, held)
 
     def publish_or_submit(
@@ -388,11 +390,11 @@ class Drafts:
         message: str | None = None,
         check: Check = _no_conditions,
     ) -> Published | Submitted:
-        """Publish the draft, or have it wait for review if a librarian has to look at it first."""
+        """Publish the draft, or submit it for review if a librarian has to look at it first."""
         try:
             return self.publish(who, draft, labels, key=key, message=message, check=check)
         except ReviewNeeded:
-            assert self.reviews is not None  # they are what is needed
+            assert self.reviews is not None  # only reviews raise `ReviewNeeded`
         submitted = self.reviews.submit(
             who, draft, self._publishing.check_publishable, key=key, text=message or "", check=check
         )
@@ -405,8 +407,6 @@ class Drafts:
             return Published(item, Publication(item.labels, item.version))
         return Submitted(review, self.find(who, review.draft))
 
-    # --- order ---
-
     def jobs(self) -> tuple[Job, ...]:
         return (Job("drafts", self._sweep_once, _BETWEEN_SWEEPS, hold=self._hold, first=_BETWEEN_SWEEPS),)
 
@@ -414,7 +414,7 @@ class Drafts:
         self.sweep()
 
     def sweep(self) -> int:
-        """Remove abandoned drafts and the remains of crashes; return the number of drafts removed."""
+        """Remove abandoned drafts and the remains of crashes. Return the number of drafts removed."""
         self._files.sweep_removed()
         if self.reviews is not None:
             with suppress(StorageError):
@@ -424,7 +424,7 @@ class Drafts:
         return swept
 
     def _remove_stale(self, draft: str) -> bool:
-        """Remove a draft; return whether it went. Failures of the disk, and damaged drafts, are left for later."""
+        """Remove a draft, and return whether it went. Failures of the disk, and damaged drafts, are left for later."""
         with suppress(StorageError):
             if self._views.is_stale(draft):
                 self._files.remove(draft)
@@ -432,10 +432,8 @@ class Drafts:
             self._files.sweep(draft)
         return False
 
-    # --- beginning ---
-
     def _check_update(self, who: Depositor, item: Item, description: Description | None) -> None:
-        """Refuse now what would be refused at the publication: the files need not be sent first."""
+        """Refuse an update now, rather than at publication, so that its files need not be sent first."""
         visibility = item.visibility if description is None else description.visibility
         self._publishing.changes_of(who).require_update(item, visibility)
 
@@ -450,7 +448,7 @@ class Drafts:
 
 
 def _dates_of(item: Item | None) -> frozenset[str]:
-    """The dates of an item, which it may keep whatever they are."""
+    """Return the dates of an item, which it may keep whatever they are."""
     return frozenset() if item is None else frozenset(date.value for date in item.metadata.date)
 
 

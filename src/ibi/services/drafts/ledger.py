@@ -1,13 +1,13 @@
-"""Accounts of the space of drafts: what each depositor has, and what is reserved for uploads under way.
+"""Accounts of the space of drafts: the bytes of each depositor, and the reservations of uploads under way.
 
-A file is refused if there is no room for its announced length. Reserved for it is what has arrived and a step beyond:
-an announcement costs its sender nothing, and must not block free space for others.
+A file is refused if there is no room for its announced length. Only the bytes that have arrived and one step beyond are
+reserved: an announcement costs its sender nothing, and must not block free space for others.
 
-The disk is the truth: the records of drafts, and the sizes of their files. All of it is read when a server starts and
-now and then, without keeping callers waiting. In between the ledger adds what this process takes in, and reads the
-drafts that others on the same data directory say they have changed. The sums of each depositor are kept, so that a
-request costs the same however many drafts there are. A sum may be too high: the depositor's own drafts are read again
-before anything is refused.
+The disk is the truth: the records of drafts, and the sizes of their files. The ledger reads all of it when a server
+starts and from time to time, without keeping callers waiting. In between it adds the bytes that this process takes in,
+and reads the drafts that other processes report as changed. It keeps a sum for each depositor, so that a request costs
+the same however many drafts there are. A sum may be too high, so the depositor's own drafts are read again before
+anything is refused.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from ibi.ports.errors import DiskFull, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Depositor:
-    """A caller: the account that owns drafts and items, the name recorded in the versions of an item, and how much the
-    token allows."""
+    """A caller. `owner` is the account that owns drafts and items, `name` is recorded in the versions of an item, and
+    `scope` is that of the token."""
 
     owner: str
     name: str
@@ -56,7 +56,7 @@ class Depositor:
 
 @dataclass(frozen=True, slots=True)
 class DraftView:
-    """A draft as it is at the moment, with all its files."""
+    """A draft at this moment, with all its files."""
 
     record: DraftRecord
     files: tuple[File, ...]
@@ -64,22 +64,22 @@ class DraftView:
     size: int = 0
     """Bytes that were sent for it, without those of the item that it changes."""
     review: ReviewState | None = None
-    """How its review stands; None if it was never submitted."""
+    """The state of its review; None if it was never submitted."""
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits for review, and so does not change."""
+        """True if the draft waits for review, and so does not change."""
         return self.review is ReviewState.SUBMITTED
 
 
 @dataclass(frozen=True, slots=True)
 class DraftSummary:
-    """A draft in a list: without its files, of which there may be thousands."""
+    """A draft in a list, without its files: there may be thousands."""
 
     record: DraftRecord
     files: int
     size: int
-    """Bytes that were sent for it, those of files on their way among them."""
+    """Bytes that were sent for it, including files on their way."""
     changed: Instant
     review: ReviewState | None = None
 
@@ -88,14 +88,14 @@ STEP: Final = 16 * 1024 * 1024
 """Bytes that are reserved for a file beyond those that have arrived."""
 
 _BETWEEN_LOOKS: Final = 300.0
-"""Seconds between readings of all drafts: only what a process did not live to say is first seen there."""
+"""Seconds between readings of all drafts. They catch changes that a process did not live to report."""
 _UNSEEN: Final = (-1, 0)
 _BEING_MADE: Final = (-2, 0)
-"""Stands for the stamp of a draft's record that has to be read, or is not written yet."""
+"""In place of the stamp of a draft's record: it has to be read, or is not written yet."""
 
 
 class _Entry(NamedTuple):
-    """A draft as of the time when its record had this stamp."""
+    """A draft at the time of this stamp of its record."""
 
     owner: str
     size: int = 0
@@ -112,14 +112,14 @@ class _Entry(NamedTuple):
 
 
 class _Accounts:
-    """What is known of drafts, with the sums of each depositor."""
+    """The known drafts, with the sums of each depositor."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._of_owner: defaultdict[str, set[str]] = defaultdict(set)
         self._held: dict[str, Holding] = {}
         self.total = _NOTHING
-        """What all depositors have together."""
+        """The sum over all depositors."""
 
     def get(self, draft: str) -> _Entry | None:
         return self._entries.get(draft)
@@ -163,7 +163,7 @@ _NOTHING: Final = Holding()
 
 
 class Share:
-    """The space reserved for one upload. Ends with `settle` or `release`, or when it is garbage-collected."""
+    """The space reserved for one upload. It ends with `settle` or `release`, or when it is garbage-collected."""
 
     __slots__ = ("__weakref__", "_announced", "_incoming", "_ledger", "draft", "is_open", "owner", "path", "size")
 
@@ -174,8 +174,8 @@ class Share:
         self.is_open = True
 
     def begin(self, incoming: IncomingFile) -> None:
-        """Called before the first byte: from now on the bytes of `incoming` are not counted a second time, those that
-        came with earlier requests among them."""
+        """Begin counting the bytes of `incoming`. Called before the first byte: no byte counts twice from now on, nor
+        do those that came with earlier requests."""
         self._incoming = incoming
         self._announced, self.size = self._announced + incoming.size, self.size + incoming.size
 
@@ -188,22 +188,22 @@ class Share:
         return self.size if self._incoming is None else max(0, self.size - self._incoming.size)
 
     def write(self, piece: int) -> None:
-        """Called before so many bytes are written: refuse them if there is no room, whatever was announced."""
+        """Reserve space for a piece before it is written. Refuse it if there is no room, whatever was announced."""
         come = piece if self._incoming is None else self._incoming.size + piece
         self._ledger.grow(self, come - self.size, piece, ahead=min(STEP, max(0, self._announced - come)))
 
     def settle(self) -> None:
-        """The whole file has arrived and belongs to the draft. Called by the holder of the draft's lock."""
+        """Count the whole file as part of the draft. Called by the holder of the draft's lock."""
         if self.is_open:
             self._ledger.settle(self, 0 if self._incoming is None else self._incoming.size)
 
     def release(self) -> None:
-        """The upload has ended and left nothing. Does not wait."""
+        """End an upload that left nothing. Does not wait."""
         self.is_open = False
 
 
 class DraftLedger:
-    """The accounts of all drafts. Calls may block for reading the disk, from any thread."""
+    """The accounts of all drafts. Calls may block while they read the disk, from any thread."""
 
     def __init__(
         self,
@@ -218,17 +218,15 @@ class DraftLedger:
         self._is_waiting = is_waiting
         self._quota = rules.quota
         self._accounts = _Accounts()
-        # Weak references: a caller may have been cancelled before it got its reservation, which then no longer counts.
+        # Weak references: a caller that was cancelled before it got its reservation must not hold it.
         self._shares: WeakSet[Share] = WeakSet()
         self._looked, self._doubts = float("-inf"), 0
         self._lock, self._looking = Lock(), Lock()
 
-    # --- asking for room ---
-
     @contextmanager
     def admit(self, owner: str, draft: str) -> Iterator[None]:
         """Check that a draft may be made, and count it while the caller makes it inside the `with`. `TooManyDrafts` or
-        `DiskNearlyFull` if it may not be."""
+        `DiskNearlyFull` if it may not be made."""
         self._catch_up()
         with self._lock:
             self._judge(owner, lambda: self._quota.check_begin(self._holding(owner)))
@@ -252,8 +250,8 @@ class DraftLedger:
             return share
 
     def grow(self, share: Share, more: int, piece: int, *, ahead: int = 0) -> None:
-        """Enlarge a reservation by `more` bytes, and if there is room by some `ahead`. Even reserved space is refused
-        if the disk was filled meanwhile."""
+        """Enlarge a reservation by `more` bytes, plus `ahead` bytes if there is room. Even reserved space is refused if
+        the disk was filled meanwhile."""
         if more <= 0:
             if self._quota.reserve:
                 self._quota.check_disk(self._files.free(), piece)
@@ -269,7 +267,7 @@ class DraftLedger:
             share.size += more
 
     def _check_room(self, owner: str, path: str, more: int) -> None:
-        self._check_disk(0)  # first: of a full disk, a depositor's share is nothing, through no fault of theirs
+        self._check_disk(0)  # first: on a full disk a depositor's share is nothing, through no fault of theirs
         self._judge(owner, lambda: self._check_depositor(owner, path, more))
         self._check_disk(more)
 
@@ -295,17 +293,15 @@ class DraftLedger:
             self._look_at_own(owner)
             check()
 
-    # --- what became of it ---
-
     def settle(self, share: Share, size: int) -> None:
-        """Count a finished upload. A file that it replaced is gone, which the next reading sees."""
+        """Count a finished upload. If it replaced a file, the next reading sees that."""
         with self._lock:
             share.is_open = False
             if (entry := self._accounts.get(share.draft)) is not None:
                 self._accounts.put(share.draft, entry._replace(size=entry.size + size, stamp=_UNSEEN))
 
     def see_anew(self, draft: str) -> None:
-        """Have a draft read again: it is new, or something was removed from it."""
+        """Mark a draft to be read again: it is new, or something was removed from it."""
         with self._lock:
             if (entry := self._accounts.get(draft)) is not None:
                 self._accounts.put(draft, entry._replace(stamp=_UNSEEN))
@@ -315,31 +311,29 @@ class DraftLedger:
         with self._lock:
             self._accounts.drop(draft)
 
-    # --- what there is ---
-
     def holding(self, owner: str) -> Holding:
-        """What the depositor has, as their drafts are now."""
+        """Return the depositor's sum, from their drafts as they are now."""
         self._catch_up(always=True)
         with self._lock:
             self._look_at_own(owner)
             return self._holding(owner)
 
     def total(self) -> Holding:
-        """What all depositors have together."""
+        """Return the sum over all depositors."""
         self._catch_up()
         with self._lock:
             held, coming = self._accounts.total, sum(share.size for share in self._shares if share.is_open)
             return Holding(held.drafts, held.size + coming)
 
     def check_space(self) -> None:
-        """`DiskNearlyFull` or `DiskFull` if another draft would be refused for want of room."""
+        """Raise `DiskNearlyFull` or `DiskFull` if there is no room for another draft."""
         with self._lock:
             self._check_disk(0)
         if self._files.free() <= 0:
             raise DiskFull()
 
     def look(self) -> None:
-        """Read all drafts whose stamps have changed. Other callers have their turn after each of them."""
+        """Read the drafts with changed stamps. Other callers have their turn after each of them."""
         with self._looking:
             self._look_at_all()
 
@@ -349,7 +343,7 @@ class DraftLedger:
         return Holding(held.drafts, held.size + coming)
 
     def _catch_up(self, *, always: bool = False) -> None:
-        """See what other processes have changed. `always` also where no depositor is bounded."""
+        """Read the changes of other processes. With `always`, do so even if depositors have no quota."""
         if not (always or self._quota.bounds_depositors):
             return
         with self._lock:
@@ -359,7 +353,7 @@ class DraftLedger:
             if changed is None:
                 self._looked, self._doubts = float("-inf"), self._doubts + 1
             is_unknown = self._looked == float("-inf")
-        # While one caller reads all drafts again, the others go on with what is known, if anything is.
+        # While one caller reads all drafts again, the others use the known sums, if there are any.
         if self._is_due() and self._looking.acquire(blocking=is_unknown):
             try:
                 if self._is_due():
@@ -386,11 +380,12 @@ class DraftLedger:
             with self._lock:
                 self._look_at(draft)
         with self._lock:
-            if doubts == self._doubts:  # otherwise what was passed already may have changed unseen
+            if doubts == self._doubts:  # otherwise a draft that was read already may have changed unseen
                 self._looked = began
 
     def _look_at(self, draft: str) -> None:
-        """Read a draft if its stamp has changed; otherwise it costs next to nothing, since thousands are checked."""
+        """Read a draft if its stamp has changed. Otherwise the call costs next to nothing, since thousands are
+        checked."""
         entry, stamp = self._accounts.get(draft), self._files.stamp(draft)
         if entry is not None and entry.stamp == _BEING_MADE:
             return
@@ -405,8 +400,8 @@ class DraftLedger:
             self._accounts.put(draft, entry._replace(is_stale=is_stale))
 
     def _read_draft(self, draft: str, stamp: tuple[int, int]) -> _Entry | None:
-        """Read a draft. One that cannot be read counts for no depositor: the administrator has to repair it, and its
-        owner does not see it."""
+        """Read a draft. A draft that cannot be read counts for no depositor: its owner does not see it, and the
+        administrator has to repair it."""
         try:
             record = self._files.read(draft)
         except StorageError:
@@ -416,5 +411,5 @@ class DraftLedger:
         coming = {share.name for share in self._shares if share.is_open and share.draft == draft}
         size = sum(size for name, size in self._files.sizes(draft).items() if name not in coming)
         changed = self._files.last_change(draft)
-        is_open = record.publication is None and record.deletion is None  # which takes no room and is not worked on
+        is_open = record.publication is None and record.deletion is None  # a deletion takes no room and is not edited
         return _Entry(record.owner, size, stamp, changed, is_open=is_open)

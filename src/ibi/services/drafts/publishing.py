@@ -1,14 +1,7 @@
-"""How items are published: from drafts, and whole, in one request.
+"""Publishes items that come whole, in one request, and so small that they fit in memory. No draft is made of them.
 
-Items that come whole, in one request, and so small that they are held in memory: no draft is made of them.
-
-Rules, quotas and errors are those of drafts. Several that come together are kept together, each whole or not at all.
-
-What a draft becomes: a new item, or another version of one.
-
-The labels of a new item are written into its draft before anything is published under them, so that a publication
-requested twice, because its answer was lost or its server died, makes one item. An update is known by what it made of
-the item, so that a second attempt ends where the first one did.
+Rules, quotas and errors are those of drafts. Several items that come together are stored together, each whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -55,7 +48,7 @@ from ibi.services.items.versions import VersionChanges, Versions, changes_betwee
 from ibi.vocabulary import State
 
 MOST_BYTES: Final = 1 << 20
-"""Of the files of one item in memory. An item with more is sent through a draft."""
+"""Bytes of the files of one item in memory. A larger item is sent through a draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,7 @@ class SentFile:
     path: str
     content: bytes
     media_type: str | None = None
-    """What the sender says; None leaves it to the name."""
+    """The sender's media type. None derives it from the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +68,17 @@ class WholeItem:
     description: Description
     files: tuple[SentFile, ...]
     key: str | None = None
-    """Sent again with the same key, it gives the item of the first time."""
+    """A repeated request with the same key returns the first item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The item that something sent became or changed, and the record of its publication."""
+    """A published item, with the record of its publication."""
 
     item: Item
     publication: Publication
     is_deletion: bool = False
-    """Whether the item was deleted, as its depositor had asked."""
+    """True if the item was deleted, as its depositor had requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +91,12 @@ class WholeDeposits:
     ledger: DraftLedger
     service: LabelForms | None = None
     must_submit: Callable[[Depositor], bool] = lambda _: False
-    """Whether a librarian has to look first at what the depositor sends: then it goes through a draft."""
+    """Returns whether the depositor's items need a review first: then they go through a draft."""
 
     def deposit(
         self, who: Depositor, items: Sequence[WholeItem], labels: LabelBatchMinter
     ) -> list[Published | IbiError]:
-        """What became of each item, in their order: published, or refused and not there at all."""
+        """Publish each item, whole or not at all. Return an item or an error for each, in their order."""
         if self.must_submit(who):
             return [ReviewNeeded(draft="what you sent") for _ in items]
         outcomes: dict[int, Item | IbiError] = {}
@@ -122,7 +115,7 @@ class WholeDeposits:
         ]
 
     def _check_deposit(self, who: Depositor, item: WholeItem, coming: ExitStack) -> NewItem:
-        """The item, for which there is room until `coming` ends."""
+        """Return the new item. It has room until `coming` ends."""
         check_terms(item.description, (), self.clocks.read().wall)
         new, files, total = _as_new(item), dict[str, File](), 0
         for sent in item.files:
@@ -153,7 +146,7 @@ def _make_publication(
         return DiskFull() if refused_for_room(outcome) else outcome
     if isinstance(outcome, IbiError) and not isinstance(outcome, KeyReused):
         try:
-            # What was deposited with this key before may be the very reason: there is no second next edition.
+            # The earlier deposit with this key may be the reason for the refusal: an item has only one next edition.
             known = None if sent.key is None else first_deposit(deposits, labels, sent.key, *_as_new(sent)[:2])
         except KeyReused as error:
             return error
@@ -166,19 +159,19 @@ def _make_publication(
 def first_deposit(
     deposits: Deposits, labels: LabelMinter, key: str, draft: Draft, sources: Mapping[str, Source]
 ) -> Item | None:
-    """The item that was deposited with this key before what was now refused; None if there is none. `KeyReused` if that
-    had other content."""
+    """Return the item of an earlier deposit with this key, after a refusal; None if there is none. `KeyReused` if its
+    content differs."""
     try:
         return deposits.find_deposited(labels.reserve(key), draft, sources)
     except KeyReused:
         raise
-    except IbiError:  # the first refusal is the one to tell
+    except IbiError:  # report the first refusal
         return None
 
 
 def check_sent(path: str, same: File | None, before: int) -> None:
-    """Refuse a name that cannot be kept, or that a file which was sent before it has, and a file after so many that it
-    is one too many."""
+    """Refuse an invalid name, the name of a file that was sent before, and a file beyond the limit. `before` is the
+    number of files before it."""
     check_upload(path, same)
     if before >= MOST_FILES:
         raise TooManyFiles(most=MOST_FILES)
@@ -187,7 +180,7 @@ def check_sent(path: str, same: File | None, before: int) -> None:
 
 
 def send_to_draft(uploads: DraftUploads, who: Depositor, draft: str, sent: SentFile) -> None:
-    """Have a file that came whole be one of a draft. Blocks."""
+    """Add a file that came whole to a draft. Blocks."""
     upload = uploads.begin(who, draft, sent.path, len(sent.content))
     try:
         upload.write(sent.content)
@@ -201,12 +194,12 @@ def send_to_draft(uploads: DraftUploads, who: Depositor, draft: str, sent: SentF
 
 
 _MOST_VERSIONS: Final = 50
-"""Versions of an item among which the one is looked for that a draft was made from."""
+"""Versions of an item that are searched for the base of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
 class _LabelsOnce:
-    """The port `LabelMinter` for one draft: what it got first is noted, and it gets no others."""
+    """A `LabelMinter` for one draft. It reserves labels once, notes them, and then returns no others."""
 
     labels: LabelMinter
     reserved: LabelForms | None
@@ -222,7 +215,13 @@ class _LabelsOnce:
 
 @dataclass(frozen=True, slots=True)
 class DraftPublishing:
-    """Publishes drafts, for the holder of the draft's lock. `service` is the Archive's own item."""
+    """Publishes drafts, for the holder of the draft's lock. `service` is the Archive's own item.
+
+    A draft becomes a new item, or another version of one. The labels of a new item are written into its draft before
+    anything is published under them. So a publication that is requested twice, because its answer was lost or its
+    server died, makes one item. An update is recognised by its result, so that a second attempt ends where the first
+    one did.
+    """
 
     files: DraftStore
     kept: ItemRepository
@@ -240,8 +239,9 @@ class DraftPublishing:
         *,
         is_reviewed: bool = False,
     ) -> Publication:
-        """What the draft with these files became. `DiskFull`, and nothing changed, if there was no room for it. A draft
-        that `is_reviewed` shows as much as the owner of its item wants: that was judged when it was described."""
+        """Publish the draft with these files. `DiskFull`, with nothing changed, if there is no room for it. A draft
+        that `is_reviewed` shows as much as the owner of its item wants: the rights were judged when it was
+        described."""
         sources = _sources(files, self.files.uploads(record.id))
         with _told_if_full():
             if record.labels is not None:
@@ -269,7 +269,7 @@ class DraftPublishing:
         except (StorageError, KeyReused):
             raise
         except IbiError:
-            # What was published with this key before may be the very reason: there is no second next edition.
+            # The earlier item with this key may be the reason for the refusal: an item has only one next edition.
             first = None if key == record.id else first_deposit(deposits, labels, key, draft, sources)
             if first is None:
                 raise
@@ -286,7 +286,7 @@ class DraftPublishing:
         message: str,
         wanted_by: str | None,
     ) -> Publication:
-        # As its object has it, not the catalogue: what is judged here must not change until it is written.
+        # From the object, not the catalogue: the item judged here must not change until it is written.
         before = self.kept.read(name_of(self.kept.find(labels.labels[0])))
         item = before.item
         draft = record.description.draft(files, item.labels)
@@ -302,7 +302,8 @@ class DraftPublishing:
     def delete(
         self, record: DraftRecord, deletion: RequestedDeletion, labels: LabelForms, who: Depositor
     ) -> Publication:
-        """Delete the item, for the reason that its depositor gave. `DeletionLapsed` if the item is another's now."""
+        """Delete the item, for the reason that its depositor gave. `DeletionLapsed` if the item belongs to another
+        account now."""
         item = self.kept.find(labels.labels[0])
         if item.state is not State.DELETED:
             successor = None if deletion.replaced_by is None else deletion.replaced_by.labels[0]
@@ -321,15 +322,14 @@ class DraftPublishing:
             raise DeletionLapsed(label=str(item.rep), owner=shown_account(record.owner))
 
     def check_deletion(self, item: Item, who: Depositor) -> None:
-        """Refuse now what would be refused when the item is deleted."""
+        """Refuse a deletion now, rather than when a librarian carries it out."""
         self.changes_of(who).require(ItemAct.DELETE, item)
         require(item, Act.DELETE)
         check_not_service(item, self.service)
 
     def rebase(self, record: DraftRecord) -> DraftRecord:
-        """The draft on the present version of its item, if that differs in access alone from the one that the draft was
-        made from, and the draft does not change access itself: access is then what it is now. Otherwise the same
-        record."""
+        """Return the draft on the present version of its item, with that version's access. This applies if the versions
+        differ in access alone and the draft does not change access itself. Otherwise return the same record."""
         if record.labels is None:
             return record
         item = self.kept.find(record.labels.labels[0])
@@ -344,7 +344,7 @@ class DraftPublishing:
         return replace(record, base=item.version, description=replace(record.description, visibility=item.visibility))
 
     def only_withholds(self, view: DraftView) -> bool:
-        """Whether the draft changes nothing of its item but that some readers see less of it."""
+        """Return whether the draft only restricts access to its item, and changes nothing else."""
         record = view.record
         item = None if record.labels is None else self.kept.find(record.labels.labels[0])
         if item is None or item.version != record.base or view.files != item.files:
@@ -355,22 +355,23 @@ class DraftPublishing:
         return is_alone and is_less
 
     def changes_of(self, who: Depositor) -> Deposits:
-        """Changes of published items, as far as the depositor may make them."""
+        """Return the service that changes published items with the depositor's rights."""
         return Deposits(self.kept, NO_LABELS, self.clocks, service=self.service, actor=who.actor)
 
     def claim_holds(self, record: DraftRecord, who: Depositor, held: Item) -> bool:
-        """Whether a claim of the draft on this item holds as soon as `who` publishes it; otherwise it waits."""
+        """Return whether a claim of the draft on this item holds as soon as `who` publishes it; otherwise it waits."""
         return self._deposits_of(record, who, NO_LABELS).holds_at_once(held)
 
     def _deposits_of(self, record: DraftRecord, who: Depositor, labels: LabelMinter) -> Deposits:
-        """Deposits of a new item by `who`. If the draft belongs to another account, its claims are judged by what that
-        may do with the least scope that deposits: a draft does not tell with which one it was begun."""
+        """Return the service with which `who` deposits a new item. If the draft belongs to another account, its claims
+        are judged by that account's rights, with the least scope that deposits: a draft does not record the scope of
+        its author."""
         is_own = record.owner == who.owner
         depositor = who.actor if is_own else Actor(record.owner, Scope.DEPOSIT)
         return Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor, depositor=depositor)
 
     def check_publishable(self, view: DraftView) -> None:
-        """Refuse now what would be refused when a librarian publishes it."""
+        """Refuse a draft now, rather than when a librarian publishes it."""
         if view.record.deletion is not None:
             return  # judged before the draft was made
         check_readable(view.record)
@@ -386,7 +387,7 @@ class DraftPublishing:
             update(item, draft, self.clocks.read().wall)
 
     def find_made(self, record: DraftRecord) -> Publication | None:
-        """What the draft became, if it was published and its record does not say so yet."""
+        """Return the publication of a draft whose record does not mention it yet, or None."""
         if record.labels is None:
             return None if record.reserved is None else self._find_publication(record.reserved)
         if record.deletion is not None:
@@ -396,7 +397,7 @@ class DraftPublishing:
             item = self.kept.find(record.labels.labels[0])
             draft = record.description.draft(together(record.kept, uploaded), item.labels)
             is_made = is_published_already(item, record, draft)
-        except IbiError:  # it cannot be published as it is, and so was not
+        except IbiError:  # a draft that cannot be published was not published
             return None
         return Publication(item.labels, item.version) if is_made else None
 
@@ -412,7 +413,7 @@ class DraftPublishing:
 
     def _noting(self, record: DraftRecord) -> Callable[[LabelForms], None]:
         def note(forms: LabelForms) -> None:
-            # Of a key that was used before, the item is there: the draft may become another one, with another key.
+            # With a reused key the item exists already. The draft may become another item, with another key.
             if self._find_publication(forms) is None:
                 self.files.write(replace(record, reserved=forms))
 
@@ -428,7 +429,7 @@ NO_LABELS = _NoMinter()
 
 
 def _sources(files: tuple[File, ...], uploads: Mapping[str, Uploaded]) -> dict[str, Source]:
-    """Where the bytes of each file are; those that were sent are moved, not copied."""
+    """Return the source of the bytes of each file. Uploaded files are moved, not copied."""
     return {file.path: _source(file, uploads.get(file.path)) for file in files}
 
 

@@ -1,8 +1,8 @@
 """Reviews of drafts: submitted by their depositors; commented, sent back and published by librarians.
 
-A draft, its files and its review are changed under the draft's lock, so that what is judged is what is published. A
-publication is noted in the review after the item is there. A process that dies in between leaves a review that says
-"submitted" and a draft that says what it became: `settle` notes that, at the next start and before a review is shown.
+A draft, its files and its review are changed under the draft's lock, so that the judged content is the published
+content. The review notes a publication after the item is there. If a process dies in between, the review says
+"submitted" and the draft says "published". `settle` repairs that at the next start, and before a review is shown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ibi.services.drafts.uploads import DraftViews
 from ibi.services.items.item_repository import ItemRepository
 
 MOST_ENTRIES: Final = 500
-"""Entries of one review: a conversation, and not a place to fill a disk."""
+"""Entries of one review: a conversation must not fill the disk."""
 _LONGEST_TITLE: Final = 300
 _PAGE: Final = 100
 _ARCHIVE: Final = "Archive"
@@ -52,7 +52,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class ReviewView:
-    """A review as it is shown: what was said, and the draft as it is; None once that is gone."""
+    """A review on a page: its entries, and the present draft, or None once it is gone."""
 
     review: Review
     entries: tuple[ReviewEntry, ...]
@@ -60,12 +60,12 @@ class ReviewView:
 
     @property
     def seal(self) -> str:
-        """Of the draft as it is shown: who decides says by it what was judged."""
+        """The seal of the shown draft. A decision carries it, and so proves the content that was judged."""
         return "" if self.view is None else seal_of(self.view)
 
 
 class ReviewNews(Protocol):
-    """Who wants to hear what became of reviews. Does not wait."""
+    """A listener for the progress of reviews. Does not wait."""
 
     def tell(self, review: Review, entry: ReviewEntry) -> None: ...
 
@@ -80,7 +80,7 @@ def seal_of(view: DraftView) -> str:
 
 
 def judged_by(seal: str) -> Check:
-    """Refuses a draft whose content is not what was looked at."""
+    """Return a check that refuses a draft whose content changed since it was judged."""
 
     def check(view: DraftView) -> None:
         if seal_of(view) != seal:
@@ -102,12 +102,10 @@ class Reviews:
         *,
         news: ReviewNews | None = None,
     ) -> None:
-        """`find_made` tells what a draft has become, if a publication of it broke off."""
+        """`find_made` returns the publication of a draft, if the process broke off before the record named it."""
         self.store, self._views, self._kept, self._clocks = store, views, kept, clocks
         self._find_made, self._news = find_made, news
         self._files = views.files
-
-    # --- what depositors do ---
 
     def submit(
         self,
@@ -119,8 +117,8 @@ class Reviews:
         text: str = "",
         check: Check,
     ) -> Submitted:
-        """Have the draft wait for review; asked again, it waits as before. With the `key` of a draft that was submitted
-        before, that one's review."""
+        """Submit a draft for review. A repeated call changes nothing. With the `key` of an earlier submission, return
+        that review."""
         comment = read_comment(text, is_required=False)
         with self._files.alone_on(draft):
             view = self._views.view(self._views.record(who, draft))
@@ -159,11 +157,11 @@ class Reviews:
         return Submitted(review, replace(view, review=ReviewState.SUBMITTED))
 
     def withdraw(self, who: Depositor, draft: str, text: str = "") -> Review:
-        """Take back what waits for review: its depositor works on it again."""
+        """Withdraw a draft from review, so that its depositor can work on it again."""
         return self._take_from_queue(who, draft, ReviewAct.WITHDRAWN, read_comment(text, is_required=False))
 
     def comment(self, who: Depositor, draft: str, text: str) -> Review:
-        """Say something: its depositor and librarians may."""
+        """Add a comment, by the depositor or a librarian."""
         comment = read_comment(text)
         self.look(who, draft)
         if len(self.store.entries(draft)) >= MOST_ENTRIES:
@@ -172,10 +170,8 @@ class Reviews:
             )
         return self._advance(who, draft, ReviewAct.COMMENTED, comment)
 
-    # --- what librarians do ---
-
     def send_back(self, who: Depositor, draft: str, text: str, check: Check | None = None) -> Review:
-        """Give it back to its depositor, with a reason."""
+        """Send a draft back to its depositor, with a reason."""
         comment = read_comment(text)
         self._require_librarian(who, self._views.record(who, draft))
         return self._take_from_queue(who, draft, ReviewAct.RETURNED, comment, check)
@@ -183,7 +179,7 @@ class Reviews:
     def waiting(
         self, who: Depositor, after: int = 0, most: int = _PAGE, state: ReviewState = ReviewState.SUBMITTED
     ) -> tuple[Review, ...]:
-        """The queue, the oldest first, for librarians."""
+        """Return the queue for librarians, the oldest first."""
         require_right(who.actor, ItemAct.PUBLISH, Belonging("the queue of reviews", None))
         found = self.store.list(state, after, most)
         if state is not ReviewState.SUBMITTED:
@@ -191,7 +187,8 @@ class Reviews:
         return tuple(review for review in map(self.settle, found) if review.state is ReviewState.SUBMITTED)
 
     def look(self, who: Depositor, draft: str) -> ReviewView:
-        """The review, for its depositor and for librarians; `UnknownDraft` for others, and if there is none."""
+        """Return the review, for its depositor and for librarians. `UnknownDraft` for others, and if there is no such
+        draft."""
         review, record = self.store.find(draft), self._files.read(draft)
         if review is None:
             self._views.record(who, draft)
@@ -208,28 +205,26 @@ class Reviews:
     def _require_librarian(self, who: Depositor, record: DraftRecord) -> None:
         require_right(who.actor, ItemAct.PUBLISH, self._views.belonging(record))
 
-    # --- what became of it ---
-
     def tell_withheld(self, who: Depositor, record: DraftRecord) -> None:
-        """Tell librarians that a depositor has withheld an item, which waits for no review."""
+        """Tell librarians that a depositor restricted access to an item without review."""
         if self._news is not None and record.labels is not None:
             label = str(record.labels.labels[0])
             self._news.tell_withheld(who.owner, who.name, _title_of(record), label)
 
     def note_published(self, who: Depositor, draft: str, publication: Publication) -> None:
-        """The draft is an item now. For who is alone on the draft, if it was ever submitted."""
+        """Note that the draft was published, if it was ever submitted. The caller holds the draft's lock."""
         review = self.store.find(draft)
         if review is not None and review.state is not ReviewState.PUBLISHED:
             self._note(who, review, publication)
 
     def settle(self, review: Review) -> Review:
-        """The review as it is in truth: a process may have died after it published, and before it said so here."""
+        """Return the true state of a review: a process may have died after it published, and before it said so here."""
         if not self._is_doubtful(review):
             return review
         try:
             with self._files.alone_on(review.draft):
                 return self._settle_alone(review.draft)
-        except DraftBusy:  # it is being published at this moment
+        except DraftBusy:  # a publication is under way
             return review
         except (DraftPublished, UnknownDraft):
             return self._settle_alone(review.draft)
@@ -242,7 +237,7 @@ class Reviews:
 
     def _settle_alone(self, draft: str) -> Review:
         review, record = self.store.find(draft), self._files.read(draft)
-        assert review is not None  # what waits is not forgotten
+        assert review is not None  # a waiting review is never deleted
         if not self._is_doubtful(review):
             return review
         publication = None if record is None else record.publication or self._find_made(record)
@@ -251,7 +246,8 @@ class Reviews:
         return self._advance(None, draft, ReviewAct.WITHDRAWN, "The draft is gone.")
 
     def settle_all(self) -> None:
-        """Settle what waits, and forget what was returned and is gone. When a server starts, and now and then."""
+        """Settle waiting reviews, and delete returned reviews of drafts that are gone. Runs at the start of a server,
+        and from time to time."""
         for state in (ReviewState.SUBMITTED, ReviewState.RETURNED):
             after = 0
             while page := self.store.list(state, after, _PAGE):
@@ -268,8 +264,6 @@ class Reviews:
             who, review.draft, _into(review.draft, entry, label, self._present_title(review.draft)), entry
         )
 
-    # --- changes ---
-
     def _first_of(self, owner: str, key: str, draft: str, seal: str) -> Review | None:
         first = self.store.find_key(owner, key)
         if first is None or first.draft == draft:
@@ -281,7 +275,7 @@ class Reviews:
     def _take_from_queue(
         self, who: Depositor, draft: str, act: ReviewAct, text: str, check: Check | None = None
     ) -> Review:
-        self._views.record(who, draft)  # to others there is no draft: neither one that is busy nor a published one
+        self._views.record(who, draft)  # for others there is no draft: neither a busy nor a published one
         with self._files.alone_on(draft):
             record = self._views.record(who, draft)
             review = self.store.find(draft)
@@ -290,7 +284,8 @@ class Reviews:
             advance(draft, None if review is None else review.state, act)
             if check is not None:
                 check(self._views.view(record))
-            # Before it may go for being left alone: it counts from now on, however long it waited.
+            # This write restarts the age of the draft, before it could be removed as abandoned: it may have waited
+            # long.
             self._files.write(record)
             return self._advance(who, draft, act, text)
 
@@ -329,7 +324,7 @@ _ACTS: Final = {
     ReviewAct.WITHDRAWN: "withdraw from review",
     ReviewAct.PUBLISHED: "publish after review",
 }
-"""As the audit log calls them."""
+"""The names of these acts in the audit log."""
 _DELETION_ACTS: Final = {
     **_ACTS,
     ReviewAct.SUBMITTED: "ask for deletion",

@@ -1,9 +1,4 @@
-"""Drafts as their depositors may see and change them, and the files that they upload.
-
-Drafts as their depositors, and librarians, may see and change them.
-
-Uploading and removing the files of drafts.
-"""
+"""Reads drafts for their depositors and for librarians, with the rights of each."""
 
 from __future__ import annotations
 
@@ -40,7 +35,7 @@ from ibi.services.items.deposit_parts import media_type_of
 
 @dataclass(frozen=True, slots=True)
 class DraftViews:
-    """Reads drafts for a depositor. Calls block, from any thread. `service` is the Archive's own item; without
+    """Reads drafts for a depositor. Calls block, from any thread. `service` is the Archive's own item. Without
     `reviews` no draft waits for review."""
 
     files: DraftStore
@@ -50,17 +45,18 @@ class DraftViews:
     reviews: ReviewStore | None = None
 
     def record(self, who: Depositor, draft: str) -> DraftRecord:
-        """The record; `UnknownDraft` also for drafts of other depositors, so that their existence is not revealed."""
+        """Return the record. `UnknownDraft` also for drafts of other depositors, so that their existence is not
+        revealed."""
         record = self.files.read(draft)
         if record is None or self.is_stale(draft):
             raise UnknownDraft(draft=draft[:40])
         if not self._may_see(who, record):
-            raise UnknownDraft(draft=draft[:40], is_denied=True)  # told to the audit log alone
+            raise UnknownDraft(draft=draft[:40], is_denied=True)  # only the audit log hears of the denial
         return record
 
     def open_record(self, who: Depositor, draft: str) -> DraftRecord:
-        """The record of a draft that can still be changed; otherwise `DraftPublished`, or `UnderReview` unless a
-        librarian corrects it."""
+        """Return the record of a draft that can still be changed. Otherwise raise `DraftPublished`, or `UnderReview`
+        unless a librarian corrects it."""
         record = self.record(who, draft)
         if record.publication is not None:
             raise DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
@@ -71,7 +67,8 @@ class DraftViews:
         return record
 
     def open_records(self, who: Depositor, after: str = "", *, with_deletions: bool = False) -> Iterator[DraftRecord]:
-        """The records of unpublished drafts, in the order of their ids; requests for a deletion only if asked for."""
+        """Yield the records of unpublished drafts, in the order of their ids. Requests for a deletion come only with
+        `with_deletions`."""
         for draft in self.files.ids(after):
             try:
                 record = self.files.read(draft)
@@ -98,23 +95,23 @@ class DraftViews:
         return DraftSummary(record, number + len(record.kept), size, Instant(changed), state)
 
     def is_stale(self, draft: str) -> bool:
-        """Whether it was left alone for too long. One that waits for review never is: not its depositor makes it
-        wait."""
+        """Return whether the draft was left alone for too long. A draft that waits for review never is: the delay is
+        not its depositor's fault."""
         changed, now = self.files.last_change(draft), self.clocks.read().wall
         if changed <= 0 or not self.rules.is_stale(changed, now, done=self.files.is_done(draft)):
             return False
         return not self.is_waiting(draft)
 
     def is_waiting(self, draft: str) -> bool:
-        """Whether the draft waits for review."""
+        """Return whether the draft waits for review."""
         return self.reviews is not None and self.reviews.is_waiting(draft)
 
     def may(self, who: Depositor, act: ItemAct, record: DraftRecord) -> bool:
-        """Whether the caller may do that with a draft."""
+        """Return whether the caller may do that with a draft."""
         return may(who.actor, act, self.belonging(record))
 
     def belonging(self, record: DraftRecord) -> Belonging:
-        """What the table of rights has to know of a draft."""
+        """Return the properties of a draft that the table of rights needs."""
         changed = record.labels
         is_service = self.service is not None and changed is not None and name_one_item(changed, self.service)
         return Belonging(record.id, record.owner, is_service=is_service)
@@ -130,15 +127,15 @@ _BETWEEN_LOOKS: Final = 32 * 1024 * 1024
 """Bytes of an upload after which the size of the draft's other files is read again."""
 
 FileCheck = Callable[[File | None], None]
-"""Raises an error if the file, or None if there is none of that name, does not meet the caller's conditions."""
+"""Raises an error if the file, or None for a free name, does not meet the caller's conditions."""
 
 
 def _no_conditions(_: object) -> None:
-    """Default: the file may have changed."""
+    """Do nothing: by default the file may have changed."""
 
 
 class Upload:
-    """One file being uploaded to a draft. Calls block, one at a time; ends with `finish` or `abandon`."""
+    """One file being uploaded to a draft. Calls block, one at a time. It ends with `finish` or `abandon`."""
 
     def __init__(
         self, uploads: DraftUploads, who: Depositor, share: Share, others: int, incoming: IncomingFile
@@ -148,7 +145,7 @@ class Upload:
         self._others, self._incoming, self._unseen = others, incoming, 0
 
     def write(self, piece: bytes) -> None:
-        """Write a piece; `DepositTooLarge`, `DraftsTooLarge` or `DiskNearlyFull` as soon as there is too much."""
+        """Write a piece. `DepositTooLarge`, `DraftsTooLarge` or `DiskNearlyFull` as soon as there is too much."""
         draft, path = self._share.draft, self._share.path
         self._unseen += len(piece)
         if self._unseen > _BETWEEN_LOOKS:
@@ -178,7 +175,7 @@ class Upload:
 
 
 class ResumedUpload(Upload):
-    """A file that comes in several requests, during one of them. Ends with `finish` or `pause`."""
+    """One request of a resumable upload. It ends with `finish` or `pause`."""
 
     def __init__(
         self,
@@ -212,22 +209,22 @@ class ResumedUpload(Upload):
         super().write(piece)
 
     def cut(self, offset: int) -> None:
-        """Drop what came after that byte."""
+        """Drop the bytes after that offset."""
         self._incoming.cut(offset)
 
     def pause(self) -> None:
-        """Keep what has come for a later request."""
+        """Keep the received bytes for a later request."""
         self._incoming.close()
         self._share.settle()
 
     def finish_partial(self) -> File:
-        """Make it a file of the draft, durably, once all of it has come."""
+        """Make the upload a file of the draft, durably, once all of it has come."""
         return self.finish(self._partial.media_type)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class PartialState:
-    """How far a file has come that is sent in several requests."""
+    """The progress of a resumable upload."""
 
     partial: PartialUpload
     offset: int
@@ -251,8 +248,8 @@ class DraftUploads:
         *,
         with_sha256: bool = False,
     ) -> Upload:
-        """Begin an upload, if a file of this name and of `announced` bytes is allowed. Its SHA-256 is among the digests
-        if asked for."""
+        """Begin an upload, if a file of this name and of `announced` bytes is allowed. `with_sha256` adds its SHA-256
+        to the digests."""
         check_file_name(path)
         record = self.views.open_record(who, draft)
         check(self._file_or_new(record, path))
@@ -268,7 +265,7 @@ class DraftUploads:
         return Upload(self, who, share, others, incoming)
 
     def remove(self, who: Depositor, draft: str, path: str, check: FileCheck = _no_conditions) -> bool:
-        """Remove a file; return whether there was one of this name."""
+        """Remove a file. Return whether there was one of this name."""
         check_file_name(path)
         self.check_open(who, draft)
         with self.files.alone_on(draft):
@@ -282,12 +279,10 @@ class DraftUploads:
                 self.files.write(replace(record, kept=kept))
             return before is not None
 
-    # --- files that come in several requests ---
-
     def begin_partial(
         self, who: Depositor, draft: str, path: str, length: int, media_type: str | None = None
     ) -> PartialUpload:
-        """Announce a file that comes in several requests, if one of this name and length is allowed now."""
+        """Announce a resumable upload, if a file of this name and length is allowed now."""
         check_file_name(path)
         record = self.views.open_record(who, draft)
         self._file_or_new(record, path)
@@ -297,8 +292,8 @@ class DraftUploads:
         return self.files.begin_partial(draft, path, length, media_type)
 
     def find_partial(self, who: Depositor, draft: str, upload: str) -> PartialState:
-        """How far it has come. One that is whole, and was not made a file because its server died, is made one now:
-        its sender would send nothing more."""
+        """Return the progress of a resumable upload. If it is whole, but its server died before it became a file, it
+        becomes one now: its sender would send nothing more."""
         self.check_open(who, draft)
         partial = self._partial(draft, upload)
         offset = self.files.partial_size(draft, upload)
@@ -307,13 +302,13 @@ class DraftUploads:
         return PartialState(partial, offset)
 
     def list_partials(self, who: Depositor, draft: str) -> tuple[PartialState, ...]:
-        """Those that have not become files yet."""
+        """Return the resumable uploads that have not become files yet."""
         self.check_open(who, draft)
         return tuple(PartialState(each, self.files.partial_size(draft, each.id)) for each in self.files.partials(draft))
 
     def resume(self, who: Depositor, draft: str, upload: str, offset: int) -> ResumedUpload | None:
-        """Go on with a file at a byte; `UploadOffset` if that is not where it stands. None if it is whole already, and
-        a file of the draft."""
+        """Resume an upload at an offset; `UploadOffset` if its received bytes do not end there. Return None if it is
+        whole already, and a file of the draft."""
         record, partial = self.views.open_record(who, draft), self._partial(draft, upload)
         if offset == partial.length and self._is_kept(draft, partial):
             return None
@@ -332,7 +327,7 @@ class DraftUploads:
         return ResumedUpload(self, who, share, others, incoming, partial)
 
     def drop_partial(self, who: Depositor, draft: str, upload: str) -> None:
-        """Give a file up that comes in several requests; one that is whole stays in the draft."""
+        """Give up a resumable upload. A file that is whole stays in the draft."""
         self.check_open(who, draft)
         partial = self._partial(draft, upload)
         with self.files.alone_on(draft):
@@ -357,22 +352,20 @@ class DraftUploads:
             finally:
                 resumed.pause()
 
-    # --- for an upload under way ---
-
     def check_open(self, who: Depositor, draft: str) -> None:
-        """Raise `UnknownDraft` or `DraftPublished` if the draft takes no files any more."""
+        """Raise `UnknownDraft` or `DraftPublished` if the draft no longer takes files."""
         self.views.open_record(who, draft)
 
     def check_room(self, path: str, others: int, size: int) -> None:
         self.views.rules.check_room(path, 0, others, size)
 
     def others(self, draft: str, path: str) -> int:
-        """The bytes of the draft without the file that the upload replaces. Read again during it: of several concurrent
-        uploads each might fit alone."""
+        """Return the bytes of the draft without the file that the upload replaces. They are read again during the
+        upload: several concurrent uploads might each fit alone."""
         return self._count_uploaded(draft, path)[1]
 
     def keep(self, who: Depositor, share: Share, incoming: IncomingFile, file: File, check: FileCheck) -> bool:
-        """Store the uploaded file once all bytes are there; return whether its name is new."""
+        """Store the uploaded file once all bytes are there. Return whether its name is new."""
         draft = share.draft
         with self.files.alone_on(draft):
             before = self._file_or_new(self.views.open_record(who, draft), file.path)
@@ -383,7 +376,7 @@ class DraftUploads:
             return before is None
 
     def _file(self, record: DraftRecord, path: str) -> File | None:
-        """The file of this name; `InvalidFileName` if one has a name that some system takes for the same.
+        """Return the file of this name. `InvalidFileName` if another file's name is the same to some system.
 
         Only the name is checked, whatever the number of files: spellings of folders are checked at publication.
         """
@@ -393,15 +386,15 @@ class DraftUploads:
         return found
 
     def _file_or_new(self, record: DraftRecord, path: str) -> File | None:
-        """The same for a file that is sent; `InvalidFileName` also if it would be a file where others have a folder, or
-        the other way round."""
+        """Return the file of this name before an upload. `InvalidFileName` also if the upload would be a file where
+        others have a folder, or the other way round."""
         found = self._file(record, path)
         if found is None:
             check_folders(path, self._file_among(record, path), self._file_below(record, path))
         return found
 
     def _file_among(self, record: DraftRecord, path: str) -> str | None:
-        """A file that has the name of one of the folders of `path`."""
+        """Return a file that has the name of one of the folders of `path`."""
         kept = {collision_key(file.path): file.path for file in record.kept} if "/" in path else {}
         for folder in folders_of(path):
             sent = self.files.find_upload(record.id, folder)
@@ -411,13 +404,14 @@ class DraftUploads:
         return None
 
     def _file_below(self, record: DraftRecord, path: str) -> str | None:
-        """A file in a folder of that name."""
+        """Return a file in a folder of that name."""
         beginning = f"{collision_key(path)}/"
         kept = (file.path for file in record.kept if collision_key(file.path).startswith(beginning))
         return next(kept, None) or self.files.find_below(record.id, path)
 
     def _count_uploaded(self, draft: str, path: str) -> tuple[int, int]:
-        """Number and bytes of the uploaded files, without the one at `path`, which the upload replaces."""
+        """Return the number and the bytes of the uploaded files, without the one at `path`, which the upload
+        replaces."""
         number, size = self.files.totals(draft)
         before = self.files.find_upload(draft, path)
         return (number, size) if before is None else (number - 1, size - before.file.size)

@@ -20,7 +20,7 @@ from ibi.ports.archive_store import BlockDigests, ContentDamaged, OpenFile, Veri
 from ibi.services.integrity.verified_file import VerifiedFile
 
 _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of a process that has run out of resources, which say nothing about the content."""
+"""Errors of a process without free resources, which say nothing about the content."""
 
 DamageFound = Callable[[str, Problem], None]
 """Called with the name of an item and a problem found for the first time."""
@@ -33,7 +33,7 @@ class Ledger(BlockDigests, Verifications, Protocol):
 
 
 class Integrity:
-    """The known damage of one store. Calls may come from any thread; those that block say so."""
+    """The known damage of one store. Calls may come from any thread; blocking calls say so."""
 
     def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time) -> None:
         self.ledger, self._now = ledger, now
@@ -41,13 +41,11 @@ class Integrity:
         self._of_instants: tuple[Mapping[str, Verification], dict[Instant, str]] = {}, {}
 
     def watch(self, found: DamageFound) -> None:
-        """Have `found` called for new damage, in the thread that found it."""
+        """Call `found` for new damage, in the thread that found it."""
         self._watchers.append(found)
 
-    # --- reading ---
-
     def verified_file(self, file: OpenFile, name: str, path: str) -> VerifiedFile:
-        """The file as readers get it: verified, and damage found while reading is recorded."""
+        """Return the file as readers get it: it is verified, and damage found by reading is recorded."""
         return VerifiedFile(file, name, path, self.ledger, lambda problem: self.note(name, problem))
 
     def require_file(self, name: str, path: str, digest: str) -> None:
@@ -64,9 +62,8 @@ class Integrity:
             raise _damage_error(found)
 
     def require_unknown(self, label: Label) -> None:
-        """Raise `ContentDamaged` if the label, which the catalogue lacks, belongs to an item whose record cannot be
-        read. The IBIp of such an item is only in its record, so it is recognised by the instant that both labels
-        share."""
+        """Raise `ContentDamaged` for a label that the catalogue lacks, if its item has an unreadable record. The IBIp
+        of such an item is only in its record, so the item is recognised by the instant that both labels share."""
         damaged = self.ledger.damaged_items()
         if not damaged or not label.is_dated:
             return
@@ -83,8 +80,6 @@ class Integrity:
             names = {instant: name for name in damaged if (instant := _instant_of(name)) is not None}
             self._of_instants = damaged, names
         return names
-
-    # --- what was found ---
 
     def note(self, name: str, problem: Problem) -> None:
         """Record damage found by reading. Blocks."""
@@ -104,7 +99,7 @@ class Integrity:
         self.record_all([(name, problems)])
 
     def record_all(self, results: Sequence[tuple[str, Sequence[Problem]]]) -> None:
-        """The same of several items, in one commit. Blocks."""
+        """Record the results of several items, in one commit. Blocks."""
         before = self.ledger.damaged_items()
         self.ledger.record_all(results, int(self._now()))
         now = self.ledger.damaged_items()
@@ -121,11 +116,11 @@ class Integrity:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether a report may wait for `summary`."""
+        """True if a report may wait for `summary`."""
         return self.ledger.prompt
 
     def summary(self) -> IntegritySummary:
-        """Blocks."""
+        """Return the summary. Blocks."""
         return self.ledger.summary()
 
     def _tell(self, name: str, problem: Problem) -> None:
@@ -141,7 +136,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _says_nothing_of_content(cause: BaseException) -> bool:
-    """Whether the error is no damage: the process ran out of resources, or a newer version wrote the record."""
+    """Return whether the error is no damage: the process ran out of resources, or a newer version wrote the record."""
     return isinstance(cause, NewerDocument) or (isinstance(cause, OSError) and cause.errno in _OUR_OWN_FAULTS)
 
 
