@@ -1,14 +1,14 @@
-"""Stored files as readers get them: no file or block is sent to its end unless its digest is right.
+"""Verified reads of stored files: no file or block is sent to its end unless its digest is right.
 
-The bytes that are sent are the ones that were hashed. Where there is memory for it, a block of 1 MiB is read, checked
-and sent as one. Otherwise it is sent in small pieces, of which the last is held back until the digest of the block is
-right, so that a reader of damaged content gets no answer that looks whole, and at most one piece is in memory.
+The sent bytes are the bytes that were hashed. Where memory allows, a block of 1 MiB is read, checked and sent as one.
+Otherwise it is sent in small pieces, and the last piece is held back until the digest of the block is right. So a
+reader of damaged content never gets an answer that looks whole, and at most one piece is in memory.
 
 The digests of blocks are known once a file was deposited or verified. Without them, a file of one block is checked by
-the digest of the whole, which takes twice as long; a longer one is hashed as a whole, and a request for a part waits
+the digest of the whole, which takes twice as long. A longer file is hashed as a whole, and a request for a part waits
 until the file was read through once.
 
-Content of an older store gets the digests of its blocks at its first verification, or here: when a part of a large file
+Content of an older store gets the digests of its blocks at its first verification, or here. When a part of a large file
 is requested, the file is read through once for all waiting readers, a few files at a time.
 """
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 PIECE: Final = 80 * 1024
-"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file. A little more than a
-connection buffers before the sender has to wait, so that a stalled reader has one of them in memory and not two."""
+"""Bytes of a small piece: the memory of a download, whatever the size of the file. A little more than a connection
+buffers before the sender has to wait, so that a stalled reader has one piece in memory and not two."""
 _READ: Final = 256 * 1024
 """Bytes read at a time where they are only hashed."""
 
 _E092: Final = "E092"
-"""The code of OCFL 1.1 for content that has another digest than its manifest says."""
+"""The code of OCFL 1.1 for content whose digest differs from its manifest."""
 
 _LOST: Final = frozenset({errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA})
 """Errors of a disk that cannot read its content. Other errors say nothing about the content."""
@@ -47,7 +47,7 @@ OnDamage = Callable[[Problem], None]
 
 
 def _ignore(_: Problem) -> None:
-    """Default: damage is not recorded."""
+    """Do nothing: by default damage is not recorded."""
 
 
 def _never() -> bool:
@@ -70,11 +70,11 @@ class VerifiedFile:
         self._blocks: bytes | None = None
         self._first_is_right = False
         self._small: bytes | None = None
-        """The whole of a file that fits into one piece, once it was checked."""
+        """The whole content of a file that fits into one piece, once it was checked."""
 
     def close(self) -> None:
-        """Close the file after any read in another thread: its descriptor may belong to another file right
-        afterwards."""
+        """Close the file after any read in another thread: right afterwards its descriptor may belong to another
+        file."""
         with self._reading:
             self._is_closed = True
             self._file.close()
@@ -86,7 +86,7 @@ class VerifiedFile:
         self.close()
 
     def knows_blocks(self) -> bool:
-        """Whether a part of the file can be checked without reading all of it."""
+        """Return whether a part of the file can be checked without reading all of it."""
         return not has_blocks(self.size) or self._known_blocks() is not None
 
     def learn_blocks(self, on_bytes: Callable[[int], None] | None = None) -> None:
@@ -104,7 +104,7 @@ class VerifiedFile:
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether the whole file is in memory, checked, so that `pieces` does not read."""
+        """True if the whole file is in memory, checked, so that `pieces` does not read."""
         return self._small is not None
 
     def take_in_hand(self) -> None:
@@ -113,7 +113,7 @@ class VerifiedFile:
             self.read_all()
 
     def read_all(self) -> bytes:
-        """The whole content, in memory: for records and other small files."""
+        """Return the whole content, in memory: for records and other small files."""
         if self._small is not None:
             return self._small
         content = self._read_exactly(0, self.size)
@@ -124,7 +124,8 @@ class VerifiedFile:
         return content
 
     def read_beginning(self, length: int) -> bytes | None:
-        """The first bytes, at most `length`; None if they cannot be checked without reading all of the file."""
+        """Return the first bytes, at most `length`. Return None if they cannot be checked without reading the whole
+        file."""
         if self.size <= PIECE:
             return self.read_all()[:length]
         if not self.knows_blocks():
@@ -135,8 +136,8 @@ class VerifiedFile:
         return begun
 
     def pieces(self, offset: int, length: int, by_block: Callable[[], bool] = _never) -> Iterator[bytes]:
-        """A part of the file, in pieces. If the first block is damaged, none of it is given out; of a later one the
-        last piece is not. `by_block` is asked before each block whether it may be one piece."""
+        """Yield a part of the file, in pieces. A damaged first block gives no piece at all; a damaged later block lacks
+        its last piece. `by_block` is called before each block, and returns whether it may be one piece."""
         if self.size <= PIECE:
             yield from filter(None, [self.read_all()[offset : offset + length]])
         elif self.knows_blocks():
@@ -167,7 +168,7 @@ class VerifiedFile:
         return content if end - offset == len(content) else content[offset - start : end - start]
 
     def _block(self, number: int, offset: int, end: int) -> Iterator[bytes]:
-        """The part of one block from `offset` to `end`; the rest of the block is hashed as well."""
+        """Yield the part of one block from `offset` to `end`. The rest of the block is hashed as well."""
         start, stop = self._bounds(number)
         hasher = self._hasher()
         self._hash(hasher, start, offset)
@@ -194,7 +195,7 @@ class VerifiedFile:
             hasher.update(self._read_exactly(position, min(_READ, end - position)))
 
     def _whole(self) -> Iterator[bytes]:
-        """The whole of a file without known blocks, whose digests are stored at its end."""
+        """Yield a whole file without known blocks, and store their digests at its end."""
         hasher, last = BlockHasher(), (self.size - 1) // _READ * _READ
         for offset in range(0, last, _READ):
             piece = self._read_exactly(offset, _READ)
@@ -222,7 +223,8 @@ class VerifiedFile:
         return number * BLOCK, min(self.size, (number + 1) * BLOCK)
 
     def _hasher(self) -> _Hash | BlockHasher:
-        """A hasher for one block. In a file of one block it also learns the digest of the block, if that is unknown."""
+        """Return a hasher for one block. In a file of one block it also computes the digest of the block, if that is
+        unknown."""
         if self._known_blocks() is not None:
             return sha256()
         return sha512() if self._digests is None else BlockHasher()
@@ -284,7 +286,7 @@ class FirstReadingUnderWay(IbiError):
 class FirstReading:
     """Reads files through once to learn the digests of their blocks. For one event loop.
 
-    `asyncio` is imported where it is used: commands have no event loop, and half of what some of them cost is imports.
+    `asyncio` is imported where it is used: commands have no event loop, and imports are half the cost of some commands.
     """
 
     def __init__(self, *, patience: float = _PATIENCE) -> None:
@@ -295,8 +297,8 @@ class FirstReading:
         self._under_way: dict[str, asyncio.Task[None]] = {}
 
     async def learn(self, digest: str, open_file: Callable[[], VerifiedFile]) -> None:
-        """Have the digests of the blocks of that content stored. `ContentDamaged` if its digest is wrong,
-        `TimeoutError` if it takes too long; the reading then goes on without the reader."""
+        """Store the digests of the blocks of that content. `ContentDamaged` if its digest is wrong. `TimeoutError` if
+        it takes too long: the reading then goes on without the reader."""
         import asyncio
 
         task = self._under_way.get(digest)
@@ -308,7 +310,7 @@ class FirstReading:
     def _end(self, digest: str, task: asyncio.Task[None]) -> None:
         self._under_way.pop(digest, None)
         if not task.cancelled():
-            task.exception()  # raised where it was awaited, if anywhere
+            task.exception()  # raised where the task was awaited, if anywhere
 
     async def _learn(self, open_file: Callable[[], VerifiedFile]) -> None:
         def read() -> None:

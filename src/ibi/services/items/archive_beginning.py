@@ -63,10 +63,10 @@ def begin_archive(
     title: str,
     who: str,
 ) -> ArchiveRecord:
-    """The record of the Archive, which is made if there is none; `ArchiveRecordMissing` if there was one.
+    """Return the record of the Archive. Make it if there is none; `ArchiveRecordMissing` if there was one.
 
-    The label is reserved with a key: in two processes at once it is still one item. After an interruption, the item
-    that is there becomes that of the Archive.
+    The label is reserved with a key: two processes at once still make one item. After an interruption, the item that is
+    there becomes that of the Archive.
     """
     record = records.read()
     if record is not None:
@@ -79,8 +79,8 @@ def begin_archive(
 
 
 def _begun_item(kept: ItemRepository, now: Instant) -> Item | None:
-    """The item of an Archive whose beginning was interrupted before its record was written, as far as that can be: one
-    that is older had a record."""
+    """Return the item of an Archive if its beginning was interrupted before the record was written. An older item had a
+    record, so its loss is an error."""
     found = list(archive_items(kept))
     if any(now.seconds - item.created.seconds > KEY_LIFETIME for item in found):
         raise ArchiveRecordMissing(label=str(found[0].rep))
@@ -88,8 +88,8 @@ def _begun_item(kept: ItemRepository, now: Instant) -> Item | None:
 
 
 def recover_record(kept: ItemRepository, records: ArchiveRecords, label: Label | None) -> ArchiveRecord:
-    """Write the record of an Archive anew, from the item by which it was begun: the one that the label names, if there
-    are several. The URL keys that were given out are void."""
+    """Write the record of an Archive anew, from the item that began it. The label chooses one of several. All URL keys
+    that were given out become void."""
     found = [item for item in archive_items(kept) if label is None or label in item.labels.labels]
     if not found:
         raise NoArchiveItem(named="" if label is None else f" ({label})")
@@ -99,8 +99,8 @@ def recover_record(kept: ItemRepository, records: ArchiveRecords, label: Label |
 
 
 def archive_items(kept: ItemRepository) -> Iterator[Item]:
-    """The items by which Archives were begun in this store, the oldest first: one, unless its record was lost and
-    another Archive begun."""
+    """Return the items that began Archives in this store, the oldest first. There is one, unless its record was lost
+    and another Archive begun."""
     candidates = (item for item in kept.catalog.items() if not item.transferable and item.target_url is not None)
     return iter(sorted((item for item in candidates if _began_here(kept, item)), key=lambda item: item.created))
 
@@ -120,7 +120,7 @@ def _write_record(records: ArchiveRecords, item: Item) -> ArchiveRecord:
 
 
 def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms, public_url: str, who: str) -> bool:
-    """Give the Archive's own item the present URL; return whether it had another.
+    """Give the Archive's own item the present URL. Return whether it had another.
 
     A URL that an administrator set by an update stays.
     """
@@ -140,7 +140,7 @@ def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms
 
 
 def _leads_where_we_said(kept: ItemRepository, item: Item) -> bool:
-    """Whether the version that set the item's present URL was made by this module."""
+    """Return whether this module made the version that set the item's present URL."""
     name, message = name_of(item), ""
     for version in reversed(kept.content.read(name).versions):
         if _url_in(kept, name, version.number) != item.target_url:
@@ -155,6 +155,6 @@ def _url_in(kept: ItemRepository, name: str, version: int) -> str | None:
 
 
 def service_draft(public_url: str, title: str) -> Draft:
-    """The draft of a Web service at the Archive's address."""
+    """Return the draft of a Web service at the Archive's address."""
     metadata = DescriptiveMetadata(title=(Text(title),), resource_type=ResourceType.SERVICE)
     return Draft(metadata=metadata, target_url=f"{public_url}/")

@@ -1,6 +1,5 @@
-"""The items of an Archive with the care for them: what crashes left is finished, catalogue and content are made to
-agree, and all that is kept is verified.
-"""
+"""The items of an Archive and their maintenance: recovery after crashes, agreement of catalogue and content, and
+verification."""
 
 from __future__ import annotations
 
@@ -36,21 +35,21 @@ from ibi.services.items.item_repository import ItemRepository, put_together
 from ibi.services.items.stored_item import DOC, ITEM, TRANSFERRED, ItemTransferred, StoredItem, name_of, named_by
 
 STEPS: Final = ("items read in",)
-"""Where a crash is tried, beside the steps of each change."""
+"""The steps at which tests try a crash, beside the steps of each change."""
 _BATCH: Final = 200
 _OTHERWISE: Final = "the catalogue says otherwise: run `ibi rebuild`"
 
 
 def _pass(step: str) -> None:
-    """Default: steps are not watched."""
+    """Do nothing: by default steps are not watched."""
 
 
 def _ignore() -> None:
-    """Default: items are not counted."""
+    """Do nothing: by default items are not counted."""
 
 
 def _begin(expected: int | None) -> None:
-    """Default: a rebuild is not watched."""
+    """Do nothing: by default a rebuild is not watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class ListingResult:
     removed: int = 0
     """Items that were removed from the catalogue because the store lacks them."""
     unreadable: tuple[tuple[str, IbiError], ...] = ()
-    """Objects that cannot be listed, and why; `verify` says more about them."""
+    """Objects that cannot be listed, with the reason. `verify` reports more about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Verified:
     """The problems found in one item; none if it is whole."""
 
     name: str | None
-    """The name of the item; None for files in the store that belong to none."""
+    """The name of the item. None for stray files in the store."""
     problems: tuple[Problem, ...]
 
 
@@ -79,7 +78,7 @@ VerifyAll = Callable[[Iterable[str], Callable[[int], None] | None], Iterator[Ver
 
 
 def _unread(names: Iterable[str]) -> Iterator[Sequence[ReadItem]]:
-    """Nothing is read ahead."""
+    """Yield the names in batches, with nothing read ahead."""
     rest = iter(names)
     while batch := tuple(islice(rest, _BATCH)):
         yield [ReadItem(name) for name in batch]
@@ -87,14 +86,14 @@ def _unread(names: Iterable[str]) -> Iterator[Sequence[ReadItem]]:
 
 @dataclass(slots=True)
 class _Found:
-    """What is learned of an item while it is verified."""
+    """The facts that a verification learns about an item."""
 
     crcs: dict[str, str] = field(default_factory=dict)
     item: Item | None = None
 
 
 class ArchiveStore(ItemRepository):
-    """The items of one Archive, open. Each process opens its own; many may at a time."""
+    """The open items of one Archive. Each process opens its own; many may at a time."""
 
     def __init__(
         self,
@@ -114,14 +113,15 @@ class ArchiveStore(ItemRepository):
         give_up_missing: bool = False,
         read_ahead: ReadAhead | None = None,
     ) -> None:
-        """Finishes what crashed processes have left. A catalogue that lists another state of the store than the present
-        one is made to agree with the store, item by item.
+        """Finishes the changes of crashed processes. A catalogue that lists another state of the store is made to agree
+        with the store, item by item.
 
-        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be, with the number of
-        items as far as it is known. `forget_given_out` says that what is known of labels given out may be incomplete;
-        `close` closes all of these; `read_ahead` reads items where all of them have to be. `CatalogDamaged` if the
-        catalogue is that of another store; `StoreIncomplete` if items that there were are not in the store, unless they
-        are to be given up.
+        `on_item` is called for each item that this has to read. `on_rebuild` is called before all items have to be
+        read, with their number as far as it is known. `forget_given_out` records that the knowledge of labels given out
+        may be incomplete. `close` closes all of these. `read_ahead` reads items ahead when all of them are needed.
+
+        `CatalogDamaged` if the catalogue is that of another store. `StoreIncomplete` if items are missing from the
+        store, unless `give_up_missing`.
         """
         super().__init__(
             content,
@@ -137,29 +137,30 @@ class ArchiveStore(ItemRepository):
         self._forget_given_out, self._close = forget_given_out, close
         self._gives_up_missing, self._on_rebuild, self._read_ahead = give_up_missing, on_rebuild, read_ahead
         self.is_rebuilt = False
-        """Whether all items were read to make the catalogue agree with the store."""
+        """True if all items were read to make the catalogue agree with the store."""
         self.swept = self._sweep(on_item)
 
     @property
     def changes(self) -> ChangeFeed:
-        """The feed of its changes."""
+        """The feed of changes."""
         return self._listing.changes
 
     @property
     def search(self) -> Search:
-        """Where its items are searched."""
+        """The search over the items."""
         return self._listing
 
     def newest(self, identity: Identity) -> Instant | None:
-        """The newest date of a stored label under the prefixes of an identity."""
+        """Return the newest date of a stored label under the prefixes of an identity."""
         return self._listing.newest(identity.prefixes)
 
     def holds(self, name: RepositoryName) -> bool:
-        """Whether the store has an item of that name, whole or damaged."""
+        """Return whether the store has an item of that name, whole or damaged."""
         return self._objects.holds(name_of(name))
 
     def check(self) -> None:
-        """Raise an error if store or catalogue are not those that were opened. For the check of readiness."""
+        """Raise an error if the store or the catalogue was exchanged since it was opened. For the check of
+        readiness."""
         self._objects.check()
         self._listing.check()
 
@@ -189,12 +190,12 @@ class ArchiveStore(ItemRepository):
 
     def _finish_each(self, names: Iterable[str]) -> None:
         for name in names:
-            with suppress(ContentDamaged, InvalidLabel):  # told by `unreadable`
+            with suppress(ContentDamaged, InvalidLabel):  # `unreadable` reports them
                 self.finish(name)
 
     def _adopt(self) -> bool:
-        """Whether neither store nor catalogue says in which state it is, as those of earlier versions, and both have
-        the same names: then they agree from now on."""
+        """Mark store and catalogue as agreeing if neither records its state, as in earlier versions, and both have the
+        same names. Return whether they agree now."""
         if not self._listing.is_unmarked():
             return False
         listed = sum(1 for _ in self._listing.names()) + len(self._listing.transfers())
@@ -204,15 +205,15 @@ class ArchiveStore(ItemRepository):
         return True
 
     def _agree(self, on_item: Callable[[], None], *, always: bool) -> ListingResult | None:
-        """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
-        `always` to be done."""
+        """Make the catalogue agree with the store. Return None if another process did so already, unless `always`."""
         self._listing.check_store()
-        self._on_rebuild(self._listing.expected_items())  # first: to count what is there takes long as well
+        self._on_rebuild(self._listing.expected_items())  # first: counting the items takes long as well
         if not self._gives_up_missing:
             self._refuse_incomplete()
-        # The directory may have been put back from a backup: what was given out since then is not known.
+        # The directory may have been restored from a backup, so labels may have been given out since then.
         self._forget_given_out()
-        # From here to the end it is the catalogue of no store: after a crash, the next one that opens it begins again.
+        # From here to the end the catalogue belongs to no store: after a crash, the next process to open it begins
+        # again.
         if not self._listing.begin_rebuild(always=always):
             return None
         removed = self._forget_missing()
@@ -223,8 +224,8 @@ class ArchiveStore(ItemRepository):
         return replace(listed, removed=removed)
 
     def _refuse_incomplete(self) -> None:
-        """A store that is not mounted, or was put back from an older backup, has fewer items than there were: to take
-        them out of the catalogue would make them unknown."""
+        """Refuse a store with fewer items than expected. It is not mounted, or was restored from an older backup:
+        removing the missing items from the catalogue would make them unknown."""
         missing = list(self._unkept_names())
         expected, kept = self._listing.expected_items(), sum(1 for _ in self.content.iterate())
         lacking = max(len(missing), 0 if expected is None else expected - kept)
@@ -233,7 +234,7 @@ class ArchiveStore(ItemRepository):
             raise StoreIncomplete(path=self._objects.place, missing=lacking, items=kept + lacking, example=example)
 
     def _unkept_names(self) -> Iterator[str]:
-        """The names of items that the catalogue has and the store has not."""
+        """Yield the names of items in the catalogue that the store lacks."""
         return (name for name in map(str, self._listing.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> ListingResult:
@@ -248,17 +249,17 @@ class ArchiveStore(ItemRepository):
     def _list_all(
         self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False
     ) -> ListingResult:
-        """List items, some hundred in a commit, during which no other process lists them.
+        """List items, some hundred in a commit. During a commit no other process lists them.
 
-        With `only_changed`, items that the catalogue has already are not written again: their search index would be
-        too, and repeated starts on a full disk would fill it further.
+        With `only_changed`, items that the catalogue already has are not written again. Otherwise their search index
+        would be written too, and repeated starts on a full disk would fill it further.
         """
         looked_at = 0
         unreadable: list[tuple[str, IbiError]] = []
         read_ahead = _unread if self._read_ahead is None or only_changed else self._read_ahead
         for batch in read_ahead(names):
             with self.locks.hold(*(each.name for each in batch)):
-                # What was changed since it was read is read again: within the lock nothing changes any more.
+                # An item that changed since it was read is read again: within the lock nothing changes any more.
                 ready = {
                     each.name: each.prepared
                     for each in batch
@@ -291,7 +292,7 @@ class ArchiveStore(ItemRepository):
         self._listing.put_all([each.item for each in stored], [each.revision for each in stored])
 
     def _forget_missing(self) -> int:
-        """Remove items that the store lacks. A damaged one stays listed: only the catalogue knows what it was."""
+        """Remove items that the store lacks. A damaged item stays listed: only the catalogue knows what it was."""
         removed = 0
         for transfer in self._listing.transfers():
             with self.locks.hold(name_of(transfer.rep)):
@@ -304,7 +305,7 @@ class ArchiveStore(ItemRepository):
         return removed
 
     def _transfer_of(self, name: str) -> Transfer | None:
-        """Where the item went, by its object; if that cannot be read, the catalogue stays as it is."""
+        """Return the transfer of the item, by its object. If that cannot be read, the catalogue stays as it is."""
         try:
             self.read(name)
         except ItemTransferred as gone:
@@ -323,9 +324,9 @@ class ArchiveStore(ItemRepository):
         before: int | None = None,
         verify_all: VerifyAll | None = None,
     ) -> Iterator[Verified]:
-        """Verify these items, or all, the least recently verified first; with `before`, none that was found whole at
-        that second or since. `verify_all` verifies many, in other processes perhaps. `UnknownItem` for a label that no
-        item here has."""
+        """Verify these items, or all, the least recently verified first. With `before`, skip items that were found
+        whole at that second or since. `verify_all` verifies many, in other processes perhaps. `UnknownItem` for a label
+        that no item here has."""
         if names := [self._name_of_label(label) for label in labels]:
             for name in names:
                 yield self.verify_item(name, on_bytes)
@@ -341,7 +342,8 @@ class ArchiveStore(ItemRepository):
             yield Verified(None, (stray,))
 
     def _names_by_age(self, before: int | None) -> Iterator[str]:
-        """The names of all objects; in their own order where it cannot be recorded when they were verified."""
+        """Yield the names of all objects, the least recently verified first. If the times of verification cannot be
+        recorded, yield them in the order of the store."""
         try:
             assert self.integrity is not None  # a store on a disk has one
             self.integrity.ledger.expect(self.content.iterate())
@@ -361,7 +363,7 @@ class ArchiveStore(ItemRepository):
         return verified
 
     def verify_items(self, names: Sequence[str], on_bytes: Callable[[int], None] | None = None) -> list[Verified]:
-        """The same of several items; all results are recorded at once."""
+        """Verify several items, and record all results at once."""
         found = [_Found() for _ in names]
         results = [(name, tuple(self._problems(name, on_bytes, each))) for name, each in zip(names, found, strict=True)]
         damaged = {name for name in names if self.integrity is not None and self.integrity.is_damaged(name)}
@@ -381,7 +383,7 @@ class ArchiveStore(ItemRepository):
         return Verified(name, told)
 
     def _remember(self, integrity: Integrity, results: Sequence[tuple[str, tuple[Problem, ...]]]) -> None:
-        """Record the results. On a full disk they are remembered in this process, and verification goes on."""
+        """Record the results. On a full disk this process remembers them, and verification goes on."""
         try:
             integrity.record_all(results)
         except StorageError:
@@ -390,7 +392,7 @@ class ArchiveStore(ItemRepository):
                     integrity.note(name, problem)
 
     def is_listed(self, name: str) -> bool:
-        """Whether the catalogue has an item of that name."""
+        """Return whether the catalogue has an item of that name."""
         try:
             return self.catalog.find(RepositoryName.parse(name)) is not None
         except (ContentDamaged, InvalidLabel):
@@ -403,8 +405,8 @@ class ArchiveStore(ItemRepository):
             return str(error.parameters["name"])
 
     def _complete_crcs(self, name: str, crcs: Mapping[str, str]) -> None:
-        """List the CRC-32 of files that were taken in by versions which did not compute it. The records stay as they
-        are: the catalogue alone has it, until the item is changed or read in anew."""
+        """List the CRC-32 of files taken in by versions that did not compute it. Records stay as they are: only the
+        catalogue has it, until the item is changed or read in anew."""
         with suppress(StorageError, ContentMissing, ContentDamaged, InvalidLabel):
             listed = self.catalog.find(RepositoryName.parse(name))
             if listed is not None and not all(file.crc32 for file in listed.files):
@@ -443,7 +445,7 @@ class ArchiveStore(ItemRepository):
             yield Problem(Damage.STRUCTURE, "record", path, "the item's record and its files do not agree")
 
     def _catalogue_problems(self, name: str) -> Iterator[Problem]:
-        with self.locks.hold(name), suppress(ItemTransferred):  # which is told with the other problems
+        with self.locks.hold(name), suppress(ItemTransferred):  # a transfer is reported with the other problems
             item = self.read(name).item
             if self.catalog.find(item.rep) != item:
                 yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)

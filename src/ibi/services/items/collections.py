@@ -1,6 +1,6 @@
-"""Collections of items: made and changed as far as the rights allow, and what is in them.
+"""Collections of items: their members, and their changes within the rights of each actor.
 
-The calls that change something block, and are for a thread; those that show something are for an event loop.
+Calls that change something block, and are for a thread. Calls that read are for an event loop.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from ibi.services.promptness import beside
 from ibi.vocabulary import State
 
 _MOST_SEARCHED: Final = 50
-"""Collections by search of which it is looked up whether an item is in them, for its page."""
+"""Collections by search that an item's page checks for the item."""
 _SAME_TICK: Final = 100
 """Items that may bear labels of one instant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionDraft:
-    """What a person says of a collection."""
+    """The values that a person enters for a collection."""
 
     title: str
     description: str = ""
@@ -78,8 +78,6 @@ class Collections:
         self._store, self._catalog, self._clocks = store, catalog, clocks
         self._searching, self._audit = searching, audit
 
-    # --- what there is ------------------------------------------------------------------------------------------------
-
     def list(self) -> tuple[ItemCollection, ...]:
         return self._store.list()
 
@@ -90,12 +88,12 @@ class Collections:
         return found
 
     def members(self, name: str, offset: int = 0, most: int = MOST_MEMBERS) -> tuple[RepositoryName, ...]:
-        """The items that were chosen by hand, the latest first."""
+        """Return the items that were chosen by hand, the latest first."""
         return self._store.members(name, offset, most)
 
     async def page(self, collection: ItemCollection, number: int = 1, size: int = PAGE_SIZE) -> SearchPage:
-        """Its items: of a search the newest first, of those chosen by hand the latest chosen. What was deleted, or went
-        elsewhere, is counted and not shown."""
+        """Return a page of items: of a search, the newest first; of items chosen by hand, the latest chosen first.
+        Deleted items and items that went elsewhere are counted, but not shown."""
         if collection.search is None:
             return await beside(lambda: self._list_chosen(collection.name, max(number, 1), size))
         if self._searching is None:
@@ -116,7 +114,7 @@ class Collections:
                 yield item.without_files()
 
     async def of_item(self, item: Item) -> tuple[ItemCollection, ...]:
-        """Those that the item is in, by hand or by their searches, in the order of their titles."""
+        """Return the collections of the item, by hand or by search, in the order of their titles."""
         everything = await beside(self._store.list)
         if not everything:
             return ()
@@ -126,7 +124,7 @@ class Collections:
         return tuple(each for each in everything if each.name in found)
 
     async def offered(self, who: Actor, item: Item) -> tuple[ItemCollection, ...]:
-        """Those into which they may put the item by hand, and in which it is not."""
+        """Return the collections to which the actor may add the item by hand, and which do not have it yet."""
         there = {each.name for each in await beside(lambda: self._store.holding(item.rep))}
         return tuple(
             each
@@ -135,16 +133,15 @@ class Collections:
         )
 
     async def _finds(self, collection: ItemCollection, item: Item) -> bool:
-        """Whether the search finds the item: a page of it that begins where the item would be, by its instant."""
+        """Return whether the search finds the item. The page that is read begins where the item would be, by its
+        instant."""
         if self._searching is None or collection.search is None:
             return False
-        # A place of the same instant, and of no item: the page after it begins with the first item of that instant.
+        # A place of the same instant and of no item: the page after it begins with the first item of that instant.
         place = ListPlace(RepositoryName.parse(f"localhost/nowhere/{'/'.join(str(item.rep).split('/')[2:])}"))
         query = replace(collection.search.query(order=Order.OLDEST), after=place, size=_SAME_TICK, most=ENOUGH + 1)
         found = await self._searching.search(query)
         return any(each.rep == item.rep for each in found.items)
-
-    # --- changes ------------------------------------------------------------------------------------------------------
 
     def may_collect(self, who: Actor) -> bool:
         return may(who, ItemAct.COLLECT, Belonging("", None))
@@ -153,7 +150,7 @@ class Collections:
         return may(who, ItemAct.CURATE, _belonging(collection))
 
     def create(self, who: Actor, name: str, said: CollectionDraft, items: Sequence[Label] = ()) -> ItemCollection:
-        """Make it, with these items in it; `UnknownItem`, and nothing is made, if one of them is not here."""
+        """Make a collection with these items. `UnknownItem`, and nothing is made, if one of them is not here."""
         require_right(who, ItemAct.COLLECT, Belonging(f"collection {name[:80]}", None))
         now = self._now
         made = ItemCollection(
@@ -173,7 +170,7 @@ class Collections:
         return made
 
     def change(self, who: Actor, name: str, said: CollectionDraft) -> ItemCollection:
-        """Have it say this. To name another curator takes the right to make a collection."""
+        """Change a collection. Naming another curator takes the right to make a collection."""
         before = self.require(name)
         require_right(who, ItemAct.CURATE, _belonging(before))
         if said.curator != before.curator:
@@ -190,8 +187,8 @@ class Collections:
         self._note(who, "remove collection", name)
 
     def put(self, who: Actor, name: str, items: Sequence[Label]) -> int:
-        """Put items into it that are here: how many were not in it. `UnknownItem` for the first that is not here, and
-        none is put into it."""
+        """Add items that are here to a collection, and return the number of new ones. `UnknownItem` for the first that
+        is not here, and none is added."""
         self._require_chosen(who, name)
         added = self._store.put_members(name, [self._require_known(label) for label in items], MOST_MEMBERS)
         if added:
@@ -199,7 +196,8 @@ class Collections:
         return added
 
     def take_out(self, who: Actor, name: str, items: Sequence[Label]) -> int:
-        """How many were in it; also items that are gone."""
+        """Remove items from a collection, and return the number of those that were in it. Items that are gone can be
+        removed."""
         self._require_chosen(who, name)
         gone = self._store.drop_members(name, [self._name_of(label) for label in items])
         if gone:
@@ -213,7 +211,7 @@ class Collections:
             raise FoundBySearch(name=name)
 
     def check_items(self, items: Sequence[Label]) -> None:
-        """`UnknownItem` for the first that is not here."""
+        """Raise `UnknownItem` for the first item that is not here."""
         for label in items:
             self._require_known(label)
 

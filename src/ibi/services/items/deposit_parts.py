@@ -1,5 +1,4 @@
-"""What a deposit or an update is made of: its files, how they are selected, where each comes from and what is known of
-it; the other names of the item; and the key by which a deposit that comes again is known."""
+"""The parts of a deposit or an update: its files, the other names of the item, and the key of a repeated deposit."""
 
 from __future__ import annotations
 
@@ -30,7 +29,6 @@ from ibi.vocabulary import State
 
 # --- the selection of files -------------------------------------------------------------------------------------------
 
-# The selection of files for a deposit, and their media types.
 
 # Types that the standard library lacks, or knows by an obsolete name.
 _ADDED = {
@@ -73,12 +71,12 @@ def _known_types() -> MimeTypes:
 
 
 def media_type_of(path: str) -> str:
-    """The media type by the name of a file, or else that of arbitrary bytes."""
+    """Return the media type by the name of a file, or else that of arbitrary bytes."""
     return _known_types().guess_type(path.replace(":", "_"))[0] or DEFAULT_MEDIA_TYPE
 
 
 def unread_files(paths: Iterable[str]) -> tuple[File, ...]:
-    """Files for a draft of which no more than their names is known as yet."""
+    """Return files for a draft of which only the names are known yet."""
     return tuple(File(path, 0, UNKNOWN_SHA_512) for path in paths)
 
 
@@ -95,11 +93,12 @@ class Gathered:
 
 
 def gather(paths: Iterable[Path], *, hidden: bool = False) -> Gathered:
-    """The plain files at these paths and in the folders among them.
+    """Return the plain files at these paths and in the folders among them.
 
-    A file has its own name. One folder alone is the item: its files have their paths inside it; beside other paths, a
-    folder keeps its name. Hidden files (a name that begins with a dot) in a folder are left out unless `hidden`; one
-    named itself is taken. `SourceRefused` names a link or a device, `InvalidFileName` a name that cannot be stored.
+    A file has its own name. A single folder is the item: its files have their paths inside it. Beside other paths, a
+    folder keeps its name. Hidden files in a folder (a name that begins with a dot) are left out unless `hidden`; a
+    hidden file that is named itself is taken. `SourceRefused` names a link or a device, `InvalidFileName` a name that
+    cannot be stored.
     """
     paths = tuple(paths)
     found = _Found(hidden)
@@ -161,16 +160,19 @@ def _mode(path: Path) -> int:
 
 
 def _own_name(path: Path) -> str:
-    """The real name of a path, also of `.` and `..`."""
+    """Return the real name of a path, also of `.` and `..`."""
     return path.name if path.name not in {"", ".."} else Path(os.path.normpath(path.absolute())).name
 
 
+# --- the files of a deposit -------------------------------------------------------------------------------------------
+
+
 _LITTLE: Final = 1 << 20
-"""Bytes of an item's files below which it is kept together with others."""
+"""Bytes of an item's files below which it is stored together with others."""
 
 
 class DepositedFiles:
-    """The files of a draft, by their paths below `doc/`: where each comes from, and what is known of it.
+    """The files of a draft, by their paths below `doc/`, with the source and the known facts of each.
 
     `kept` are the files that the item has already. A media type comes from the draft, if it has the file, or else from
     the name.
@@ -182,12 +184,12 @@ class DepositedFiles:
         self._expected = tuple(self._expect(path, source) for path, source in sources.items())
 
     def expected_draft(self) -> Draft:
-        """The draft with these files, as far as they are known before they are read."""
+        """Return the draft with these files, as far as they are known before they are read."""
         return replace(self._draft, files=self._expected)
 
     @property
     def stored(self) -> dict[str, Source]:
-        """The same for a store, which has them below `doc/`."""
+        """The sources for a store, which has the files below `doc/`."""
         return {
             path: Keep(DOC + source.path) if isinstance(source, Keep) else source
             for path, source in self._sources.items()
@@ -195,19 +197,19 @@ class DepositedFiles:
 
     @property
     def are_at_hand(self) -> bool:
-        """Whether all of them are here already, and so little that it takes no time to keep them."""
+        """True if all files are here already, and small enough to store without delay."""
         return sum(map(_size_at_hand, self._sources.values())) < _LITTLE
 
     def describe(self, taken: Mapping[str, TakenFile]) -> tuple[File, ...]:
-        """What they are, now that those that are not kept were taken in."""
+        """Return the files, with the facts that taking them in has found."""
         return tuple(
             file if isinstance(self._sources[file.path], Keep) else _file(file, taken[file.path])
             for file in self._expected
         )
 
     def digests(self) -> dict[str, str | None]:
-        """Their SHA-512, lower-case hexadecimal; None of one that can be read only once. Reads what was not hashed yet:
-        to be asked for what comes a second time."""
+        """Return their SHA-512, lower-case hexadecimal; None for a source that can be read only once. Reads files that
+        were not hashed yet: for repeated deposits."""
         return {path: _digest(source) for path, source in self._sources.items()}
 
     def _expect(self, path: str, source: Source) -> File:
@@ -235,32 +237,32 @@ def _digest(source: Source) -> str | None:
 
 
 def _size_at_hand(source: Source) -> int:
-    """Too much, if it is not known how long it takes to read it."""
+    """Return the size, or too many bytes if nobody knows how long the source takes to read."""
     if isinstance(source, Bytes):
         return len(source.content)
     if isinstance(source, Move):
-        with suppress(OSError, ValueError):  # what is wrong with it is told when it is opened
+        with suppress(OSError, ValueError):  # opening it reports the error
             return os.lstat(source.path).st_size
     return _LITTLE
 
 
 # --- other names ------------------------------------------------------------------------------------------------------
 
-# Other names that items get: a label of before 2008, a DOI, an ARK or a handle leads to one item of an Archive.
-#
-# A second item is refused one that another has. Those of deleted items are free, and so is what two items share
-# already, by a version that did not look, by hand, or because one of them is a Copy of what another Archive keeps.
-
 
 class NameCheck:
-    """Refuses names that other items have, and remembers which it allowed."""
+    """Refuses names that other items have, and remembers the names that it allowed.
+
+    A label of before 2008, a DOI, an ARK or a handle leads to one item of an Archive, so a second item cannot get the
+    name. Names of deleted items are free. Names that two items share already stay: an earlier version did not check,
+    they were set by hand, or one item is a Copy.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._allowed: dict[tuple[str, str], LabelForms] = {}
 
     def allow(self, alternates: Iterable[Alternate], labels: LabelForms) -> None:
-        """Let the item of these labels have the names; `AlternateTaken` if one of them is another item's."""
+        """Let the item of these labels have the names. `AlternateTaken` if another item has one of them."""
         wanted = [each for each in alternates if each.names_one_item]
         for each in wanted:
             holder = self._holder(each, labels)
@@ -269,7 +271,7 @@ class NameCheck:
         self._allowed |= {(each.scheme, each.key): labels for each in wanted}
 
     def _holder(self, alternate: Alternate, labels: LabelForms) -> LabelForms | None:
-        """Another item that has the name."""
+        """Return the labels of another item that has the name."""
         allowed = self._allowed.get((alternate.scheme, alternate.key))
         if allowed is not None:
             return allowed
@@ -279,7 +281,7 @@ class NameCheck:
 
 @contextmanager
 def giving_names(kept: ItemRepository, alternates: Iterable[Alternate]) -> Iterator[NameCheck]:
-    """Alone on these names, so that no two items get one of them at a time. For a caller that holds no item yet."""
+    """Lock these names, so that no two items get one of them at a time. For a caller that holds no item yet."""
     names = {f"{each.scheme}:{each.key}" for each in alternates if each.names_one_item}
     check = NameCheck(kept.catalog)
     if not names:
@@ -291,27 +293,28 @@ def giving_names(kept: ItemRepository, alternates: Iterable[Alternate]) -> Itera
 
 # --- deposits that come again -----------------------------------------------------------------------------------------
 
-# A deposit that comes again with the key of an earlier one: the same item, if it is the same content.
-#
-# What a key stands for is the first version of the item's object. No later change touches it, and it is on the disk for
-# as long as the item: nothing else has to be written with a key, and nothing can be lost of it.
 
 _SAID: Final = ("metadata", "language", "target_url", "visibility", "alternates")
 _NAMED: Final = ("edition_of", "translation_of", "describes")
 
 
 def require_same(kept: ItemRepository, known: Item, wanted: Item, digests: Mapping[str, str | None]) -> None:
-    """`KeyReused` if `known` was deposited as anything else than `wanted` is, whose files have these digests."""
+    """Raise `KeyReused` if `known` was deposited with other content than `wanted`, whose files have these digests.
+
+    A repeated key gives the same item if the content is the same. The first version of the item's object stands for the
+    key. No later change touches it, and it is on the disk as long as the item: nothing else has to be written with a
+    key.
+    """
     first = first_version(kept, name_of(known))
     if first is None or first.tombstone is not None:
-        return  # it was purged since, or is damaged: what it was cannot be told, and it is the item of the key
+        return  # purged since, or damaged: its first content is unknown, and it is the item of the key
     found = ", ".join(_differences(first, wanted, digests))
     if found:
         raise KeyReused(label=str(known.rep), differences=found)
 
 
 def first_version(kept: ItemRepository, name: str) -> Item | None:
-    """The item as it was deposited; None if that is not known any more."""
+    """Return the item as it was deposited; None if that is no longer known."""
     try:
         with kept.open_record(name, ITEM, 1) as item, kept.open_record(name, LOCAL, 1) as local:
             return decode_item(item.read_all(), local.read_all())

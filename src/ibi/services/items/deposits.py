@@ -1,8 +1,8 @@
 """Changes of items: deposit, update, delete, relate. The rules are those of `ibi.archive`.
 
 Order of a deposit: labels, content, catalogue, then the items that the new one names (see `stored_item`). Once a call
-has returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. What
-a crash leaves half done is finished or removed when the store is opened next.
+has returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. A
+change that a crash leaves half done is finished or removed when the store is opened next.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from ibi.services.items.stored_item import check_backlinks, items_claimed, name_
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
-"""Where a crash is tried."""
+"""The steps at which tests try a crash."""
 
 _ANY: Final = LabelForms(RepositoryName.parse("example.invalid/rehearsal/1970/01.01.00.00"))
-"""Stands for the labels of a deposit while it is checked: none is spent on what is refused."""
+"""In place of the labels of a deposit while it is checked: a refused deposit spends none."""
 
 
 class NewItem(NamedTuple):
@@ -64,19 +64,19 @@ class Deposits:
         actor: Actor = COMMAND,
         depositor: Actor | None = None,
     ) -> None:
-        """`service` is the Archive's own item, which cannot be deleted. What `actor` may not do is refused
-        (`NotYourItem`, `NotAllowed`). If they publish for another, claims of new items are judged by the rights of that
-        `depositor`."""
+        """`service` is the Archive's own item, which cannot be deleted. Acts beyond the rights of `actor` are refused
+        (`NotYourItem`, `NotAllowed`). If the actor publishes for another account, the rights of that `depositor` decide
+        about the claims of new items."""
         self._kept, self._catalog = kept, kept.catalog
         self._labels, self._clocks, self._service = labels, clocks, service
         self._actor, self._depositor = actor, depositor or actor
 
     def may(self, act: ItemAct, item: Item) -> bool:
-        """Whether the actor may do that with the item."""
+        """Return whether the actor may do that with the item."""
         return may(self._actor, act, Belonging.of(item, self._service, self._now()))
 
     def holds_at_once(self, held: Item) -> bool:
-        """Whether a claim of a new item on this one holds at once, and waits for no answer."""
+        """Return whether a claim of a new item on this one holds at once, and waits for no answer."""
         return may(self._depositor, ItemAct.ANSWER, Belonging.of(held, self._service, self._now()))
 
     def require(self, act: ItemAct, item: Item) -> None:
@@ -90,16 +90,16 @@ class Deposits:
         *,
         shown_before: Visibility | None = None,
     ) -> None:
-        """Refuse an update, with this visibility, that the actor may not make. To show more is the matter of its owner,
-        and so may be `wanted_by` that account. `shown_before` is for content that was seen otherwise than the item is
-        now."""
+        """Refuse an update with this visibility beyond the actor's rights. Only the owner may show more of an item, so
+        `wanted_by` may name that account. `shown_before` replaces the item's present visibility, for content that was
+        seen otherwise."""
         self.require(ItemAct.UPDATE, item)
         is_owners_wish = wanted_by is not None and wanted_by == item.owner
         if visibility.shows_more_than(shown_before or item.visibility, self._now()) and not is_owners_wish:
             self.require(ItemAct.OPEN, item)
 
     def check(self, draft: Draft) -> None:
-        """Refuse a new item that could not be deposited; nothing is spent or read for it."""
+        """Refuse a new item that could not be deposited. Nothing is spent or read for it."""
         self._check_publishable(self._with_all_forms(draft))
 
     def deposit(
@@ -114,11 +114,11 @@ class Deposits:
         owner: str | None = None,
         on_bytes: OnBytes | None = None,
     ) -> Item:
-        """The new item that `draft` becomes; it belongs to the account `owner`, or to the Archive without one.
+        """Deposit `draft`, and return the new item. It belongs to the account `owner`, or else to the Archive.
 
-        `sources` are its files by their paths below `doc/`; of the draft's own list of files only the media types
-        count. Asked again with the same `key`, it gives the item of the first time; `KeyReused` if that was deposited
-        with other content.
+        `sources` are its files by their paths below `doc/`. Of the draft's own list of files only the media types
+        count. A repeated call with the same `key` returns the first item; `KeyReused` if that was deposited with other
+        content.
         """
         draft, change = self._with_all_forms(draft), self._change(who, message)
         files = DepositedFiles(draft, sources)
@@ -141,8 +141,8 @@ class Deposits:
             return self._return_earlier(self._kept.read(name_of(_rep(labels))).item, checked, files)
 
     def find_deposited(self, labels: LabelForms, draft: Draft, sources: Mapping[str, Source]) -> Item | None:
-        """The item under labels that were reserved with a key, if there is one. For what was refused: the item of the
-        first time may be the very reason. `KeyReused` if that was deposited with other content."""
+        """Return the item under labels that were reserved with a key, if there is one. For refused deposits: the first
+        item may be the reason for the refusal. `KeyReused` if that was deposited with other content."""
         known = find_forms(self._catalog, labels)
         if known is None:
             return None
@@ -162,8 +162,8 @@ class Deposits:
         *,
         owner: str | None = None,
     ) -> list[Item | IbiError]:
-        """The new items, as `deposit` gives them, or what each was refused with. Those that name no other item and take
-        no time to read are kept together."""
+        """Deposit items, and return each item as `deposit` does, or the error that refused it. Items that name no other
+        item and take no time to read are stored together."""
         change, outcomes = self._change(who, message), dict[int, Item | IbiError]()
         together: dict[int, tuple[Item, DepositedFiles, str | None]] = {}
         for number, new in enumerate(wanted):
@@ -182,7 +182,7 @@ class Deposits:
     def _add_each(
         self, wanted: Mapping[int, tuple[Item, DepositedFiles, str | None]], labels: LabelBatchMinter, change: Change
     ) -> dict[int, Item | IbiError]:
-        """New items that were checked, by their numbers."""
+        """Store checked new items. Return the results by their numbers."""
         outcomes: dict[int, Item | IbiError] = {}
         pending: dict[int, PendingItem] = {}
         reserved = labels.reserve_all([key for _, _, key in wanted.values()]) if wanted else ()
@@ -217,7 +217,7 @@ class Deposits:
     def _add(
         self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
     ) -> Item:
-        """A new item that names no other, and is kept together with those that come at the same time."""
+        """Store a new item that names no other, together with those that come at the same time."""
         item = self._kept.add(self._pending(checked, labels, files, change))
         if on_bytes is not None:
             on_bytes(sum(file.size for file in item.files))
@@ -226,7 +226,7 @@ class Deposits:
     def _read_in(
         self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
     ) -> Item:
-        """A new item that makes claims on others, or whose files take a while to read."""
+        """Store a new item that makes claims on others, or has files that take a while to read."""
         name, draft = name_of(_rep(labels)), files.expected_draft()
         held = tuple(name_of(each) for each in items_claimed(self._catalog, draft) if self.holds_at_once(each))
 
@@ -238,7 +238,7 @@ class Deposits:
             if held:
                 self._check_publishable(draft)  # others may have deposited an edition meanwhile
                 for each in held:
-                    self._kept.read(each)  # one that is damaged could not say its half afterwards
+                    self._kept.read(each)  # a damaged item could not record its half afterwards
             stored = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
             self._kept.list(stored)
             self._kept.answer_claims(stored.item, held, change)
@@ -259,9 +259,9 @@ class Deposits:
         on_bytes: OnBytes | None = None,
         wanted_by: str | None = None,
     ) -> Updated:
-        """The item with other content; `Keep(path)` among the sources is a file that it has. The warnings name files
-        whose persistent paths die. `ContentChanged` if it was changed meanwhile: since its object was at `head`, if the
-        caller gives one. `wanted_by` is as in `require_update`."""
+        """Replace the content of an item, and return it. `Keep(path)` among the sources is a file that it has. The
+        warnings name files whose persistent paths die. `ContentChanged` if it was changed meanwhile: since its object
+        was at `head`, if the caller gives one. `wanted_by` is as in `require_update`."""
         name = name_of(self._kept.find(label))
         self._kept.require_changeable(name)
         before = self._kept.read(name)
@@ -297,13 +297,13 @@ class Deposits:
         purge: bool = False,
         check: Callable[[Item], None] = lambda _: None,
     ) -> Item:
-        """The tombstone that is left. With `purge`, of an item deleted before too, earlier versions go for good.
-        `check` looks at the item as it is when nobody else changes it any more."""
+        """Delete an item, and return the tombstone. With `purge`, earlier versions go for good, also those of an item
+        deleted before. `check` is called with the item under its lock, when nobody else changes it any more."""
         found = self._kept.find(label)
         self.require(ItemAct.PURGE if purge else ItemAct.DELETE, found)
         name = name_of(found)
         successor = None if replaced_by is None else self.forms(replaced_by)
-        self._kept.require_changeable(name, even_damaged=purge)  # what has to go for good may be damaged
+        self._kept.require_changeable(name, even_damaged=purge)  # a purge also removes damaged items
         with self._kept.changing(name), self._kept.locks.hold(name):
             before = self._kept.read(name)
             item = before.item
@@ -320,7 +320,7 @@ class Deposits:
         return item
 
     def give(self, label: Label, owner: str | None, who: str) -> Item:
-        """The item, which belongs to the account `owner` from now on, or to the Archive."""
+        """Give the item to the account `owner`, or to the Archive. Return it."""
         found = self._kept.find(label)
         self.require(ItemAct.GIVE, found)
         life_cycle.require(found, life_cycle.Act.UPDATE)
@@ -328,8 +328,8 @@ class Deposits:
         return self.change({label: lambda item: replace(item, owner=owner)}, who, message, act="give")[label]
 
     def forms(self, label: Label) -> LabelForms:
-        """Both labels of an item that is here; of another, the one that is known. `InvalidLabel` if that is one of
-        before 2008, by which nothing can be recorded."""
+        """Return both labels of an item that is here, or the known label of another item. `InvalidLabel` for an unknown
+        label of before 2008: no relation can record it."""
         item = find_labelled(self._catalog, label)
         if item is None and not label.is_dated:
             raise InvalidLabel(str(label), 0, LEGACY_UNKNOWN)
@@ -338,21 +338,21 @@ class Deposits:
     def change(
         self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str, *, act: str = "relate"
     ) -> dict[Label, Item]:
-        """Items with other relations, all or none, in this order: each function makes an item of what it is now. `act`
-        is what the audit log calls it."""
+        """Change the relations of items, all or none, in this order. Each function makes the new item from the present
+        one. `act` is the name of the change in the audit log."""
         names = {label: name_of(self._kept.find(label)) for label in changes}
         for name in names.values():
             self._kept.require_changeable(name)
         change = self._change(who, message)
         with self._kept.changing(*names.values()), self._kept.locks.hold(*names.values()):
             for label, into in changes.items():
-                into(self._kept.read(names[label]).item)  # refused before anything is written, if it is
+                into(self._kept.read(names[label]).item)  # a refusal comes before anything is written
             changed = {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
             self._kept.note(*(self.entry(act, name, message) for name in names.values()))
             return changed
 
     def _with_all_forms(self, draft: Draft) -> Draft:
-        """The draft, naming others by all the labels that they are known by here."""
+        """Return the draft, naming others by all the labels that they are known by here."""
         if not named_by(draft):
             return draft
         return replace(
@@ -367,32 +367,33 @@ class Deposits:
         return forms if held is None else held.labels
 
     def check_claims(self, draft: Draft) -> None:
-        """Refuse a new item for what it says of others, such as a second next edition, before anything else of it is
+        """Refuse a new item for its claims on others, such as a second next edition, before anything else of it is
         there."""
         for held in items_claimed(self._catalog, draft):
-            if self.holds_at_once(held):  # it is changed
+            if self.holds_at_once(held):  # then this deposit changes it
                 self._kept.require_changeable(name_of(held))
             else:
                 self._kept.require_whole(name_of(held))
         check_backlinks(self._catalog, draft, _ANY)
 
     def _check_publishable(self, draft: Draft) -> Item:
-        """The item but for its labels. What could not be published is refused before anything is spent or read."""
+        """Return the item without its labels. An item that could not be published is refused before anything is spent
+        or read."""
         self.check_claims(draft)
         check_dates(draft.metadata)
         return life_cycle.publish(draft, _ANY, self._now())
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:
-        """Lock the items that a new one names, which must not get another edition while its files are read; the new one
-        itself is not known to others yet."""
+        """Lock the items that a new one names: they must not get another edition while its files are read. Others do
+        not know the new item yet."""
         return self._kept.locks.hold(name, *held) if held else nullcontext()
 
     def _now(self) -> Instant:
-        """In whole seconds, as messages have it."""
+        """Return the time in whole seconds, as in messages."""
         return Instant(self._clocks.seconds())
 
     def _pending(self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change) -> PendingItem:
-        """A new item that was checked, to be kept when its files were taken in."""
+        """Return a checked new item, to be stored when its files were taken in."""
 
         def publish(taken: Mapping[str, TakenFile]) -> Item:
             return replace(checked, labels=labels, files=files.describe(taken))
@@ -409,14 +410,14 @@ class Deposits:
 
 
 def _visibility_text(visibility: Visibility) -> str:
-    """A visibility as the audit log says it."""
+    """Return a visibility in the words of the audit log."""
     until = "" if visibility.embargo is None else f"embargo {visibility.embargo} "
     networks = ",".join(map(str, visibility.networks))
     return f"{until}{networks or 'all networks'}{'' if visibility.listing else ' unlisted'}"
 
 
 def address_of(who: str) -> str | None:
-    """The URI of a person who goes by an e-mail address, or by a page such as that of an ORCID."""
+    """Return the URI of a person with an e-mail address, or with a page such as that of an ORCID."""
     with suppress(InvalidMessage):
         if who.startswith("https://"):
             return url(who)
@@ -426,7 +427,7 @@ def address_of(who: str) -> str | None:
 
 
 def _as_refusal(error: Exception) -> IbiError:
-    """What an item was refused with; anything else is no refusal, and raised."""
+    """Return the refusal of an item. Raise any other error."""
     if not isinstance(error, IbiError):
         raise error
     return error

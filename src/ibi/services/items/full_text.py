@@ -1,9 +1,10 @@
-"""The text of files: read beside all else while a server runs, and found by searches.
+"""Reads the text of files in the background while a server runs.
 
-A thread follows the feed of changes, has the text of each file read by another process, and notes how far it has come,
-so that nothing is read twice, after a restart neither. What not all readers may read is not read at all: neither its
-words nor a line of it can be found, not even by those who may; nor are files that are not listed, other than the one
-that a link to the item leads to. Deposits never wait for any of it.
+A job follows the feed of changes. Another process reads the text of each file. The position in the feed is stored, so
+that nothing is read twice, not even after a restart. Deposits never wait for any of it.
+
+Files that some readers may not read are not read at all: nobody can find their words, not even readers who may. The
+same holds for unlisted files, other than the main file of the item.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TOGETHER: Final = 50
 _MOST_FILES: Final = 200
 """Files of an item that are read."""
 MOST_SHOWN: Final = 10
-"""Items that are shown as found in the text."""
+"""Items that a page shows as found in the text."""
 _MOST_LOOKED_AT: Final = 300
 
 
@@ -50,7 +51,7 @@ class _Outdated(Exception):
 
 
 class FullTextWorker:
-    """Reads texts beside all else. Of several processes that one does for which `hold` is true."""
+    """Reads texts in the background. Of several processes, the one for which `hold` is true does so."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class FullTextWorker:
         previews: PreviewStore | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """`previews` of files that an item has no more are dropped."""
+        """Drops the `previews` of files that an item no longer has."""
         self._catalog, self._feed, self._content, self._previews = catalog, feed, content, previews
         self._index, self._reader, self._now = index, reader, now
         self._log = log or structlog.get_logger("ibi.texts")
@@ -82,10 +83,10 @@ class FullTextWorker:
         )
 
     def step(self) -> bool:
-        """Look at the next few items; return whether there were any. Blocks."""
+        """Look at the next few items, and return whether there were any. Blocks."""
         epoch, after = self._index.position()
         page = self._feed.current(after, _TOGETHER)
-        if page.epoch != epoch or after > page.end:  # the catalogue was made anew; what was read before is known
+        if page.epoch != epoch or after > page.end:  # the catalogue was rebuilt; the texts read before are known
             page = self._feed.current(0, _TOGETHER)
         for change in page.changes:
             self._look_at(change.rep)
@@ -134,12 +135,12 @@ class FullTextWorker:
             raise JobStopped
         try:
             with self._content.open(str(item.rep), f"{DOC}{file.path}") as opened:
-                if opened.digest != file.sha512:  # of a newer version, which may be for fewer readers
+                if opened.digest != file.sha512:  # a newer version, which may be for fewer readers
                     raise _Outdated
                 found = self._reader.read(opened, file.media_type)
         except StorageError:
             raise
-        except IbiError as error:  # it is not there as the record says: the verification tells of it
+        except IbiError as error:  # the file contradicts its record: verification reports it
             self._log.warning(
                 "a file cannot be read for its text", item=str(item.rep), file=file.path, reason=str(error)
             )
@@ -154,8 +155,8 @@ class FullTextWorker:
 
 
 def _searched_files(item: Item) -> Sequence[File]:
-    """The first files of the item; the main one alone where they are not listed, since others are for readers who know
-    their names."""
+    """Return the first files of the item. Return only the main file if they are not listed: other files are for readers
+    who know their names."""
     if item.visibility.listing:
         return item.files[:_MOST_FILES]
     main = None if item.target is None else item.file(item.target)
@@ -171,7 +172,7 @@ def _description(entry: Entry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """An item that has what was sought in its files, and a line of them."""
+    """An item with the search words in its files, and one line of them."""
 
     item: Item
     line: tuple[MarkedText, ...]
@@ -189,12 +190,12 @@ class FullTextSearch:
         self._catalog, self._index, self._now = catalog, index, now
 
     async def find(self, query: SearchQuery) -> tuple[TextMatch, ...]:
-        """The newest of them, a few; they are told with the first page of a search. Where the index cannot be asked
-        there are none."""
+        """Return a few of the newest matches, for the first page of a search only. Return none if the index does not
+        answer."""
         return await asyncio.to_thread(self.find_now, query)
 
     def find_now(self, query: SearchQuery) -> tuple[TextMatch, ...]:
-        """What `find` gives, while the caller waits."""
+        """Do the same as `find`, and block."""
         terms = read_terms(query.text)
         if query.page > 1 or query.after is not None or not terms.has_words or terms.labels:
             return ()
@@ -213,7 +214,8 @@ class FullTextSearch:
         return tuple(found)
 
     def _is_wanted(self, item: Item, terms: Terms, query: SearchQuery) -> bool:
-        """What is known of an item now counts, not what it was when it was read: it may have been closed since."""
+        """Return whether the item matches now. Its present state counts, not the state when it was read: it may have
+        been closed since."""
         entry, now = entry_of(item), self._now()
         return (
             entry is not None
@@ -224,5 +226,5 @@ class FullTextSearch:
         )
 
     def _is_found_by_main_file(self, item: Item) -> bool:
-        """Whether nothing is kept of files of the item that are not listed any more."""
+        """Return whether the index has no text of files that are no longer listed."""
         return set(self._index.digests(item.rep)) <= {file.sha512 for file in _searched_files(item)}
