@@ -1,4 +1,4 @@
-"""Runs the background work of a server: each job is one step, which the runner repeats for the life of the server.
+"""Runs the background work of a server. Each job is one step, which the runner repeats for the life of the server.
 
 The runner alone waits, wakes, retries and stops. A step that raises is logged and counted, and the next one still runs.
 """
@@ -32,19 +32,19 @@ T = TypeVar("T")
 Step: TypeAlias = Callable[[], "float | None"] | Callable[[], Awaitable["float | None"]]
 
 POLL: Final = 5.0
-"""Seconds between two looks of a job that is woken when there is work: the fallback where no wake-up comes."""
+"""Seconds between two looks of a job that is woken when there is work: the fallback for a lost wake-up."""
 LEASE_LOOK: Final = 5.0
-"""Seconds after which a lease that another process holds is asked for again, at most."""
+"""Seconds between two requests for a lease that another process holds, at most."""
 STOP: Final = 5.0
 """Seconds that jobs have to end."""
 FIRST_REST: Final = 1.0
 LONGEST_REST: Final = 60.0
-"""Seconds of rest after a failed step, unless a job says otherwise; the rest doubles with each failure in a row."""
+"""Seconds of rest after a failed step, unless a job sets others. The rest doubles with each failure in a row."""
 _LEAST_REST: Final = 0.5
-"""Seconds for which a job that failed rests also when it is woken."""
+"""Seconds for which a failed job rests even if it is woken."""
 _LONGEST_REASON: Final = 500
 _DIGITS: Final = 16
-"""Doublings after which a rest is not computed any further."""
+"""Doublings after which a rest is no longer computed."""
 
 
 class JobStopped(Exception):
@@ -52,47 +52,47 @@ class JobStopped(Exception):
 
 
 def _nothing() -> None:
-    """Default of the hooks of a job."""
+    """Do nothing: the default of a job's hooks."""
 
 
 @dataclass(eq=False)
 class Job:
-    """Work that a server repeats. A `step` that is `async` runs on the event loop, any other one in a thread of the
-    job. It does what is due, and returns the seconds until the next look; None for the `interval`."""
+    """Work that a server repeats. An `async` `step` runs on the event loop, any other in a thread of the job. It does
+    the work that is due, and returns the seconds until the next look; None means the `interval`."""
 
     name: str
     step: Step
     interval: float
     """Seconds; `math.inf` for a job that only works when it is woken."""
     hold: Callable[[], bool] = hold_alone
-    """Whether this process does the work, of several on one data directory. May block: it is asked in a thread."""
+    """Returns whether this process does the work, of several on one data directory. May block: it runs in a thread."""
     first: float = 0.0
     """Seconds from the start until the first look."""
     first_rest: float = FIRST_REST
     longest_rest: float = LONGEST_REST
-    """Seconds of rest after a failed step, at first and at most."""
+    """Seconds of rest after a failed step: the first and the longest."""
     begin: Callable[[], object] = _nothing
     """Called on the event loop when the job begins."""
     halt: Callable[[], object] = _nothing
     """Called on the event loop when the job has to end; must not block."""
     ends_last: bool = False
-    """Whether other jobs need this one until they have ended."""
+    """True if other jobs need this one until they have ended."""
     stopping: Event = field(default_factory=Event)
-    """Set when the job has to end. A blocking step that takes long asks it, and raises `JobStopped`."""
+    """Set when the job has to end. A long blocking step checks it, and raises `JobStopped`."""
     runner: JobRunner | None = field(default=None, init=False)
-    """What runs the job; a step may add further jobs to it."""
+    """The runner of the job. A step may add further jobs to it."""
 
     @property
     def is_blocking(self) -> bool:
         return not inspect.iscoroutinefunction(self.step)
 
     def wake(self) -> None:
-        """Have the next step run at once; from any thread. Does nothing while no runner has the job."""
+        """Run the next step at once; from any thread. Does nothing while no runner has the job."""
         if self.runner is not None:
             self.runner.wake(self.name)
 
     def note_progress(self) -> None:
-        """For a step that goes on for the life of the server: it has done something well. From any thread."""
+        """Note a success, for a step that goes on for the life of the server. From any thread."""
         if self.runner is not None:
             self.runner.note_progress(self.name)
 
@@ -100,7 +100,7 @@ class Job:
 def write_later(
     name: str, seconds: float, watch: Callable[[Callable[[], object]], None], write: Callable[[], object]
 ) -> Job:
-    """A job that writes what has gathered in memory, so many seconds after `watch` tells that there is something."""
+    """Return a job that writes data gathered in memory, `seconds` after `watch` reports that there is some."""
 
     def step() -> None:
         job.stopping.wait(seconds)
@@ -112,22 +112,22 @@ def write_later(
 
 
 class JobHealth(NamedTuple):
-    """How a job of this process does."""
+    """The health of a job of this process."""
 
     name: str
     is_ours: bool
     """False while another process has the lease."""
     failures: int
-    """Since the server was started."""
+    """Failures since the start of the server."""
     failing_since: float | None
-    """When its present row of failures began, in seconds since 1970."""
+    """The beginning of its present row of failures, in seconds since 1970."""
     last_success: float | None
     reason: str
-    """What its last failure said; empty if it is not failing."""
+    """The message of its last failure; empty if it is not failing."""
 
 
 class _JobThread:
-    """One daemon thread, for which the end of the process does not wait. For one event loop."""
+    """One daemon thread, so that the end of the process does not wait for it. For one event loop."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -141,7 +141,7 @@ class _JobThread:
         return cast("T", found)
 
     async def attempt(self, call: Callable[[], T]) -> tuple[T | None, BaseException | None]:
-        """Return what the call returns or raises."""
+        """Return the result of the call, or the error that it raised."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
         context = copy_context()
@@ -178,7 +178,7 @@ async def _attempt(step: Callable[[], Awaitable[T]]) -> tuple[T | None, BaseExce
 
 
 def _is_cancelled() -> bool:
-    """Whether somebody has cancelled the task that asks."""
+    """Return whether somebody has cancelled the current task."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -187,7 +187,7 @@ def _describe(error: BaseException) -> str:
     name = type(error).__name__
     try:
         return f"{name}: {error}"[:_LONGEST_REASON].encode("utf-8", "replace").decode()
-    except BaseException:  # noqa: BLE001 - an error that cannot be said is one all the same
+    except BaseException:  # noqa: BLE001 - an error without a message is an error all the same
         return name
 
 
@@ -197,7 +197,7 @@ def _settle(done: asyncio.Future[T], outcome: T) -> None:
 
 
 class _RunningJob:
-    """A job of a runner, and how it does."""
+    """A job of a runner, with its health."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -217,7 +217,7 @@ class _RunningJob:
         return JobHealth(self.job.name, self.is_ours, self.failures, self.failing_since, self.last_success, self.reason)
 
     async def rest(self, seconds: float) -> None:
-        """Wait, or until the job is woken. One that failed rests a little in any case."""
+        """Wait for so many seconds, or until the job is woken. A failed job rests a little in any case."""
         if self.in_a_row and not self.is_leaving:
             pause = min(seconds, _LEAST_REST)
             await asyncio.sleep(pause)
@@ -225,19 +225,19 @@ class _RunningJob:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
-        # Not `wait_for`, which loses a cancellation that comes together with what it waits for.
+        # Not `wait_for`, which loses a cancellation that comes together with the awaited event.
         with suppress(TimeoutError):
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
                 await self.woken.wait()
 
 
 def _is_end(running: _RunningJob, error: BaseException) -> bool:
-    """Whether a step has ended because its job has to."""
+    """Return whether a step ended because its job has to end."""
     return running.is_leaving and isinstance(error, (JobStopped, asyncio.CancelledError))
 
 
 class JobRunner:
-    """Runs all jobs of one process. For its event loop, but for `wake`."""
+    """Runs the jobs of one process. All methods are for its event loop, unless they say otherwise."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class JobRunner:
         log: FilteringBoundLogger | None = None,
         stop_within: float = STOP,
     ) -> None:
-        """`board` tells other processes which jobs fail."""
+        """`board` tells other processes about failing jobs."""
         self._board, self._chance, self._wall, self._stop_within = board, chance, wall, stop_within
         self._log = log or structlog.get_logger("ibi.jobs")
         self._jobs: dict[str, _RunningJob] = {}
@@ -261,10 +261,8 @@ class JobRunner:
         self.loop_failures = 0
         """Errors of timers and other callbacks of the event loop that nobody caught."""
 
-    # --- which jobs there are ---
-
     def add(self, *jobs: Job) -> None:
-        """Have jobs run from the start on, or from now on."""
+        """Run these jobs from the start on, or from now on."""
         for job in jobs:
             if job.name in self._jobs:
                 raise ValueError(f"there are two jobs of the name {job.name}")
@@ -274,7 +272,7 @@ class JobRunner:
                 self._begin(running)
 
     def remove(self, name: str) -> None:
-        """End a job; also from its own step, after which there is no further one. On the event loop."""
+        """End a job. Its own step may do so too: then it is the last step. On the event loop."""
         running = self._jobs.pop(name, None)
         if running is not None and running.task is not None:
             self._leaving.add(running.task)
@@ -282,7 +280,7 @@ class JobRunner:
             self._end(running)
 
     def wake(self, name: str) -> None:
-        """Have the next step of a job run at once; from any thread."""
+        """Run the next step of a job at once; from any thread."""
         running, loop = self._jobs.get(name), self._loop
         if running is None or loop is None or running.woken.is_set():
             return
@@ -293,7 +291,7 @@ class JobRunner:
             loop.call_soon_threadsafe(running.woken.set)
 
     def note_progress(self, name: str) -> None:
-        """What a step says while it goes on; from any thread."""
+        """Note a success of a step that goes on; from any thread."""
         running, loop = self._jobs.get(name), self._loop
         if running is None:
             return
@@ -308,27 +306,25 @@ class JobRunner:
         return tuple(each.job for each in self._jobs.values())
 
     def health(self) -> tuple[JobHealth, ...]:
-        """How all jobs do; from any thread."""
+        """Return the health of all jobs; from any thread."""
         return tuple(each.health() for each in tuple(self._jobs.values()))
 
     def failing(self) -> tuple[FailingJob, ...]:
-        """The jobs that fail in any process of this data directory. Blocks."""
+        """Return the jobs that fail in any process of this data directory. Blocks."""
         return () if self._board is None else self._board.all()
-
-    # --- the life of the runner ---
 
     def start(self) -> None:
         self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         self._handler_before = self._loop.get_exception_handler()
         self._loop.set_exception_handler(self._note_loop_failure)
         if self._board is not None:
-            with suppress(Exception):  # a board that cannot be read is told by those who read it
+            with suppress(Exception):  # the readers of the board report an unreadable one
                 self._on_board = {each.name for each in self._board.all()}
         for running in tuple(self._jobs.values()):
             self._begin(running)
 
     async def stop(self) -> None:
-        """End all jobs; those that do not end in time are left alone, and logged."""
+        """End all jobs. Jobs that do not end in time are left alone, and logged."""
         running = tuple(self._jobs.values())
         first = [each for each in running if not each.job.ends_last]
         await self._end_all(first, self._leaving)
@@ -360,7 +356,7 @@ class JobRunner:
             (self._handler_before or asyncio.AbstractEventLoop.default_exception_handler)(loop, context)
             return
         self.loop_failures += 1
-        with suppress(Exception):  # a log that cannot be written ends no loop
+        with suppress(Exception):  # a failing log ends no loop
             self._log.error("a callback of the event loop failed", what=context.get("message"), exc_info=error)
 
     def _begin(self, running: _RunningJob) -> None:
@@ -375,7 +371,7 @@ class JobRunner:
         running.task.add_done_callback(partial(self._begin_again, running))
 
     def _begin_again(self, running: _RunningJob, task: asyncio.Task[None]) -> None:
-        """Have a job go on whose task ended though nobody told it to."""
+        """Restart a job if its task ended by itself."""
         if task.cancelled() or (error := task.exception()) is None or running.is_leaving or self._loop is None:
             return
         running.failures += 1
@@ -402,8 +398,6 @@ class JobRunner:
         if task is not None and not is_own and not running.is_in_thread:
             task.cancel()
 
-    # --- one job ---
-
     async def _run(self, running: _RunningJob) -> None:
         try:
             await running.rest(running.job.first)
@@ -415,7 +409,7 @@ class JobRunner:
             running.in_thread.end()
 
     async def _look(self, running: _RunningJob) -> float:
-        """Run one step if this process has the lease; return how long to rest."""
+        """Run one step if this process has the lease. Return the seconds to rest."""
         job = running.job
         running.woken.clear()
         try:
@@ -442,7 +436,7 @@ class JobRunner:
         return wait
 
     async def _step(self, running: _RunningJob) -> tuple[float, BaseException | None]:
-        """Run a step; return how long to rest, or what the step has raised, whatever that is."""
+        """Run a step. Return the seconds to rest, and the error that it raised, whatever that is."""
         job = running.job
         if job.is_blocking:
             running.is_in_thread = True
@@ -473,13 +467,13 @@ class JobRunner:
         running.reason = _describe(error)
         rest = min(job.longest_rest, job.first_rest * (1 << min(running.in_a_row - 1, _DIGITS)))
         rest *= 0.75 + self._chance() / 2
-        with suppress(Exception):  # a log that cannot be written ends no job
+        with suppress(Exception):  # a failing log ends no job
             self._log.error("a job failed", job=job.name, in_a_row=running.in_a_row, again_in=rest, exc_info=error)
         await self._tell_board(running)
         return rest
 
     async def _tell_board(self, running: _RunningJob) -> None:
-        """Write down for other processes that a job fails, and when it does no more."""
+        """Write down for other processes that a job fails, and that it no longer does."""
         board, name, since = self._board, running.job.name, running.failing_since
         if board is None or (since is None and name not in self._on_board):
             return

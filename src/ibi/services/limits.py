@@ -1,7 +1,7 @@
-"""Limits per client and network: how many operations at a time, and how many wrong attempts in a row.
+"""Limits per client and network: the operations at a time, and the wrong attempts in a row.
 
-Few resolutions at a time may bypass the cache, and only so many may wait for remote Archives: a flood of links that
-were never asked for before would be as many questions to every Archive.
+Few resolutions at a time may bypass the cache, and only so many may wait for remote Archives. Otherwise a flood of new
+links would send as many questions to every Archive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ibi.model.visibility import IpNetwork
 
 @lru_cache(maxsize=4096)
 def network_of(address: IpAddress | None) -> IpNetwork | None:
-    """The network that one client is likely to control: 24 bits of an IPv4 address, 48 of an IPv6 one."""
+    """Return the network that one client is likely to control: 24 bits of an IPv4 address, 48 of an IPv6 address."""
     from ipaddress import ip_network
 
     if address is None:
@@ -37,11 +37,12 @@ _TRACES_OF_ONE: Final = 4
 """Traces at a time of one network: enough for a class that looks at the same page, too few to shut others out."""
 _LINKS: Final = 2048
 _LINKS_OF_ONE: Final = 256
-"""Links at a time of one network: a university behind one address, whose readers wait a fraction of a second each."""
+"""Links at a time of one network: a university behind one address, with readers that wait a fraction of a second
+each."""
 
 
 class LimitScope(StrEnum):
-    """Which limit was exceeded."""
+    """The limit that was exceeded."""
 
     SERVER = "server"
     NETWORK = "network"
@@ -79,8 +80,8 @@ class ConcurrencyLimiter:
         self._under_way: Counter[IpNetwork | None] = Counter()
 
     def acquire(self, client: IpAddress | None, retry_after: int) -> Callable[[], None]:
-        """Take a slot and return the function that frees it, to be called once. Raises the refusal if no slot is free
-        for that client, with the seconds after which to come again."""
+        """Take a slot and return the function that frees it, to be called once. If no slot is free for that client,
+        raise the refusal with `retry_after`."""
         network = network_of(client)
         if self._under_way[network] >= self._most_of_one:
             raise self._refusal(bound=LimitScope.NETWORK, retry_after=retry_after)
@@ -99,14 +100,14 @@ class ConcurrencyLimiter:
 
 
 def _whole(bound: int) -> int:
-    """Default: one process has all of a bound."""
+    """Return the whole bound: by default one process has all of it."""
     return bound
 
 
 def trace_limiter(
     most: int = _TRACES, most_of_one: int = _TRACES_OF_ONE, *, part: Callable[[int], int] = _whole
 ) -> ConcurrencyLimiter:
-    """`part` is that of a bound that this process has."""
+    """`part` returns this process's part of a bound."""
     return ConcurrencyLimiter(part(most), part(most_of_one), TooManyTraces)
 
 
@@ -117,21 +118,21 @@ def link_limiter(
 
 
 def hold_alone() -> bool:
-    """Whether this process does what one of several processes does. Default: there are no others."""
+    """Return whether this process does the work of one among several processes. By default there are no others."""
     return True
 
 
 class LimitRows(Protocol):
-    """A few numbers for each subject: in this process, or those of all workers (`ibi.storage.worker_state`)."""
+    """A few numbers for each subject: of this process, or of all workers (`ibi.storage.worker_state`)."""
 
     def alone(self) -> AbstractContextManager[None]:
-        """No other process reads or changes them within the `with`, which may be taken again inside."""
+        """Keep other processes from reading or changing rows within the `with`. It may be nested."""
 
     def get(self, subject: Hashable) -> tuple[float, ...] | None: ...
 
     def put(self, subject: Hashable, values: tuple[float, ...], keep: float = 0.0) -> bool:
-        """Write at most four numbers; return whether there was room. When there are too many subjects, one that was not
-        written lately is dropped, but none that has to be kept for so many seconds from its writing."""
+        """Write at most four numbers, and return whether there was room. If there are too many subjects, the least
+        recently written one is dropped. A row with `keep` is not dropped for so many seconds after its writing."""
 
     def drop(self, subject: Hashable) -> None: ...
 
@@ -139,12 +140,12 @@ class LimitRows(Protocol):
 
 
 MOST_TURNS: Final = 16384
-"""Turns of networks that are promised at a time; each has a row that is not dropped before."""
+"""Turns of networks that are promised at a time. Each has a row that is not dropped before."""
 
 
 class MemoryRows:
-    """Rows of one process: of at most so many subjects that may be dropped, and of `MOST_TURNS` and one more that are
-    kept. For one thread at a time."""
+    """The rows of one process: at most `most` subjects that may be dropped, and `MOST_TURNS` + 1 that are kept. For one
+    thread at a time."""
 
     def __init__(self, most: int, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._most, self._monotonic = most, monotonic
@@ -187,16 +188,16 @@ _NO_TURN: Final = float("-inf")
 _KEPT_TURN: Final = 60.0
 """Seconds for which a network may be late for its turn."""
 _ALL_KEPT: Final = 10.0**7
-"""Seconds for which it is kept how many came in all: it is written anew with each."""
+"""Seconds for which the total is kept: each request writes it anew."""
 
 
 class RateLimiter:
-    """How many requests of one kind come in a minute from each network, and in all; as many may come at once. For one
+    """Bounds the requests of one kind in a minute, from each network and in all; as many may come at once. For one
     thread at a time.
 
-    A network that finds no room in all gets a turn: it is taken if it comes again when it was told to, however many
-    others ask meanwhile. So a flood delays the others, and keeps none of them out. Beyond `MOST_TURNS` networks that
-    wait, one is told when the last of these has its turn, and none is promised to it.
+    A network without room in the total gets a turn. The turn holds if the network comes back at the announced time,
+    however many others ask meanwhile. So a flood delays the others, and keeps none of them out. Beyond `MOST_TURNS`
+    waiting networks, a further one learns the time of the last turn, but gets no promise.
     """
 
     def __init__(
@@ -211,7 +212,7 @@ class RateLimiter:
         self._left = MemoryRows(_MOST_NETWORKS, monotonic) if rows is None else rows
 
     def count(self, network: str) -> None:
-        """One more; the refusal if it is too many."""
+        """Count a request. Raise the refusal if it is too many."""
         with self._left.alone():
             now = self._monotonic()
             left, turn = self._read_left(network, self._most_of_one, now)
@@ -224,7 +225,7 @@ class RateLimiter:
             self._left.put(network, (left - 1, now, _NO_TURN))
 
     def _take_turn(self, network: str, left: float, turn: float, now: float) -> None:
-        """Take one of all; the refusal if there is none, with the turn that the network has from now on."""
+        """Take one of the total. If there is none, raise the refusal with the turn that the network has from now on."""
         if turn <= now:
             all_left, _ = self._read_left("", self._most, now)
             wait = _wait(all_left, self._most)
@@ -238,7 +239,7 @@ class RateLimiter:
         raise self._refusal(bound=LimitScope.SERVER, retry_after=_whole_seconds(turn - now))
 
     def _read_left(self, key: str, most: int, now: float) -> tuple[float, float]:
-        """How many may come now, and when the turn of a network is or was."""
+        """Return the number of requests that may come now, and the time of the network's turn."""
         left, then, turn = (self._left.get(key) or (float(most), now, _NO_TURN))[:3]
         return min(float(most), left + (now - then) * most / 60), turn
 
@@ -248,7 +249,8 @@ def _wait(left: float, most: int) -> float:
 
 
 def _whole_seconds(wait: float) -> int:
-    """As `Retry-After` tells it, never too early; rounded up from the hundredth, since sums of floats are not exact."""
+    """Return the seconds for `Retry-After`, never too few. They are rounded up from the hundredth, since sums of floats
+    are not exact."""
     return max(1, ceil(round(wait, 2)))
 
 
@@ -256,8 +258,8 @@ FREE: Final = 5
 """Wrong attempts in a row without a wait: a mistyped key, or an old one in the settings."""
 
 LONGEST_WAIT: Final = 60.0
-"""Seconds between two attempts at most. At one a minute, ten digits take nineteen thousand years; and an Archive whose
-key is being guessed is not locked out for longer than that."""
+"""Seconds between two attempts at most. At one a minute, ten digits take nineteen thousand years. An Archive whose key
+is being guessed is locked out for no longer."""
 
 _FORGOTTEN_AFTER: Final = 3600.0
 _MOST: Final = 4096
@@ -268,13 +270,13 @@ class _Tried(NamedTuple):
     last: float
     free_at: float
     free_before: float
-    """When the next attempt would have been allowed without the last one."""
+    """The time at which the next attempt would have been allowed without the last one."""
 
 
 class Attempts:
-    """Attempts by subject: the label that was tried, or the network that tried. When there are too many, one that was
-    not tried lately is dropped. An attempt counts as wrong from its beginning, so that a thousand at once are not one.
-    """
+    """Attempts by subject: the label that was tried, or the network that tried. If there are too many, the least
+    recently tried one is dropped. An attempt counts as wrong from its beginning, so that a thousand at once are not
+    one."""
 
     def __init__(
         self,
@@ -289,11 +291,11 @@ class Attempts:
         self._rows = MemoryRows(most) if rows is None else rows
 
     def alone(self) -> AbstractContextManager[None]:
-        """No other process makes attempts within the `with`: between a look and a beginning there may be none."""
+        """Keep other processes from making attempts within the `with`, for example between a look and the beginning."""
         return self._rows.alone()
 
     def wait(self, subject: Hashable, now: float) -> float:
-        """Seconds to wait before the next attempt; 0 if there may be one now."""
+        """Return the seconds to wait before the next attempt; 0 if there may be one now."""
         tried = self._read_tried(subject)
         return 0.0 if tried is None else max(0.0, tried.free_at - now)
 
@@ -306,8 +308,8 @@ class Attempts:
             self._rows.put(subject, _Tried(failures, now, now + self._pause(failures), free_before))
 
     def note_success(self, subject: Hashable) -> None:
-        """The attempt was right: it no longer counts, and causes no wait. The others still count, or one right key
-        would allow any number of wrong ones."""
+        """Note that the attempt was right: it no longer counts, and causes no wait. The others still count, or one
+        right key would allow any number of wrong ones."""
         with self._rows.alone():
             tried = self._read_tried(subject)
             if tried is None:

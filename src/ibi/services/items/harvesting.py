@@ -1,21 +1,20 @@
-"""What harvesters get: lists (OAI-PMH 2.0), read from the feed of changes and the catalogue, and dumps of all public
-records.
+"""Lists of records for harvesters (OAI-PMH 2.0), read from the feed of changes and the catalogue.
 
-A record's datestamp is the second in which its current entry was listed, and lists are in the order of entries. Why a
-harvester loses nothing, and the next harvest begins where this one ended:
+A record's datestamp is the second in which its current entry was listed, and lists are in the order of entries. Three
+facts make sure that a harvester loses nothing, and that the next harvest begins where this one ended:
 
-1. `ChangeFeed.position` is asked first. Every entry that was listed before its second S can be seen from then on, and
-   each later one is listed in S or after it, also when the clock is set back: seconds never decrease. S is the
-   `responseDate` of the answer.
-2. A page has all entries after its beginning that are current when it is read, those listed in S among them. An item
-   has one current entry at a time. If that of the last page lies behind the beginning of the page, it was current
-   when an earlier page passed it, and was given; if not, it is on the last page. So one harvest gives each record at
-   least once, however many of them change meanwhile.
-3. What is overtaken or added after the page was read is listed in S or later. So the next harvest `from` S, of the
-   last page or of any before it, gives every change that this one did not, and only what changed in S or since. An
-   answer that there is nothing has the S of the page that was empty.
+1. `ChangeFeed.position` is read first. Every entry listed before its second S is visible from then on. Each later entry
+   is listed in S or after it, also when the clock is set back: seconds never decrease. S is the `responseDate` of the
+   answer.
+2. A page has all entries after its beginning that are current when it is read, including those listed in S. An item has
+   one current entry at a time. At the last page, that entry may lie before the beginning of the page: then an earlier
+   page gave it. Otherwise it is on the last page. So one harvest gives each record at least once, however many of them
+   change meanwhile.
+3. An entry that is replaced or added after the page was read is listed in S or later. So the next harvest `from` S, of
+   the last page or of any before it, gives every change that this one missed, and only changes in S or since. An empty
+   answer has the S of the empty page.
 
-All calls block: position waits for the writers.
+All calls block: `position` waits for the writers.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ PAGE: Final = 100
 """Records in one answer."""
 _GONE: Final = frozenset({ChangeKind.REMOVED, ChangeKind.MOVED})
 _TRIES: Final = 3
-"""Begun again when the catalogue was rebuilt in the middle."""
+"""Attempts at a page that a rebuild of the catalogue interrupts."""
 
 
 class HarvestBusy(IbiError):
@@ -61,7 +60,7 @@ class HarvestBusy(IbiError):
 
 
 class HarvestedRecord(NamedTuple):
-    """A record as a harvester is given it. What was deleted has no `item`, or that of its tombstone."""
+    """A record as a harvester gets it. A deleted record has no `item`, or the item of its tombstone."""
 
     label: str
     second: int
@@ -73,7 +72,7 @@ class HarvestedRecord(NamedTuple):
 
 
 class RecordPage(NamedTuple):
-    """A part of a list: its records, the second S up to which nothing is missing, and where the list goes on."""
+    """A part of a list: its records, the second S up to which nothing is missing, and the resumption of the list."""
 
     records: tuple[HarvestedRecord, ...]
     second: int
@@ -82,7 +81,7 @@ class RecordPage(NamedTuple):
 
 
 class Harvesting:
-    """What harvesters ask of one Archive."""
+    """The lists of one Archive for harvesters."""
 
     def __init__(self, feed: ChangeFeed, catalog: Catalog) -> None:
         self._feed, self._catalog = feed, catalog
@@ -90,7 +89,7 @@ class Harvesting:
         self._log = structlog.get_logger("ibi.harvesting")
 
     def page(self, selection: Selection, resumed: Resumption | None = None) -> RecordPage:
-        """The first records of a list, or those where it goes on; `noRecordsMatch` if there are none."""
+        """Return the first records of a list, or its next ones; `noRecordsMatch` if there are none."""
         for _ in range(_TRIES):
             found = self._page(selection, resumed)
             if found is None:
@@ -103,7 +102,7 @@ class Harvesting:
         raise HarvestBusy()
 
     def _page(self, selection: Selection, resumed: Resumption | None) -> RecordPage | None:
-        """None if another epoch began meanwhile."""
+        """Return a page, or None if another epoch began meanwhile."""
         position = self._feed.position()
         after = self._beginning(selection, resumed, position.epoch)
         page = self._entries(selection, after, PAGE + 1)
@@ -121,7 +120,7 @@ class Harvesting:
         return RecordPage(tuple(self._readable(shown)), position.second, cursor, following)
 
     def _beginning(self, selection: Selection, resumed: Resumption | None, epoch: str) -> int:
-        """The number after which the page begins."""
+        """Return the number after which the page begins."""
         if resumed is not None:
             return resumed.number if resumed.epoch == epoch else self._feed.before(resumed.second)
         return 0 if selection.since is None else self._feed.before(selection.since)
@@ -144,33 +143,33 @@ class Harvesting:
         return HarvestedRecord(entry.label, entry.listed, item)
 
     def record(self, label: Label) -> HarvestedRecord | None:
-        """The record of that repository name; None if there never was one."""
+        """Return the record of that repository name; None if there never was one."""
         entry = self._feed.last_of(label)
         return None if entry is None else self._record(entry)
 
     def prefixes(self, after: str, most: int) -> tuple[str, ...]:
-        """The prefixes of all records in their order, after one of them."""
+        """Return the prefixes of all records in their order, after the given one."""
         return self._feed.prefixes(after, most)
 
     def earliest(self) -> int:
-        """No record has a datestamp before this second."""
+        """Return a second before which no record has a datestamp."""
         first = self._feed.current(0, 1).changes
         return first[0].listed if first else self._feed.position().second
 
 
 _PATIENCE: Final = 5.0
-"""Seconds for which one request reads entries that are not in the index yet; the next one goes on."""
+"""Seconds for which one request reads entries into the index; the next request continues."""
 _LOCK_PATIENCE: Final = 5.0
-"""Seconds for which a request waits while another one reads them."""
+"""Seconds for which a request waits for the reading of another one."""
 _A_READING: Final = 500
 
 
 class TypeIndex:
     """The numbers of entries by the type of their items, learned from the feed as it grows: eight bytes an entry.
 
-    The type is in the record alone, and to read every record for each page of a small set would take minutes. Of what
-    was removed or moved the type is not known any more: that belongs to all of them, so that no harvester of a set
-    keeps what is gone.
+    Only the record holds the type, and reading every record for each page of a small set would take minutes. The type
+    of a removed or moved item is unknown. Its entry belongs to every set, so that no harvester of a set keeps an item
+    that is gone.
     """
 
     def __init__(self, feed: ChangeFeed) -> None:
@@ -182,7 +181,8 @@ class TypeIndex:
         self._numbers: dict[ResourceType | None, array[int]] = {kind: array("q") for kind in (None, *ResourceType)}
 
     def entries(self, kind: ResourceType | None, after: int, most: int) -> ChangePage:
-        """The current entries of items of that type, or of any type; `HarvestBusy` if there is more to read first."""
+        """Return the current entries of items of that type, or of any type; `HarvestBusy` if there is more to read
+        first."""
         until = time.monotonic() + _PATIENCE
         if not self._lock.acquire(timeout=_LOCK_PATIENCE):
             raise HarvestBusy()
@@ -195,7 +195,7 @@ class TypeIndex:
             self._lock.release()
 
     def _read(self, until: float) -> None:
-        """Read what the feed has got since."""
+        """Read the new entries of the feed."""
         while (page := self._feed.current(self._end, _A_READING)).changes or page.epoch != self._epoch:
             if page.epoch != self._epoch:
                 self._begin(page.epoch)
@@ -208,7 +208,7 @@ class TypeIndex:
                 raise HarvestBusy()
 
     def _current(self, chosen: tuple[array[int], ...], after: int) -> Iterator[ItemChange]:
-        """Those that were not overtaken since; the others are dropped, so that they are looked at once."""
+        """Yield the entries that are still current. The others are dropped, so that they are looked up only once."""
         beginnings = (islice(numbers, bisect_right(numbers, after), None) for numbers in chosen)
         overtaken = set()
         try:
@@ -229,7 +229,6 @@ class TypeIndex:
 
 # --- dumps ------------------------------------------------------------------------------------------------------------
 
-# Dumps of an Archive: all its public records as lines of JSON, made by a command or every night by a server.
 
 _PAGE: Final = 200
 _DAY: Final = 86_400
@@ -238,7 +237,7 @@ _REST: Final = 0.01
 _LOOK: Final = 30.0
 """Seconds between two looks at the time."""
 _RETRY: Final = 3_600.0
-"""Seconds after a failure until it is tried again."""
+"""Seconds between a failure and the retry."""
 
 
 class DumpInterrupted(IbiError):
@@ -249,18 +248,19 @@ class DumpInterrupted(IbiError):
 
 
 class Dump:
-    """One dump: where it stands in the feed, and its lines, which are read once. Memory does not grow with it."""
+    """One dump: its position in the feed, and its lines, which are read once. Memory does not grow with it."""
 
     def __init__(self, feed: ChangeFeed, catalog: Catalog, now: Instant) -> None:
-        """Blocks until every change that is under way is made."""
+        """Blocks until every change under way is made."""
         self._feed, self._catalog, self._now = feed, catalog, now
         self.position: FeedPosition = feed.position()
         self.records = 0
-        """How many lines of records were read so far."""
+        """The number of records that were read so far."""
         self.unreadable: list[tuple[str, IbiError]] = []
 
     def lines(self, rest: Callable[[], None] = lambda: None) -> Iterator[bytes]:
-        """The lines, with `rest` called between every few hundred. `DumpInterrupted` if the catalogue is rebuilt."""
+        """Yield the lines, with `rest` called between every few hundred. `DumpInterrupted` if the catalogue is
+        rebuilt."""
         encode = msgspec.json.encode
         yield encode(dump_head(self.position)) + b"\n"
         after, end = 0, self.position.end
@@ -285,13 +285,13 @@ class Dump:
         except IbiError as error:  # the others are given all the same
             self.unreadable.append((change.label, error))
             return None
-        if item is None or item.state is State.DELETED:  # since a moment ago: the feed tells
+        if item is None or item.state is State.DELETED:  # deleted a moment ago: the feed reports it
             return None
         return dump_record(change, item, self._now)
 
 
 class DumpSchedule:
-    """Writes a dump each day at one time of day (UTC); at the start, if one was missed."""
+    """Writes a dump each day at one time of day (UTC), and at the start if one was missed."""
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class DumpSchedule:
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """Of several processes that one writes for which `hold` is true."""
+        """Of several processes, the one for which `hold` is true writes."""
         self._feed, self._catalog, self._files, self._at, self._now = feed, catalog, files, second_of_day, now
         self._hold, self._log = hold, structlog.get_logger("ibi.dump")
         self._stopping = Event()
@@ -317,7 +317,7 @@ class DumpSchedule:
         )
 
     def step(self) -> bool:
-        """Write a dump if one is due; whether one was written. Blocks."""
+        """Write a dump if one is due. Return whether one was written. Blocks."""
         now = self._now()
         due = (now - self._at) // _DAY * _DAY + self._at
         written = self._files.written()

@@ -1,7 +1,7 @@
-"""Items as they are kept: each an object of content, of which the catalogue has what is needed to look it up.
+"""Items in the store: each is an object of content, and the catalogue has the data for look-ups.
 
 The object is the truth. A change is written there first, then listed in the catalogue; between the two, the journal has
-the item's name. `settle` repeats the second half, as often as one likes.
+the item's name. `settle` repeats the second half, any number of times.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from ibi.services.items.stored_item import (
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "change done")
-"""Where a crash is tried: of a change, and of the removal of an item that leaves nothing."""
+"""The steps at which tests try a crash: of a change, and of a removal that leaves nothing."""
 
 
 def ignore_step(step: str) -> None:
-    """Default: steps are not watched."""
+    """Do nothing: by default steps are not watched."""
 
 
 def _allow_change(name: str) -> None:
-    """Default: nothing keeps an item from being changed."""
+    """Do nothing: by default every item may be changed."""
 
 
 def _one_by_one(work: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -> Callable[[Job], Result]:
-    """The port `Batching` where no two threads ask at a time."""
+    """Return a `Batching` for callers without concurrent threads."""
     return lambda job: _result(*work([job]))
 
 
@@ -72,12 +72,12 @@ def _result(outcome: Result | Exception) -> Result:
 
 
 def put_together(items: Mapping[str, Job], put: Callable[[Sequence[Job]], object]) -> Iterator[tuple[str, IbiError]]:
-    """Put items by their names, at once; which of them have a label that another item has, and why."""
+    """Put items by their names, at once. Yield the items whose label belongs to another item, with the error."""
     try:
         put([*items.values()])
         return
     except LabelTaken:
-        pass  # which of them failed shows one by one
+        pass  # putting them one by one shows which of them failed
     for name, item in items.items():
         try:
             put([item])
@@ -86,20 +86,20 @@ def put_together(items: Mapping[str, Job], put: Callable[[Sequence[Job]], object
 
 
 class PendingItem(NamedTuple):
-    """An item that is about to be kept under a name, or another version of it, and what its files are read from."""
+    """An item, or another version of one, that is about to be stored under a name, with the sources of its files."""
 
     name: str
     make: MakeItem
     files: Mapping[str, Source]
     change: Change
     entry: AuditEntry | None = None
-    """What the audit log is to say of it."""
+    """Its entry in the audit log."""
     record: bytes | None = None
-    """Its `item.json`, if that is taken over from another Archive as it is there."""
+    """Its `item.json`, if that is taken over unchanged from another Archive."""
     others: Mapping[str, Source] = MappingProxyType({})
-    """What its object has beside its files and records, such as where the item came from."""
+    """Further files of its object, beside its files and records, such as its provenance."""
     dropped: frozenset[str] = frozenset()
-    """What its object had of that and is not to have any more."""
+    """Further files that its object is to lose."""
 
 
 class ItemRepository(ItemReader):
@@ -117,8 +117,8 @@ class ItemRepository(ItemReader):
         integrity: Integrity | None = None,
         audit: AuditLog | None = None,
     ) -> None:
-        """Without a journal, a crash is not recovered from, and without `batching` each item is added by itself: for
-        stores in memory. `integrity` knows which items are damaged, and is told what is found to be."""
+        """Without a journal there is no recovery after a crash, and without `batching` each item is added by itself:
+        for stores in memory. `integrity` knows the damaged items, and records new damage."""
         super().__init__(content, integrity)
         self.catalog = catalog
         self.locks = locks
@@ -130,26 +130,26 @@ class ItemRepository(ItemReader):
         self._add_together = (batching or _one_by_one)(self._add_lists)
 
     def find(self, label: Label) -> Item:
-        """The item that the catalogue has under this label; `UnknownItem` if there is none."""
+        """Return the item that the catalogue has under this label; `UnknownItem` if there is none."""
         item = find_labelled(self.catalog, label)
         if item is None:
             raise UnknownItem(label=str(label))
         return item
 
     def require_whole(self, name: str) -> None:
-        """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
+        """Raise `ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
         if self.integrity is not None:
             self.integrity.require_whole(name)
 
     def guard_changes(self, check: Callable[[str], None], service: LabelForms | None = None) -> None:
-        """Have `check` called with the name of each item that is about to be changed; what it raises refuses the
-        change. Not checked are new items, what transfers and Copies write, and `service`, the Archive's own item, which
+        """Call `check` with the name of each item before a change. An error that it raises refuses the change. New
+        items are not checked, nor are the writes of transfers and Copies, nor `service`, the Archive's own item, which
         is never given away."""
         own = None if service is None or service.rep is None else name_of(service.rep)
         self._check_change = lambda name: None if name == own else check(name)
 
     def require_changeable(self, name: str, *, even_damaged: bool = False) -> None:
-        """Refuse a change of an item that its owner asks for: what the guard raises, and `ContentDamaged` as
+        """Refuse a change that an item's owner asks for. Raises the error of the guard, or `ContentDamaged` as
         `require_whole` does."""
         self._check_change(name)
         if not even_damaged:
@@ -157,8 +157,8 @@ class ItemRepository(ItemReader):
 
     @contextmanager
     def changing(self, *names: str) -> Iterator[None]:
-        """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again,
-        now or, where that fails too, when the store is opened next."""
+        """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again:
+        now or, if that fails too, when the store is opened next."""
         with self._journal_entry(names):
             yield
         self.step("change done")
@@ -185,7 +185,7 @@ class ItemRepository(ItemReader):
                 self._unfinished.add(name)
 
     def _retry(self) -> None:
-        """What could not be finished before, because the disk was full perhaps."""
+        """Repeat changes that could not be finished before, for example because the disk was full."""
         failed = set()
         while self._unfinished:
             with suppress(KeyError):  # others take from it too
@@ -197,17 +197,17 @@ class ItemRepository(ItemReader):
             self._journal.end(names)
 
     def note(self, *entries: AuditEntry) -> None:
-        """Write into the audit log what was changed."""
+        """Write changes into the audit log."""
         if self._audit is not None:
             self._audit.append(entries)
 
     def add(self, new: PendingItem) -> Item:
-        """Keep and list an item that is not known yet, together with those that other threads add: so little is read
-        for it that it keeps none of them waiting."""
+        """Store and list a new item, together with those of other threads. Its files are so small that it keeps none of
+        them waiting."""
         return _result(*self._add_together((new,)))
 
     def add_all(self, new: Sequence[PendingItem]) -> Sequence[Item | Exception]:
-        """The same of several: each item, or what went wrong with it."""
+        """Store and list several new items. Return each item, or its error."""
         return self._add_together(new)
 
     def _add_lists(self, lists: Sequence[Sequence[PendingItem]]) -> list[Sequence[Item | Exception]]:
@@ -215,7 +215,7 @@ class ItemRepository(ItemReader):
         return [tuple(islice(made, len(each))) for each in lists]
 
     def _add_all(self, new: Sequence[PendingItem]) -> list[Item | Exception]:
-        """Each item, or what went wrong with it."""
+        """Store and list the items. Return each item, or its error."""
         names = tuple(each.name for each in new)
         with self._journal_entry(names):
             stored = self._keep_all(new)
@@ -235,7 +235,7 @@ class ItemRepository(ItemReader):
         return outcomes
 
     def _keep_all(self, new: Sequence[PendingItem]) -> list[StoredItem | Exception]:
-        """Each item as it is kept, or what kept it from being so."""
+        """Store the content of the items. Return each stored item, or its error."""
         items = [LateItem(each.make, each.record) for each in new]
         objects = [
             NewObject(each.name, {**each.others, **late.object_of(each.files)}, each.change)
@@ -245,20 +245,20 @@ class ItemRepository(ItemReader):
         return [made if isinstance(made, Exception) else stored(late.item, made) for late, made in outcomes]
 
     def _list_together(self, stored: Sequence[StoredItem]) -> Sequence[Exception | None]:
-        """What kept each of them from being listed."""
+        """List the items. Return the error of each, or None."""
         if not stored:
             return ()
         try:
             return self.catalog.put_each([each.item for each in stored], [each.revision for each in stored])
         except StorageError as error:
             return [unfinished(each.item, error) for each in stored]
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+        except Exception as error:  # noqa: BLE001 - any error is returned to its caller
             if len(stored) == 1:
                 return [error]
         return [outcome for each in stored for outcome in self._list_together([each])]
 
     def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> StoredItem:
-        """Keep the first version. The item is made when its files were taken in."""
+        """Store the first version. The item is made when its files were taken in."""
         late = LateItem(new.make, new.record)
         files = {**new.others, **late.object_of(new.files)}
         kept = self.content.create(new.name, files, new.change, on_bytes=on_bytes)
@@ -266,7 +266,7 @@ class ItemRepository(ItemReader):
         return stored(late.item, kept)
 
     def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
-        """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
+        """Store another version, as `create` does. `ContentChanged` if the item is no longer at the version `head`."""
         late = LateItem(new.make, new.record)
         others = {path: kept for path, kept in self._other_files(new.name).items() if path not in new.dropped}
         files = others | {**new.others, **late.object_of(new.files)}
@@ -275,7 +275,7 @@ class ItemRepository(ItemReader):
         return stored(late.item, kept)
 
     def annotate(self, item: Item, change: Change, head: int) -> StoredItem:
-        """Keep a version more in which only what is said of the item is new; the files that it has stay."""
+        """Store another version in which only the item's records are new. Its files stay."""
         files: dict[str, Source] = {file.path: Keep(DOC + file.path) for file in item.files}
         name = name_of(item)
         kept = self.content.update(name, self._other_files(name) | object_of(item, files), change, head=head)
@@ -283,8 +283,8 @@ class ItemRepository(ItemReader):
         return stored(item, kept)
 
     def annotate_locally(self, item: Item, change: Change, head: int) -> StoredItem:
-        """Keep a version more in which only what the item is here is new; its files and its `item.json`, which are the
-        same in every Archive, stay byte for byte."""
+        """Store another version in which only the item's local record is new. Its files and its `item.json`, which are
+        the same in every Archive, stay byte for byte."""
         name = name_of(item)
         files: dict[str, Source] = {path: Keep(path) for path in self.content.read(name).head.files if path != LOCAL}
         kept = self.content.update(name, {**files, LOCAL: Bytes(encode_local(item))}, change, head=head)
@@ -292,9 +292,9 @@ class ItemRepository(ItemReader):
         return stored(item, kept)
 
     def forget(self, item: Item) -> None:
-        """Remove an item that leaves nothing: a Copy. For the holder of its lock.
+        """Remove a Copy, the only item that leaves nothing. For the holder of its lock.
 
-        The catalogue goes first: what a crash leaves is then listed again, as it was.
+        The catalogue goes first: after a crash the item is listed again, as it was.
         """
         name = name_of(item)
         with unfinished_if_refused(item):
@@ -308,17 +308,17 @@ class ItemRepository(ItemReader):
         self.step("content removed")
 
     def _other_files(self, name: str) -> dict[str, Source]:
-        """What an object has beside the item's files and records, such as where it came from: that stays."""
+        """Return the further files of an object, beside the item's files and records. They stay in every version."""
         return {path: Keep(path) for path in self.content.read(name).head.files if is_other(path)}
 
     def purge_to(self, item: Item, change: Change, head: int) -> StoredItem:
-        """Keep the item's records, and nothing of earlier versions."""
+        """Store the item's records, and nothing of earlier versions."""
         kept = self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
         self.step("content kept")
         return stored(item, kept)
 
     def depart(self, transfer: Transfer, change: Change, head: int) -> None:
-        """Keep a version more in which nothing is left but where the item went; earlier versions stay in the object.
+        """Store another version that holds only the transfer of the item. Earlier versions stay in the object.
 
         For the holder of the item's lock.
         """
@@ -336,7 +336,7 @@ class ItemRepository(ItemReader):
         self.step("item listed")
 
     def rewrite(self, name: str, into: Callable[[Item], Item], change: Change) -> Item:
-        """The item with other relations: `into` makes it of what it is now. Nothing is written if that is the same.
+        """Change the item's relations with `into`, and return it. Nothing is written if it stays the same.
 
         For the holder of the item's lock.
         """
@@ -347,8 +347,8 @@ class ItemRepository(ItemReader):
         return item
 
     def answer_claims(self, item: Item, names: Collection[str], change: Change) -> None:
-        """Add the back-links in those of the items that `item` makes claims on which have these names. For the holder
-        of the locks of all."""
+        """Add the back-links of the claims that `item` makes, to the items of these names. For the holder of the locks
+        of all."""
         for held in (held for held in items_claimed(self.catalog, item) if name_of(held) in names):
             told = replace(change, message=f"Named by {item.rep}")
             with unfinished_if_refused(item):
@@ -356,8 +356,8 @@ class ItemRepository(ItemReader):
             self.step("claim answered")
 
     def settle(self, name: str) -> Item | None:
-        """Have the catalogue say what the object of that name says; the item, None if there is no object, or one of an
-        item that was given away."""
+        """Make the catalogue agree with the object of that name. Return the item, or None if there is no object, or the
+        item was given away."""
         with self.locks.hold(name):
             try:
                 kept = self.content.read(name)
@@ -373,8 +373,8 @@ class ItemRepository(ItemReader):
             return item
 
     def finish(self, name: str) -> Item | None:
-        """Whatever a change of that item has left to be done: it is listed, and its claims are answered, those on items
-        of the same owner; others are left to the owner of the item claimed."""
+        """Finish a change of that item: list it, and answer its claims on items of the same owner. Claims on other
+        items are left to their owners."""
         item = self.settle(name)
         if item is None:
             return None
@@ -390,8 +390,8 @@ def _is_answered_at_once(held: Item, claimant: Item) -> bool:
 
 
 def _add_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
-    """`held` with the back-link to `claimant`; unchanged if that is refused because another was quicker, and the claim
-    stays without one."""
+    """Return `held` with the back-link to `claimant`. Return it unchanged if another claimant was quicker: then the
+    claim stays without a back-link."""
     try:
         return with_backlink(catalog, held, claimant)
     except StorageError:

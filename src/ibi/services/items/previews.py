@@ -1,8 +1,8 @@
-"""Previews that take long to render: made once for each content, beside the requests for them.
+"""Previews that take long to render: made once for each content, in the background.
 
-A page asks for the preview of a file and gets what there is. If there is none yet, a thread has it rendered by another
-process, one after the other, and ends when nothing waits. Of several processes of a server, the one that claims a
-content first renders it.
+A page asks for the preview of a file and gets the stored one. If there is none, a thread has it rendered by another
+process, one after the other. The thread ends when nothing waits. Of several processes of a server, the first to claim a
+content renders it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ibi.ports.archive_store import MarkdownRenderer, PreviewStore
 from ibi.ports.errors import StorageError
 
 _MOST_WAITING: Final = 64
-"""Files that wait to be rendered, each with its text; others are asked for again by their readers."""
+"""Files that wait to be rendered, each with its text. Further ones are dropped until a reader asks again."""
 _FIRST_REST: Final = 60.0
 _LONGEST_REST: Final = 3600.0
-"""Seconds until a text is rendered again that could not be for a reason of the machine, at first and at most."""
+"""Seconds until the retry of a text that failed for a reason of the machine: the first and the longest wait."""
 _MOST_RESTING: Final = 1024
 _STOP: Final = 5.0
 _PENDING: Final = RenderedPreview(PreviewState.PENDING)
@@ -32,7 +32,7 @@ _REFUSED: Final = RenderedPreview(PreviewState.REFUSED)
 
 
 class MarkdownPreviews:
-    """Finds previews of Markdown, and has those rendered that are missing. Calls block, from any thread."""
+    """Finds previews of Markdown, and has missing ones rendered. Calls block, from any thread."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class MarkdownPreviews:
         self._waiting: dict[str, tuple[RepositoryName, str]] = {}
         """By digest; the first one is being rendered."""
         self._resting: dict[str, tuple[float, float]] = {}
-        """By digest: when it is rendered again, and how long it rested."""
+        """By digest: the time of the retry, and the length of the last wait."""
         self._thread: Thread | None = None
         self._is_stopping = False
 
     def find(self, name: RepositoryName, digest: str, text: str) -> RenderedPreview:
-        """The preview of the file of the item with that digest, whose beginning is `text`: its SHA-512, and after a
-        colon the declared encoding, if there is one."""
+        """Return the preview of a file of the item. `text` is the beginning of the file. `digest` is its SHA-512 and,
+        after a colon, the declared encoding, if there is one."""
         try:
             found = self._store.find(digest)
         except StorageError as error:
@@ -68,16 +68,16 @@ class MarkdownPreviews:
         return _PENDING
 
     def keep_only(self, name: RepositoryName, digests: Collection[str]) -> None:
-        """Forget what the item has no more."""
+        """Drop the previews of files that the item no longer has."""
         self._store.keep_only(name, digests)
 
     def wait(self, seconds: float) -> bool:
-        """Whether nothing waits to be rendered any more, within so many seconds."""
+        """Return whether the queue becomes empty within so many seconds."""
         with self._change:
             return self._change.wait_for(lambda: self._thread is None, seconds)
 
     def stop(self) -> None:
-        """End what is under way; it is rendered another time."""
+        """End the rendering under way; it is repeated another time."""
         with self._change:
             self._is_stopping = True
         self._renderer.stop()
@@ -112,7 +112,7 @@ class MarkdownPreviews:
                     del self._waiting[digest]
 
     def _next_waiting(self) -> str | None:
-        """The next one; None ends the thread: whoever wants another one after that starts the next."""
+        """Return the next digest. None ends the thread: a later request starts another one."""
         with self._change:
             if self._waiting and not self._is_stopping:
                 return next(iter(self._waiting))

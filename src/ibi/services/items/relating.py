@@ -1,10 +1,7 @@
-"""Editions, translations and metadata recorded by a librarian, for items deposited before or kept elsewhere; and claims
-on the items of others.
+"""Editions, translations and metadata that a librarian records, for items deposited before or stored elsewhere.
 
-Of two items that are both here, each records its half, in the order of `stored_item`. If one is elsewhere, or belongs
-to another account whose items the caller may not change, only the half of the other is recorded.
-
-This is the sending side alone. The caller has to make sure that the other Archive has taken the item over.
+Two items that are both here record their halves in the order of `stored_item`. If one is elsewhere, or belongs to
+another account whose items the caller may not change, only the half of the other is recorded.
 """
 
 from __future__ import annotations
@@ -128,7 +125,7 @@ class Relating:
     def _withdraw(
         self, label: Label, other: Label, known: LabelForms | None, claim: Claim, withdraw: Into, who: str, words: str
     ) -> Item:
-        """Withdraw both halves; a claim of another's item is declined instead. `known` is the present value of the
+        """Withdraw both halves. A claim of another's item is declined instead. `known` is the present value of the
         item."""
         named, forms, other = self._find_named(label), *self._other(other)
         if known is None or not name_one_item(known, forms):
@@ -141,8 +138,8 @@ class Relating:
         return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
 
     def withdraw_claim(self, label: Label, claim: Claim, named: Label, who: str) -> Item:
-        """Withdraw what the item itself says of another, here or elsewhere; and the other half, if it is recorded here
-        and the actor may change it. `NotRelated` if the item does not say so (E79)."""
+        """Withdraw the item's own claim on another, here or elsewhere. Withdraw the other half too, if it is recorded
+        here and the actor may change it. `NotRelated` if the item makes no such claim (E79)."""
         item, forms, named = self._find_named(label), *self._other(named)
         said: LabelForms | None = getattr(item, claim)
         if said is None or not name_one_item(said, forms):
@@ -157,18 +154,19 @@ class Relating:
         return self.repository.catalog
 
     def _find_named(self, label: Label) -> Item:
-        """The item of which something is said, if the actor may say so."""
+        """Return the item of the relation, if the actor may change its relations."""
         item = self.repository.find(label)
         self.deposits.require(ItemAct.RELATE, item)
         return item
 
     def _other(self, label: Label) -> tuple[LabelForms, Label]:
-        """What is recorded of the other item, and a label by which the catalogue finds it."""
+        """Return the labels to record for the other item, and a label by which the catalogue finds it."""
         forms = self.deposits.forms(label)
         return forms, forms.labels[0]
 
     def _is_changeable(self, label: Label) -> bool:
-        """Whether the other half can be written too: it is an Original here, and the actor may change what it says."""
+        """Return whether the other half can be written too: it is an Original here, and the actor may change its
+        relations."""
         item = self._catalog.find(label)
         return item is not None and item.state is State.ORIGINAL and self.deposits.may(ItemAct.RELATE, item)
 
@@ -187,14 +185,14 @@ def _claims(item: Item, field: Claim, named: Item) -> bool:
 
 
 def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
-    """The item without its claim on `named`; a claim on another item stays."""
+    """Return the item without its claim on `named`; a claim on another item stays."""
     require(item, Act.RELATE)
     said: LabelForms | None = getattr(item, field)
     return item if said is None or not name_one_item(said, named) else _replace_claim(item, field, None)
 
 
 def without_backlink(named: Item, claim: str, claimant: LabelForms) -> Item:
-    """The item without what it says of `claimant` because of that claim, if it does."""
+    """Return the item without its back-link to `claimant` for that claim, if it has one."""
     if claim == "edition_of" and _name_one(named.next_edition, claimant):
         return withdraw_next_edition(named)
     if claim == "describes" and _name_one(named.metadata_item, claimant):
@@ -215,14 +213,14 @@ def _replace_claim(item: Item, field: Claim, forms: LabelForms | None) -> Item:
         case "edition_of":
             return replace(item, edition_of=forms)
         case "translation_of":
-            # What it knows of the group it has from its source.
+            # It knows the translations of the group from its source.
             return replace(item, translation_of=forms, translations=() if forms is None else item.translations)
         case "describes":
             return replace(item, describes=forms)
 
 
 def _in_language(item: Item, language: LanguageTag) -> Item:
-    """The item in `language`, which is set if it was deposited without one."""
+    """Return the item in `language`, which is set if it was deposited without one."""
     if item.language is not None and item.language != language:
         raise WrongLanguage(label=str(item.rep), language=str(item.language))
     return item if item.language == language else replace(item, language=language)
@@ -230,21 +228,13 @@ def _in_language(item: Item, language: LanguageTag) -> Item:
 
 # --- claims on items of others ----------------------------------------------------------------------------------------
 
-# Claims on the items of others: they wait until the owner of the item has answered.
-#
-# An item that says `edition_of`, `translation_of` or `describes` makes a claim on another one. If the depositor may
-# answer for the item claimed, that gets its back-link at once (`stored_item`). Otherwise it gets none, so that no link
-# of it leads to the claimant, until the claim is accepted.
-#
-# Nothing is kept of a claim that waits: it is a claim without a back-link. What was declined is written into the record
-# of the item claimed (`Item.declined`). So a catalogue that is made anew from the store knows all of them.
 
 PENDING = frozenset({ClaimState.PENDING})
 
 
 @dataclass(frozen=True, slots=True)
 class ItemClaim:
-    """What one item here says of another one here, and what has become of it."""
+    """A claim of one item here on another one here, with its state."""
 
     claimant: Item
     link: Link
@@ -254,7 +244,15 @@ class ItemClaim:
 
 @dataclass(frozen=True, slots=True)
 class ItemClaims:
-    """The claims on items of one Archive, as far as they concern the actor. Calls block, from any thread."""
+    """The claims on items of one Archive, as far as they concern the actor. Calls block, from any thread.
+
+    `edition_of`, `translation_of` and `describes` are claims on another item. If the depositor may answer for that
+    item, it gets its back-link at once (`stored_item`). Otherwise it gets none until its owner accepts the claim, so
+    that no link of it leads to the claimant.
+
+    A pending claim is not stored: it is a claim without a back-link. A declined claim is in the record of the item
+    claimed (`Item.declined`). So a catalogue that is rebuilt from the store knows all of them.
+    """
 
     repository: ItemRepository
     deposits: Deposits
@@ -263,7 +261,7 @@ class ItemClaims:
     def list(
         self, states: Collection[ClaimState] = PENDING, after: RepositoryName | None = None
     ) -> Iterator[ItemClaim]:
-        """The claims that the actor may answer, and those that items of the actor's account make, in the order of the
+        """Yield the claims that the actor may answer, and those of items of the actor's account, in the order of the
         claimants."""
         for claimant in self.repository.catalog.claimants(after):
             for claim in self._claims_by(claimant):
@@ -271,8 +269,8 @@ class ItemClaims:
                     yield claim
 
     def accept(self, label: Label, claimant: Label, who: str) -> Item:
-        """The item claimed, which names the claimant from now on. What keeps it from doing so, such as another next
-        edition, is raised."""
+        """Accept a claim, and return the item claimed, which names the claimant from now on. Raises the error that
+        prevents this, such as another next edition."""
         held, claiming = self._find(label, claimant)
 
         def accept(item: Item) -> Item:
@@ -283,7 +281,7 @@ class ItemClaims:
         ]
 
     def decline(self, label: Label, claimant: Label, who: str) -> Item:
-        """The item claimed, which does not wait for this claim any more; it can still be accepted later."""
+        """Decline a claim, and return the item claimed. The claim can still be accepted later."""
         held, claiming = self._find(label, claimant)
         if any(claim.state is ClaimState.ACCEPTED for claim in self._between(held, claiming)):
             raise ClaimAccepted(label=str(held.rep), claimant=str(claiming.rep))
@@ -303,7 +301,7 @@ class ItemClaims:
         return (claim for claim in self._claims_by(claimant) if name_one_item(claim.item.labels, held.labels))
 
     def _claims_by(self, claimant: Item) -> Iterator[ItemClaim]:
-        """Claims between Originals of this Archive: what is a Copy here is decided elsewhere."""
+        """Yield the claims between Originals of this Archive: another Archive decides about those of a Copy."""
         if claimant.state is not State.ORIGINAL:
             return
         for link, forms in claims_of(claimant):

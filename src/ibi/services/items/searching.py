@@ -23,7 +23,7 @@ _MOST_KEPT: Final = 256
 _MOST_BYTES: Final = 48 << 20
 """Approximate size of the cache: searches are public, and a description may have a mebibyte."""
 _TIMES: Final = 6
-"""How many times larger a description is in memory than as JSON."""
+"""The factor by which a description is larger in memory than as JSON."""
 
 _DAY: Final = 86_400
 
@@ -34,8 +34,8 @@ Key = tuple[Hashable, str, SearchQuery]
 class Searching:
     """The port `Search`, asynchronous. For one event loop.
 
-    `changes` returns another value after every change of the catalogue, by any process: results are cached until then,
-    and without it not at all. Equal searches at the same time share one result.
+    `changes` returns another value after every change of the catalogue, by any process. Results are cached until then;
+    without `changes` nothing is cached. Equal searches at the same time share one result.
     """
 
     def __init__(self, search: Search, changes: Callable[[], Hashable] | None = None) -> None:
@@ -49,17 +49,17 @@ class Searching:
         return await self._answer("search", query, self._search.search)
 
     async def facets(self, query: SearchQuery) -> FacetCounts:
-        """The facets of a search, counted once for all its pages and orders."""
+        """Return the facets of a search, counted once for all its pages and orders."""
         return await self._answer("facets", query.set, self._search.facets)
 
     async def page(self, query: SearchQuery) -> tuple[SearchPage, FacetCounts]:
-        """A page of results, and the facets of the search."""
+        """Return a page of results, and the facets of the search."""
         page, facets = await asyncio.gather(self.search(query), self.facets(query))
         return page, facets
 
     async def walk(self, query: SearchQuery) -> AsyncIterator[SearchPage]:
-        """All pages from that of the query on. They are not kept, and all who read lists to their end take turns: the
-        searches of others come between."""
+        """Yield all pages from that of the query on. They are not cached, and all such walks take turns: the searches
+        of others come between."""
         following: SearchQuery | None = query
         while following is not None:
             async with self._walking:
@@ -69,18 +69,18 @@ class Searching:
             following = following.next_page(page, by_number=False)
 
     async def suggest(self, query: SearchQuery) -> str | None:
-        """Another text that may have been meant; None if there is none."""
+        """Return another text that may have been meant; None if there is none."""
         (found,) = await self._answer("suggest", query.set, lambda asked: (self._search.suggest(asked),))
         return found
 
     def close(self) -> None:
-        """Let searches under way finish; those that wait are not begun."""
+        """Let searches under way finish. Waiting searches are not begun."""
         self._threads.shutdown(cancel_futures=True)
 
     async def _answer(self, kind: str, query: SearchQuery, ask: Callable[[SearchQuery], T]) -> T:
         # Read before the search: the result may be newer than this version, and is then only looked up once more.
         version = None if self._changes is None else self._changes()
-        # Embargoes end with a day, and nothing in the catalogue changes then.
+        # Embargoes end with a day, without a change of the catalogue.
         key = (version, int(time.time()) // _DAY), kind, query
         kept: T | None = self._kept.find(key)
         if kept is not None:
@@ -102,7 +102,7 @@ class Searching:
 
 
 def _weigh(ask: Callable[[SearchQuery], T], query: SearchQuery) -> tuple[T, int]:
-    """The result, and the bytes that it takes in memory."""
+    """Return the result, and the bytes that it takes in memory."""
     found = ask(query)
     shown = [item_document(item) for item in found.items] if isinstance(found, SearchPage) else found
     # `repr`, since the text of a query may hold surrogates, which JSON cannot encode.

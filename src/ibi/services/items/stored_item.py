@@ -1,18 +1,5 @@
-"""An item as the store has it: its object, how it is read, and the links back to other items.
-
-The object that holds an item: its logical files, which are the item's own below `doc/` and its records; and why an
-item cannot be changed or read.
-
-Reading an item from the object that holds it.
-
-Relations between items as claims and back-links.
-
-A new edition says `edition_of`, a translation `translation_of`, metadata `describes`: these are claims. If the item
-that they name is an Original of this Archive, it gets the back-link at once: `next_edition`, one more of its
-`translations`, or `metadata_item`. The claim is written first and withdrawn last. So a crash can only leave a claim
-without a back-link, and adding it, which `with_backlink` may do any number of times, is right. A translation of
-metadata makes no claim on the item described, which names the source of the metadata alone.
-"""
+"""An item in the store: the logical files of its object, which are the item's own below `doc/` and its records, and the
+reader of items."""
 
 from __future__ import annotations
 
@@ -49,16 +36,16 @@ from ibi.vocabulary import State
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
 TRANSFERRED: Final = "transferred.json"
-"""All that a version has in which the item is not here any more, since its Original was given to another Archive."""
+"""The only file of a version of an item that was given to another Archive."""
 DOC: Final = "doc/"
 
 
 MakeItem = Callable[[Mapping[str, TakenFile]], Item]
-"""Makes an item of what its files are, by their paths below `doc/`; those that it keeps are not among them."""
+"""Makes an item from the new files, by their paths below `doc/`. Files that stay are not among them."""
 
 
 def object_of(item: Item, files: Mapping[str, Source]) -> dict[str, Source]:
-    """The logical files of a version."""
+    """Return the logical files of a version."""
     return {**_documents(files), ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
 
 
@@ -67,21 +54,21 @@ def _documents(files: Mapping[str, Source]) -> dict[str, Source]:
 
 
 class LateItem:
-    """An item that is made when the store has taken its files in: what its records tell of them is known only then."""
+    """An item that is made when the store has taken its files in: its records need the facts of the files."""
 
     def __init__(self, make: MakeItem, record: bytes | None = None) -> None:
-        """`record` is its `item.json` as it is at another Archive, which is kept byte for byte."""
+        """`record` is its `item.json` at another Archive, which is stored byte for byte."""
         self._make, self._record = make, record
         self._item: Item | None = None
 
     @property
     def item(self) -> Item:
-        """To be asked when the object is kept."""
-        assert self._item is not None  # a store asks for every file before it keeps an object
+        """The item. Only for use after the object is stored."""
+        assert self._item is not None  # a store reads every file before it stores an object
         return self._item
 
     def object_of(self, files: Mapping[str, Source]) -> dict[str, Source]:
-        """The logical files of a version; the records come last."""
+        """Return the logical files of a version; the records come last."""
         return {
             **_documents(files),
             ITEM: Derived(self._encode_once),
@@ -99,18 +86,13 @@ class LateItem:
 
 
 def is_other(path: str) -> bool:
-    """Whether a logical file is neither a record nor one of the item's files."""
+    """Return whether a logical file is neither a record nor one of the item's files."""
     return path not in (ITEM, LOCAL, TRANSFERRED) and not path.startswith(DOC)
 
 
 def is_transferred(kept: KeptObject) -> bool:
-    """Whether the object tells no more than where the item went."""
+    """Return whether the object only records the transfer of the item."""
     return TRANSFERRED in kept.head.files
-
-
-# --- refusals ---------------------------------------------------------------------------------------------------------
-
-# What keeps an item from being changed or read, beside what content and catalogue refuse themselves.
 
 
 class ChangeUnfinished(StorageError):
@@ -130,7 +112,8 @@ class ItemTransferred(ContentMissing):
 
 @contextmanager
 def unfinished_if_refused(item: Item | RepositoryName) -> Iterator[None]:
-    """The item is kept by now: a refusal of the disk must not say that nothing was done."""
+    """Raise `ChangeUnfinished` for a refusal of the disk after the item was stored: the error must not say that nothing
+    was done."""
     try:
         yield
     except ChangeUnfinished:
@@ -140,23 +123,20 @@ def unfinished_if_refused(item: Item | RepositoryName) -> Iterator[None]:
 
 
 def unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfinished:
-    """In its own words the refusal would say that nothing was done."""
+    """Return the error of a half-written change. The refusal in its own words would say that nothing was done."""
     known = error.parameters
     reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
     return ChangeUnfinished(label=str(item.rep if isinstance(item, Item) else item), reason=reason)
 
 
-# --- item reader ------------------------------------------------------------------------------------------------------
-
-
 def name_of(item: Item | RepositoryName) -> str:
-    """The name of the object that holds an item."""
+    """Return the name of the object that holds an item."""
     return str(item.rep if isinstance(item, Item) else item)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item, and the version of the object in which it is like this, made at a time."""
+    """An item, with the number and the time of its object's version."""
 
     item: Item
     head: int
@@ -189,12 +169,12 @@ class ItemReader:
     """Reads items of a store of content; it needs no catalogue."""
 
     def __init__(self, content: Content, integrity: Integrity | None = None) -> None:
-        """`integrity` is told of what is found to be damaged."""
+        """`integrity` records damage that is found."""
         self.content, self.integrity = content, integrity
 
     def read(self, name: str) -> StoredItem:
-        """The item as its object has it now. `ContentMissing`, which is `ItemTransferred` if all that is left is where
-        it went; `ContentDamaged` if it cannot be read."""
+        """Return the item as its object has it now. `ContentMissing` if there is none; `ItemTransferred`, a kind of it,
+        if only the transfer is left. `ContentDamaged` if it cannot be read."""
         try:
             return self._read(name)
         except ContentDamaged as error:
@@ -214,9 +194,9 @@ class ItemReader:
             return stored(self._decoded(name, now), now)
 
     def require_same_readers(self, item: Item, path: str, digest: str) -> None:
-        """`ItemChanging` unless those who may see `item` may see the file with that digest, which its object has at
-        that path. A change is in the object before it is in the catalogue, where `item` is from: the bytes may be those
-        of a version that is for fewer readers."""
+        """Raise `ItemChanging` unless the readers of `item` may also read the file with that digest, which its object
+        has at that path. A change reaches the object before the catalogue, from which `item` comes: the bytes may be
+        those of a version for fewer readers."""
         known = item.file(path)
         if known is not None and known.sha512 == digest:
             return
@@ -226,7 +206,7 @@ class ItemReader:
             raise ItemChanging(label=name_of(item))
 
     def open_record(self, name: str, path: str, version: int) -> VerifiedFile:
-        """A record of an item, to be read as a whole."""
+        """Return a record of an item, to be read as a whole."""
         file = self.content.open(name, path, version)
         if self.integrity is None:
             return VerifiedFile(file, name, path, None)
@@ -262,13 +242,14 @@ class ItemReader:
 
 
 def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:
-    """The items that this one makes claims on."""
+    """Return the labels of the items that this one makes claims on."""
     names = (item.edition_of, item.translation_of, item.describes)
     return tuple(dict.fromkeys(forms for forms in names if forms is not None))
 
 
 def items_claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
-    """The claimed items that are Originals here: the relations of a Copy are decided by the Archive of its Original."""
+    """Yield the claimed items that are Originals here: the Archive of its Original decides about the relations of a
+    Copy."""
     for forms in named_by(item):
         held = find_forms(catalog, forms)
         if held is not None and held.state is not State.COPY:
@@ -276,7 +257,7 @@ def items_claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
 
 
 def check_backlinks(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
-    """Refuse a draft whose claims would get no back-link: `new` is the label that it will have."""
+    """Refuse a draft whose claims would get no back-link. `new` is the label that it will have."""
     if draft.translation_of is not None:
         check_source(catalog, draft.translation_of, draft.language, None)
     if draft.describes is not None:
@@ -286,12 +267,18 @@ def check_backlinks(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
 
 
 def with_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
-    """`held` with the back-link to `claimant`; the same, if it has it already."""
+    """Return `held` with the back-link to `claimant`. Return it unchanged if it has the back-link already.
+
+    A claim (`edition_of`, `translation_of`, `describes`) on an Original of this Archive gets its back-link at once:
+    `next_edition`, one more of `translations`, or `metadata_item`. The claim is written first and withdrawn last. So a
+    crash can only leave a claim without a back-link, and this function, which may be repeated, adds it.
+    """
     return with_backlink_to(catalog, held, claimant, claimant.labels)
 
 
 def with_backlink_to(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
-    """The same for what says of `held` what `claimant` does, and has the labels `new`, here or elsewhere."""
+    """Return `held` with the back-link to an item with the labels `new`, here or elsewhere, that makes the claims of
+    `claimant`."""
     if _names(claimant.edition_of, held):
         held = record_next_edition(catalog, held, new)
     if _names(claimant.translation_of, held) and claimant.language is not None:

@@ -1,5 +1,5 @@
-"""Scheduled verification while a server runs: all content is read again within some days, the least recently verified
-first, at a bounded speed, and more slowly while the server is busy."""
+"""Scheduled verification while a server runs. All content is read again within some days, the least recently verified
+first. The speed is bounded, and lower while the server is busy."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.jobs import Job, JobStopped
 from ibi.services.limits import hold_alone
 
-# --- the letter about damage ------------------------------------------------------------------------------------------
-
 _MOST: Final = 50
 """Items that one letter names."""
 
@@ -42,7 +40,7 @@ Until then there is one such letter a day at most, and only if more damage was f
 
 
 def damage_letter(to: str, archive: str, damaged: Sequence[Verification]) -> Letter:
-    """`archive` is the address under which readers know it."""
+    """Return the letter about damaged items. `archive` is the address under which readers know the Archive."""
     count = "1 item" if len(damaged) == 1 else f"{len(damaged)} items"
     lines = [line for item in damaged[:_MOST] for line in _lines(item)]
     if len(damaged) > _MOST:
@@ -58,17 +56,17 @@ def _lines(item: Verification) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """On one line, whatever a path holds."""
+    """Return the text on one line, whatever a path holds."""
     return printable(text, "\N{REPLACEMENT CHARACTER}")
 
 
 _DAY: Final = 86_400
 _HOUR: Final = 3_600
-"""Seconds after which a damaged item is verified again, and a mail that could not be sent is tried again."""
+"""Seconds until a damaged item is verified again, and until an unsent mail is retried."""
 _IDLE: Final = 30.0
 """Seconds between two checks for due items."""
 _LOOK: Final = 0.1
-"""Seconds between two measurements of how late the event loop is, during a verification."""
+"""Seconds between two measurements of the lateness of the event loop, during a verification."""
 _BUSY: Final = 0.03
 """Seconds of lateness from which on the server counts as busy: readers wait as long."""
 _PAUSE: Final = 1.0
@@ -85,7 +83,7 @@ class DamageMail:
         self._not_before = 0
 
     def send_if_due(self, integrity: Integrity, now: int) -> None:
-        """Send a mail if one is due. Blocks. Errors of the mail server are logged, and it is tried again."""
+        """Send a mail if one is due. Blocks. Errors of the mail server are logged, and the mail is retried."""
         damaged, last = integrity.ledger.damaged_items().values(), integrity.ledger.last_letter()
         found = max((each.damaged_since or 0 for each in damaged), default=0)
         if now < self._not_before or (last is not None and (found <= last or now < last + _DAY)) or not found:
@@ -100,7 +98,7 @@ class DamageMail:
 
 
 class VerificationSchedule:
-    """Verifies beside all else, and more slowly while the event loop of the server is late."""
+    """Verifies in the background, and more slowly while the event loop of the server is late."""
 
     def __init__(
         self,
@@ -113,8 +111,8 @@ class VerificationSchedule:
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """Verify everything within `days`, 0 for never; at most `rate` bytes a second, 0 for no bound. Of several
-        processes that one does for which `hold` is true."""
+        """Verify everything within `days`, 0 for never. Read at most `rate` bytes a second, 0 for no bound. Of several
+        processes, the one for which `hold` is true verifies."""
         assert store.integrity is not None  # a store on a disk has one
         self._store, self._integrity = store, store.integrity
         self._days, self._rate, self._mail, self._now = days, rate, mail, now
@@ -124,7 +122,7 @@ class VerificationSchedule:
         self._watch = Job("load during verification", self._look_at_load, math.inf)
         self._is_busy = self._is_verifying = False
         self._verified: tuple[str | None, int] = None, 0
-        """The item verified last, and when."""
+        """The item verified last, with the time."""
         self._counted = 0
         """The day on which the items of the store were last counted."""
         self._granted: set[tuple[str, int]] = set()
@@ -136,16 +134,16 @@ class VerificationSchedule:
 
     @property
     def days(self) -> int:
-        """Within how many days everything is verified; 0 for never."""
+        """The number of days within which everything is verified; 0 for never."""
         return self._days
 
     @property
     def rate(self) -> int:
-        """Bytes a second that are read for it at most; 0 for no bound."""
+        """The bytes a second that verification reads at most; 0 for no bound."""
         return self._rate
 
     def verify_soon(self, name: str) -> None:
-        """Have an item verified before its turn, by the process that verifies. Blocks."""
+        """Verify an item before its turn, in the process that verifies. Blocks."""
         self._integrity.ledger.want(name, int(self._now()))
         self._job.wake()
 
@@ -156,7 +154,7 @@ class VerificationSchedule:
         return 0.0 if self.step() else None
 
     def step(self) -> bool:
-        """Verify the next due item; return whether there was one. Blocks."""
+        """Verify the next due item. Return whether there was one. Blocks."""
         now = int(self._now())
         name = self._next_wanted() or self._next_due(now)
         if name is not None:
@@ -172,7 +170,8 @@ class VerificationSchedule:
         return name is not None
 
     def _next_wanted(self) -> str | None:
-        """An item that a person wants verified; each wish once, whether or not its result can be recorded."""
+        """Return an item that a person wants verified. Each wish counts once, whether or not its result can be
+        recorded."""
         wanted = self._integrity.ledger.wanted()
         wish = next((each for each in wanted if each not in self._granted), None)
         if wish is None:
@@ -216,7 +215,7 @@ class VerificationSchedule:
             raise JobStopped
 
     async def _look_at_load(self) -> float:
-        """Measure how late the event loop is, again and again during a verification."""
+        """Measure the lateness of the event loop, again and again during a verification."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         await asyncio.sleep(_LOOK)
@@ -229,5 +228,5 @@ class VerificationSchedule:
 
 
 def _sort_by_time(damaged: Iterable[Verification]) -> list[Verification]:
-    """Items by the time of their damage, the latest first."""
+    """Return items by the time of their damage, the latest first."""
     return sorted(damaged, key=lambda each: each.damaged_since or 0, reverse=True)

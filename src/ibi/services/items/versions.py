@@ -1,8 +1,8 @@
-"""Earlier versions of items: listed, read, opened and restored. Their bytes are verified like all that is kept.
+"""Earlier versions of items: listed, read, opened and restored. Their bytes are verified like all content.
 
-A version is one of the OCFL object, from 1 on: publications, and what was recorded of relations in between. A purge
-leaves one version, so that nothing of the others is found here either. Who may read them is for the caller to judge:
-a version is as closed as the item is now, and as it was itself.
+A version is one of the OCFL object, from 1 on: publications, and changes of relations in between. A purge leaves one
+version, so that nothing of the others is found here either. The caller judges the rights of readers: a version is as
+closed as the item is now, and as it was itself.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from ibi.services.items.deposits import Deposits, address_of
 from ibi.services.items.item_repository import ItemRepository, PendingItem
 from ibi.services.items.stored_item import DOC, ITEM, LOCAL, name_of
 
-# --- what changed -----------------------------------------------------------------------------------------------------
-
 _ITEM: Final = (
     "state",
     "language",
@@ -50,7 +48,7 @@ _ITEM: Final = (
     "source",
     "transferred_to",
 )
-"""Fields of an item that have no `metadata.` before their name. Whose it is, is no part of what readers are shown."""
+"""Fields of an item without `metadata.` before their name. Readers are not shown the owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +58,16 @@ class VersionChanges:
     fields: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    """Those with other bytes."""
+    """Files with other bytes."""
     removed: tuple[str, ...] = ()
 
     def without_files(self) -> VersionChanges:
-        """What may be told where files are not listed."""
+        """Return the changes that may be shown where files are not listed."""
         return VersionChanges(tuple(name for name in self.fields if name != "target"))
 
 
 def changes_between(before: Item | None, after: Item) -> VersionChanges:
-    """What `after` has otherwise than `before`; of a first version, everything that it has counts as added."""
+    """Return the differences between `before` and `after`. In a first version, every file counts as added."""
     old = {} if before is None else {file.path: file for file in before.files}
     new = {file.path: file for file in after.files}
     same = old.keys() & new.keys()
@@ -92,7 +90,7 @@ def _changed_fields(before: Item, after: Item) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ItemVersion:
-    """One version of an item, and what was changed with it."""
+    """One version of an item, with the changes that it made."""
 
     number: int
     change: Change
@@ -100,11 +98,12 @@ class ItemVersion:
     """None if the item was not here in this version, because its Original had gone, or if the records of this version
     are damaged."""
     changes: VersionChanges
-    """Without the names of files, if it or the version before it did not list them."""
+    """Without the names of files, if this version or the one before it did not list them."""
     is_current: bool
 
     def visibility(self, now: Item) -> Visibility:
-        """Who may see its files: readers who may see those of the item now, and might have seen these then."""
+        """Return the visibility of its files: readers must be allowed to see those of the item now, and these at their
+        time."""
         return now.visibility if self.item is None else now.visibility.and_also(self.item.visibility)
 
 
@@ -117,19 +116,19 @@ _MOST_READ: Final = 2 << 20
 class _ReadItem(NamedTuple):
     item: Item | None
     size: int
-    """Of its record."""
+    """Bytes of its record."""
 
 
 class Versions:
     """The versions of the items of one Archive. Calls block, from any thread."""
 
     def __init__(self, content: Content, integrity: Integrity | None = None, most_read: int = _MOST_READ) -> None:
-        """A list ends after so many bytes of records."""
+        """`most_read` bounds the bytes of records for one list."""
         self._content, self._integrity, self._most_read = content, integrity, most_read
 
     def list(self, item: Item, *, before: int | None = None, most: int) -> tuple[ItemVersion, ...]:
-        """The versions of an item, newest first: at most so many, of those before the one of that number, and fewer of
-        an item with long records, but not none."""
+        """Return the versions of an item, newest first: at most `most`, of those before the version `before`. An item
+        with long records gives fewer, but not none."""
         kept = self._content.read(name_of(item))
         last = len(kept.versions) if before is None else min(max(before - 1, 0), len(kept.versions))
         found: list[ItemVersion] = []
@@ -143,14 +142,14 @@ class Versions:
         return tuple(found)
 
     def find(self, item: Item, number: int) -> ItemVersion:
-        """`UnknownVersion` if there is none of that number; `ContentDamaged` if it cannot be read."""
+        """Return a version. `UnknownVersion` if there is none of that number; `ContentDamaged` if it cannot be read."""
         kept = self._content.read(name_of(item))
         _check_number(item, number, kept)
         found, before = self._read(kept, number), self._item(kept, number - 1)
         return self._version(kept, number, before.item, found.item)
 
     def open_file(self, item: Item, number: int, path: str) -> VerifiedFile:
-        """A file of a version, verified as it is read; `FileMissing` if the version has none of that path."""
+        """Open a file of a version, verified as it is read; `FileMissing` if the version has none of that path."""
         name = name_of(item)
         try:
             file = self._content.open(name, DOC + path, number)
@@ -203,14 +202,15 @@ class Restoring:
     """Makes the description and the files of an earlier version those of a new one. Calls block, from any thread."""
 
     def __init__(self, kept: ItemRepository, deposits: Deposits, clocks: Clocks) -> None:
-        """`deposits` know who may change what."""
+        """`deposits` checks the rights of the actor."""
         self._kept, self._deposits, self._clocks = kept, deposits, clocks
         self._versions = Versions(kept.content, kept.integrity)
 
     def restore(self, label: Label, number: int, who: str, message: str | None = None) -> Updated:
-        """The item as a new version. Relations, visibility and other names stay as they are now: an earlier version
-        may have been open to more readers, and links to the newer names must not die. If it was open to fewer, and has
-        files that are gone since, to restore it is to make the item more visible, and needs that right."""
+        """Restore an earlier version as a new one, and return the item. Relations, visibility and other names stay as
+        they are now: an earlier version may have been open to more readers, and links to the newer names must not die.
+        If it was open to fewer readers, and has files that are gone since, restoring it makes the item more visible,
+        and needs that right."""
         item = self._kept.find(label)
         name = name_of(item)
         self._kept.require_changeable(name)
@@ -237,7 +237,7 @@ class Restoring:
 
 
 def _contents(item: Item) -> set[tuple[str, str]]:
-    """What readers of a restricted item do not get: its files, or the URL of a service."""
+    """Return the content that visibility restricts: the files of an item, or the URL of a service."""
     return {(file.path, file.sha512) for file in item.files} | ({("", item.target_url)} if item.target_url else set())
 
 

@@ -1,9 +1,8 @@
-"""Names the Archives that hold Copies of the items here, for the command and the page alike, and offers those that
-follow this Archive.
+"""Names the Archives that hold Copies of the items here, for the command and the page, and offers the followers of this
+Archive.
 
-A follower signs its questions for the feed of changes. It is offered if the register of the resolver knows the key:
-a stranger cannot offer itself. To name it is for an administrator, because resolvers ask it while this Archive is
-silent.
+A follower signs its questions for the feed of changes. It is offered if the register of the resolver knows the key: a
+stranger cannot offer itself. Only an administrator names it, because resolvers ask it while this Archive is silent.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ibi.signing import PublicKey
 
 LONGEST_SIGNATURE: Final = 16_384
 _OFTEN: Final = 60.0
-"""Seconds for which a follower that was noted is not noted again."""
+"""Seconds for which a noted follower is not noted again."""
 _MOST_NOTED: Final = 1_024
 
 
@@ -83,7 +82,7 @@ class CopyHolderAdmin:
         return CopyHolderAdmin(self._store, self._own, self._settled, self._now, audit=self._audit, actor=actor)
 
     def list_holders(self) -> list[dict[str, Any]]:
-        """All that are named, then those that are offered, then those that were declined."""
+        """Return the named holders, then the offered ones, then the declined ones."""
         known = self._store.read()
         return [
             *(_document(each, "settings") for each in self._settled),
@@ -97,8 +96,8 @@ class CopyHolderAdmin:
         ]
 
     def add(self, text: str) -> dict[str, Any]:
-        """Name an Archive, from `LABEL` or `LABEL=PREFIX,PREFIX`; of one that is offered, the label alone means what it
-        follows."""
+        """Name an Archive, from `LABEL` or `LABEL=PREFIX,PREFIX`. For an offered Archive, the label alone stands for
+        the prefixes that it follows."""
         holder, known = CopyHolder.parse(text), self._store.read()
         if "=" not in text:
             offered = (each.holder for each in known.offers if each.holder.service == holder.service)
@@ -115,7 +114,7 @@ class CopyHolderAdmin:
         return _document(holder, "named")
 
     def remove(self, text: str) -> dict[str, Any]:
-        """Name an Archive no longer; one that was offered is not offered again until it was added or removed."""
+        """Name an Archive no longer. An offered Archive is not offered again until it was added or removed."""
         service, known = parse(text), self._store.read()
         if self._is_settled(service):
             raise SettledHolder(archive=service.spelling)
@@ -140,17 +139,17 @@ class CopyHolderAdmin:
 
 
 class FollowerSenders(Protocol):
-    """Tells which registered Archive has signed; `ibi.services.notifications` has them. Calls block."""
+    """Identifies the registered Archive that signed; `ibi.services.notifications` implements it. Calls block."""
 
     def knows_signer(self, statement: str) -> bool:
-        """Whether the statement names the key of a registered Archive; it is not checked."""
+        """Return whether the statement names the key of a registered Archive. The signature is not checked."""
 
     def name_of(self, signer: PublicKey, to: str, at: int) -> str | None:
-        """The label of the Archive that signed for this one a moment ago."""
+        """Return the label of the Archive that signed for this one a moment ago."""
 
 
 class CopyOffers:
-    """Notes who follows this Archive. Calls block, from any thread; they raise nothing for what a stranger sends."""
+    """Notes the followers of this Archive. Calls block, from any thread. Input of strangers raises nothing."""
 
     def __init__(
         self,
@@ -160,7 +159,7 @@ class CopyOffers:
         now: Callable[[], float],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`senders` tells which registered Archive has signed."""
+        """`senders` identifies the registered Archive that signed."""
         self._store, self._senders, self._own = store, senders, own
         self._now, self._monotonic = now, monotonic
         self._noted: dict[str, float] = {}
@@ -181,7 +180,7 @@ class CopyOffers:
             self._store.change(lambda known: known.offer(holder, int(self._now())))
 
     def _is_noted(self, signature: str) -> bool:
-        """Whether the very same statement came a moment ago: followers repeat it."""
+        """Return whether the same statement came a moment ago: followers repeat it."""
         now = self._monotonic()
         with self._lock:
             if now - self._noted.get(signature, float("-inf")) < _OFTEN:
@@ -193,7 +192,7 @@ class CopyOffers:
 
 
 def _document(holder: CopyHolder, state: str, first: int | None = None, last: int | None = None) -> dict[str, Any]:
-    """A holder as it is listed; `prefixes` is null for all items."""
+    """Return a holder for a list; `prefixes` is null for all items."""
     return {
         "archive": holder.service.spelling,
         "prefixes": sorted(holder.prefixes) or None,

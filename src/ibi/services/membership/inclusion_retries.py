@@ -1,6 +1,4 @@
-"""Archives that are not heard: those that have not confirmed their inclusion are called again while a server runs
-(E60), inclusions that were refused are kept for a while (E74), and it is put on record which Archives questions do
-not reach, and why (E73).
+"""Calls Archives that have not confirmed their inclusion, again and again while a server runs (E60).
 
 The register has all unconfirmed inclusions, so that a restart forgets nothing: the time between two calls follows from
 the age of the inclusion alone.
@@ -43,7 +41,7 @@ _LONGEST: Final = 600.0
 """Seconds between two calls, at least and at most."""
 
 _MOST_AT_ONCE: Final = 8
-"""Archives called at the same time; the others are called at the next check."""
+"""Archives called at the same time. The others are called at the next check."""
 
 _FEWEST_ROUNDS: Final = 3
 """Unanswered calls in a row to the current address that this process must have made before a pending one may replace
@@ -68,12 +66,12 @@ class _Attempt:
 
 
 async def _take_up_none(_: tuple[Registration, ...]) -> None:
-    """Default: no refused requests are kept."""
+    """Do nothing: by default no refused requests are kept."""
 
 
 class InclusionRetries:
-    """Runs on the event loop of a server, which it neither delays nor stops by an error. Two servers on
-    one register may each have one: calls are then made more often, and every change is still made once."""
+    """Runs on the event loop of a server, which it neither delays nor stops by an error. Two servers on one register
+    may each have one: then calls are more frequent, and every change still happens once."""
 
     def __init__(
         self,
@@ -88,7 +86,7 @@ class InclusionRetries:
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`take_up` gets all registrations when one of them has changed: one may be of an Archive that was refused. Of
-        several processes that one calls Archives for which `hold` is true."""
+        several processes, the one for which `hold` is true calls Archives."""
         self._registry, self._retry, self._clocks, self._take_up = registry, retry, clocks, take_up
         self._monotonic, self._chance = monotonic, chance
         self._hold, self._log = hold, log or structlog.get_logger("ibi.register")
@@ -112,8 +110,7 @@ class InclusionRetries:
         version = self._registry.recent_version()
         if version == self._version:
             return
-        # The version is read first, so it is never newer than the content: a change in between is seen at the next
-        # check.
+        # The version is read first, so it is never newer than the content. The next check sees a change in between.
         found = await asyncio.to_thread(self._registry.all)
         await self._take_up(found)
         self._unconfirmed, self._version = tuple(filter(_is_unconfirmed, found)), version
@@ -135,7 +132,8 @@ class InclusionRetries:
         attempt.silent = 0 if answered else attempt.silent + 1
 
     def _wait(self, registration: Registration) -> float:
-        """Half the age of the inclusion, within bounds, less a random part: calls become rarer as it grows older."""
+        """Return half the age of the inclusion, within bounds, less a random part: calls become rarer as it grows
+        older."""
         age = self._clocks.read().wall.seconds - _wanted_inclusion(registration).since.seconds
         return min(_LONGEST, max(_SHORTEST, age / 2)) * (1 - self._chance() / 4)
 
@@ -157,19 +155,16 @@ def _key(registration: Registration) -> _Key:
 
 # --- inclusions that were refused -------------------------------------------------------------------------------------
 
-# Inclusions that were refused, kept for a while: an Archive that was started before it was registered (E74).
-#
-# Its administrator writes a mail, and starts it; the resolver's administrator registers it minutes or days later. An
-# Archive that had to ask again would do so rarely by then, since a resolver slows those down who give wrong keys. So
-# the resolver keeps the last request of each, in memory, and takes it up when the register has the Archive.
 
 KEPT_FOR: Final = 1800.0
-"""Seconds; an Archive asks again within ten minutes, so that the one that still wants to be included is there."""
+"""Seconds. An Archive asks again within ten minutes, so a request of an Archive that still wants to be included is
+there."""
 MOST: Final = 512
 MOST_OF_ONE: Final = 16
-"""Requests of one network: what one sends pushes out few of the others."""
+"""Requests of one network, so that one network pushes out few requests of others."""
 _MOST_OF_LABEL: Final = 4
-"""Requests about one label, each from another network: a stranger who names it does not push out the Archive's own."""
+"""Requests about one label, each from another network. A stranger who names the label does not push out the Archive's
+own."""
 
 _UNKNOWN: Final = Instant(0)
 """No signature is of that time."""
@@ -180,14 +175,20 @@ _RefusalKey: TypeAlias = "tuple[Label, IpNetwork | None]"
 class RefusedRequest(NamedTuple):
     request: InclusionRequest
     key_hash: str | None
-    """The hash by which it was refused; None if the Archive was not registered."""
+    """The hash that refused the request; None if the Archive was not registered."""
     until: float
     arrived: Instant
-    """By which the time of its signature is judged."""
+    """The time against which the time of the signature is judged."""
 
 
 class RefusedRequests:
-    """For one event loop. Times are monotonic."""
+    """Requests for inclusion that were refused, kept in memory for a while (E74). For one event loop. Times are
+    monotonic.
+
+    An Archive may start before the resolver's administrator registers it, which takes minutes or days. By then it would
+    rarely ask again, since a resolver slows down senders of wrong keys. So the resolver keeps the last request of each
+    Archive, and takes it up when the register has the Archive.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[_RefusalKey, RefusedRequest] = {}
@@ -212,7 +213,8 @@ class RefusedRequests:
         self._kept[label, network] = RefusedRequest(request, key_hash, now + KEPT_FOR, arrived)
 
     def take(self, registrations: Iterable[Registration], now: float) -> list[tuple[Registration, RefusedRequest]]:
-        """Those of Archives that are registered by now, or have another key, and are not included; each once."""
+        """Return the requests of Archives that are registered by now, or have another key, and are not included. Each
+        is returned once."""
         self._drop_expired(now)
         if not self._kept:
             return []
@@ -227,7 +229,7 @@ class RefusedRequests:
         return found
 
     def forget(self, request: InclusionRequest) -> None:
-        """The Archive is included."""
+        """Drop the requests of an Archive that is included now."""
         for key in [key for key in self._kept if key[0] in request.labels]:
             del self._kept[key]
 
@@ -236,24 +238,26 @@ class RefusedRequests:
             del self._kept[oldest[0]]
 
     def _drop_oldest(self, keys: list[_RefusalKey], most: int) -> None:
-        """Make room for one more among those `keys`, which are in the order in which they came."""
+        """Make room for one more among those `keys`, which are in the order of their arrival."""
         for key in keys[: max(0, len(keys) - most + 1)]:
             del self._kept[key]
 
 
 # --- Archives that questions do not reach -----------------------------------------------------------------------------
 
-# Puts on record which Archives questions do not reach, and why, so that `ibi resolver list` tells it (E73).
 
 _AGAIN: Final = 600.0
 """Seconds after which one more failure of the same kind is put on record."""
 _WRITES_APART: Final = 10.0
-"""Seconds between two changes of one registration: an Archive that comes and goes causes no more writes than that."""
+"""Seconds between two changes of one registration. They bound the writes that an Archive causes by coming and going."""
 
 
 class ContactRecord:
-    """Listens to the replies of remote Archives on the event loop of a server. Almost all of them change nothing: that
-    costs a look into a dictionary."""
+    """Puts on record the Archives that questions do not reach, with the reason, for `ibi resolver list` (E73).
+
+    It listens to the replies of remote Archives on the event loop of a server. Almost all of them change nothing, and
+    cost only a look into a dictionary.
+    """
 
     def __init__(
         self,
@@ -266,7 +270,8 @@ class ContactRecord:
         self._registry, self._clocks, self._monotonic = registry, clocks, monotonic
         self._log = log or structlog.get_logger("ibi.register")
         self._failed: dict[Label, tuple[str, float]] = {}
-        """The failures on record, by the first label of an Archive: of which kind, and when this process noted it."""
+        """The failures on record, by the first label of an Archive: the kind, and the time when this process noted
+        it."""
         self._written: dict[Label, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -278,7 +283,7 @@ class ContactRecord:
         return (Job("failures on record", step, math.inf),)
 
     async def read(self) -> None:
-        """Read which failures are on record, so that they can be taken back."""
+        """Read the failures on record, so that they can be taken back."""
         now = self._monotonic()
         found = await asyncio.to_thread(self._registry.all)
         self._failed.update({each.labels[0]: (each.failed.reason, now) for each in found if each.failed is not None})
@@ -307,7 +312,7 @@ class ContactRecord:
                 )
 
     async def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait for the writes under way."""
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
 

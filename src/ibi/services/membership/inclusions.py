@@ -66,7 +66,7 @@ Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
 """Calls an Archive back (R §7.2, message 3) and returns the result. Never raises for an error of the Archive."""
 
 Prove = Callable[[ArchiveRef], Awaitable[PublicKey | None]]
-"""Calls an Archive back with a challenge, and returns the key with which it signed that; None if it did not."""
+"""Calls an Archive back with a challenge, and returns the key that signed it; None if none did."""
 
 Make = Callable[[Registration], Registration]
 
@@ -105,8 +105,8 @@ class Inclusions:
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`own` is the service of the server's own Archive. With `ask`, an Archive is asked for the unknown form of its
-        label. Without a `signer` no signature is looked at; with `prove`, a first key is pinned. `on_included` is told
-        of Archives that have confirmed."""
+        label. Without a `signer` no signature is checked; with `prove`, a first key is pinned. `on_included` is called
+        for Archives that have confirmed."""
         self._registry, self._check, self._confirm, self._clocks = registry, check, confirm, clocks
         self._signer, self._prove, self._on_included = signer, prove, on_included
         self._resolver_url, self._mailer, self._own, self._ask = resolver_url, mailer, own, ask
@@ -116,11 +116,11 @@ class Inclusions:
         self._beside: set[asyncio.Task[None]] = set()
         self._refused = RefusedRequests()
         self._told: dict[Label, float] = {}
-        """When an administrator was last sent a mail about a new address of an Archive."""
+        """The time of the last mail to an administrator about a new address of an Archive."""
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
         """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
-        registered Archive, `SignatureMissing` or `SignatureRefused` if it has not signed this."""
+        registered Archive. `SignatureMissing` or `SignatureRefused` if it has not signed this."""
         arrived = self._clocks.read().wall
         try:
             found = await self._check.require(request, client)
@@ -136,7 +136,7 @@ class Inclusions:
             raise
 
     async def take_up_refused(self, registrations: Iterable[Registration]) -> None:
-        """Include those of these Archives that asked for it before they were registered with their key (E74)."""
+        """Include the Archives that asked for it before they were registered with their key (E74)."""
         for found, refused in self._refused.take(registrations, self._monotonic()):
             if await self._check.has_key(found, refused.request.registration_key):
                 self._log.info("an Archive that had asked before is registered now", archive=str(found.labels[0]))
@@ -145,8 +145,8 @@ class Inclusions:
                     await self._include(found, refused.request, refused.arrived)
 
     async def _note_unchecked(self, request: InclusionRequest, client: IpAddress | None, arrived: Instant) -> None:
-        """Keep a request that came too soon, if its Archive is not registered. Of one that is, it is not known
-        whether the key is right; and what is kept of an earlier request stays."""
+        """Keep a request that came too soon, if its Archive is not registered. For a registered Archive, nobody knows
+        whether the key is right, and an earlier request stays."""
         if await self._find(request) is None:
             self._refused.keep(request, client, None, self._monotonic(), arrived)
 
@@ -174,7 +174,7 @@ class Inclusions:
             admitted = replace(self._signer.admit(registration, request, signature), key_hash=key_hash)
             return after_inclusion(admitted, request, began)
 
-        # Included before it is called, so that a long call, or the end of this process during it, does not prevent it.
+        # Included before the call, so that a long call, or the end of this process during it, does not prevent it.
         now = await self._change_checked(found, include)
         asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
         assert asked is not None
@@ -196,7 +196,7 @@ class Inclusions:
         return InclusionStatus(False, failure_code(call.failure or Failure.UNREACHABLE))
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
-        """Exclude an Archive (messages 7 and 8); the errors are those of `include`."""
+        """Exclude an Archive (messages 7 and 8). The errors are those of `include`."""
         arrived = self._clocks.read().wall
         found = await self._check.require(request, client)
         signature = self._signer.read(request, arrived)
@@ -237,12 +237,10 @@ class Inclusions:
         """Cancel the background work under way."""
         await end_tasks(*self._calls.values(), *self._beside)
 
-    # --- changes ----------------------------------------------------------------------------------------------------
-
     async def _change_checked(self, checked: Registration, make: Make) -> Registration:
-        """Change a registration whose key was checked by `make`; nothing is written if it stays the same.
+        """Change a registration with a checked key by `make`. Nothing is written if it stays the same.
 
-        `KeyRefused` if it was forgotten, or given another key, since it was checked.
+        `KeyRefused` if it was forgotten, or given another key, since the check.
         """
 
         def change(now: Registration) -> Registration:
@@ -288,8 +286,6 @@ class Inclusions:
         )
         self._write_to(replaced[0], lambda to: replaced_letter(after, inclusion, to, self._resolver_url))
 
-    # --- calls ------------------------------------------------------------------------------------------------------
-
     async def call(self, registration: Registration, inclusion: Inclusion) -> CallBack:
         """Call an Archive back. Concurrent requests share one call: no Archive is called twice at once."""
         ref = archive_ref(registration, inclusion)
@@ -303,13 +299,11 @@ class Inclusions:
     async def _confirm_once(self, ref: ArchiveRef) -> CallBack:
         return await self._confirm(ref)
 
-    # --- keys (E81) ---------------------------------------------------------------------------------------------------
-
     async def _pin(
         self, registration: Registration, asked: Inclusion, signature: RequestSignature | None
     ) -> Registration:
-        """Pin the first key of an Archive, if who answers at its address has it: a registration key that was overheard
-        is not enough to give the Archive another key. Returns the registration."""
+        """Pin the first key of an Archive (E81) if the server at its address has it: an overheard registration key is
+        not enough to give the Archive another key. Return the registration."""
         ref = archive_ref(registration, asked)
         proven = None if self._prove is None or ref is None else await self._prove(ref)
         if signature is None or proven != signature.signer:
@@ -324,11 +318,9 @@ class Inclusions:
             self._log.info("the key of an Archive is known", archive=str(after.labels[0]), key=str(proven))
         return after or registration
 
-    # --- the forms of a label (E59) ---------------------------------------------------------------------------------
-
     async def _adopt_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> Registration:
-        """Adopt the waiting form of the label, if the call proves it and no other Archive has it or its prefix. Returns
-        the registration."""
+        """Adopt the waiting form of the label (E59), if the call proves it and no other Archive has it or its prefix.
+        Return the registration."""
         waiting = registration.waiting
         if waiting is None:
             return registration
@@ -366,8 +358,7 @@ class Inclusions:
         return after
 
     def _ask_for_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> None:
-        """Ask for the other form of the label an Archive whose inclusion does not give it, as those of other
-        software."""
+        """Ask an Archive for the other form of its label, if its inclusion does not give it, as with other software."""
         if self._ask is not None and len(registration.labels) == 1 and registration.waiting is None:
             self._run_beside(partial(self._learn_form, self._ask, registration, asked, call))
 
@@ -383,8 +374,6 @@ class Inclusions:
         after = await self._change(label, lambda found: with_claimed_forms(found, forms.labels))
         if after is not None:
             await self._adopt_form(after, asked, call)
-
-    # --- what people are told ---------------------------------------------------------------------------------------
 
     def _tell_of_inclusion(self, before: Registration, after: Registration, asked: Inclusion, call: CallBack) -> None:
         archive = str(before.labels[0])

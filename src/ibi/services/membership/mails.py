@@ -1,4 +1,4 @@
-"""Mails of a register: what is sent to the administrators of Archives, and who sent one to the register."""
+"""Mails of a register: to the administrators of Archives, and the sender of a mail to the register."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _LONGEST_FIELD: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A mail, and whether it was sent."""
+    """A mail, with the result of sending it."""
 
     letter: Letter
     sent: bool
     reason: str | None = None
-    """Why it was not sent, if that was tried."""
+    """The reason why it was not sent, if sending was tried."""
 
 
 async def post(letter: Letter, mailer: Mailer | None) -> Posted:
-    """Send a mail, if there is a `mailer`; never raises for errors of the mail server."""
+    """Send a mail, if there is a `mailer`. Never raises for errors of the mail server."""
     if mailer is None:
         return Posted(letter, sent=False)
     try:
@@ -36,9 +36,9 @@ async def post(letter: Letter, mailer: Mailer | None) -> Posted:
 
 
 def sender_of(mail: bytes) -> str | None:
-    """The From address of a message; None if it has none, or none that can be answered.
+    """Return the From address of a message; None if it has none, or none that can be answered.
 
-    It is easily forged: a place to send an answer to, and no proof of anything.
+    It is easily forged: use it as the address of an answer, never as a proof.
     """
     from email.parser import BytesHeaderParser
 

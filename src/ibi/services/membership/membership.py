@@ -1,5 +1,4 @@
-"""An Archive's membership in its resolver, kept up while a server runs (R §7.2), and its own word on who holds Copies
-of its items (E84)."""
+"""An Archive's membership in its resolver, kept up while a server runs (R §7.2)."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class MembershipGateway(Protocol):
 
 
 def _ignore() -> None:
-    """Default: no part of the server waits for it."""
+    """Do nothing: by default no part of the server waits for an inclusion."""
 
 
 class MembershipService:
@@ -68,12 +67,13 @@ class MembershipService:
         monotonic: Callable[[], float] = time.monotonic,
         budget: float = _BUDGET,
     ) -> None:
-        """`key` gives what requests are signed with, and what else the resolver reads at an inclusion; `audience` the
-        key by which the resolver is known. Both may block. When one has changed, the resolver is asked again."""
+        """`key` returns the key that signs requests, and everything else that the resolver reads at an inclusion.
+        `audience` returns the resolver's known key. Both may block. When one has changed, the resolver is asked
+        again."""
         self._resolver, self._files, self._budget = resolver, files, budget
         self._key = key
         self._told: object = None
-        """The key with which the last request was signed."""
+        """The key that signed the last request."""
         self._audience = audience
         self._told_to: PublicKey | None = None
         """The key of the resolver for which the last request was signed; None if it was not known."""
@@ -86,28 +86,29 @@ class MembershipService:
         self._may_hold = self._leaves = True
         self._renews = False
         self._hinted = float("-inf")
-        """When a call back last made it ask."""
+        """The time at which a call back last caused a request."""
         self._job = Job("membership", self._step, _LOOK, hold=self._hold)
         self.on_included: Callable[[], object] = _ignore
-        """Called on the event loop when the resolver has included this Archive: it may be a new one."""
+        """Called on the event loop when the resolver has included this Archive: the resolver may be a new one."""
 
     @property
     def membership(self) -> Membership:
         return self._membership
 
     def read(self) -> Membership:
-        """The membership as the process that keeps it up has noted it last. Blocks."""
+        """Return the membership as the active process noted it last. Blocks."""
         return self._membership if self._holds else self._files.read()
 
     def jobs(self) -> tuple[Job, ...]:
         return (self._job,)
 
     def cease(self) -> None:
-        """The server begins to stop: the place of another process that has stopped already is not taken."""
+        """Take no other process's place from now on: the server begins to stop, and that process may have stopped
+        already."""
         self._may_hold = False
 
     def hand_over(self) -> None:
-        """Another process of this server takes this one's place: the Archive stays included when this one stops."""
+        """Leave the Archive included when this process stops: another process of this server takes its place."""
         self._may_hold = self._leaves = False
 
     async def stop(self) -> None:
@@ -128,17 +129,17 @@ class MembershipService:
         await self._turn_to(self._membership.after(outcome), outcome)
 
     def note_call_back(self) -> None:
-        """The resolver, or another, has asked this Archive to confirm its inclusion. If it is not included as far as it
-        knows, it may have been registered just now: it asks at once, and not only when its turn comes (E74). Strangers
-        can call, too: they make it ask somewhat sooner, twice a minute at most."""
+        """Note that a resolver called this Archive back to confirm its inclusion. If this Archive does not know of an
+        inclusion, it may just have been registered: it asks at once, without waiting for its turn (E74). Strangers can
+        call, too: they make it ask somewhat sooner, twice a minute at most."""
         now = self._monotonic()
         if self._membership.phase is Phase.INCLUDING and not self._asking and now - self._hinted >= _HINTS_APART:
             self._hinted = self._due = now
             self._job.wake()
 
     def renew(self) -> None:
-        """The register of the resolver does not have this Archive. If it is included as far as it knows, it asks
-        again."""
+        """Ask for inclusion again: the register of the resolver lacks this Archive, although it took itself for
+        included."""
         if self._membership.phase is Phase.INCLUDED and not self._asking:
             self._renews = True
             self._job.wake()
@@ -154,14 +155,14 @@ class MembershipService:
             self._membership, self._due = switched, self._monotonic()
             await self._write(switched)
         left = self._due - self._monotonic()
-        # Whatever it waits for after failures is over when a key has changed: the resolver is trusted anew, perhaps.
+        # A changed key ends every wait after failures: perhaps the resolver is trusted anew.
         if self._membership.request is None or (left > 0 and not is_told_otherwise):
             return _LOOK if self._membership.request is None else min(_LOOK, left)
         await self._ask(self._membership.request)
         return 0.0
 
     def _hold(self) -> bool:
-        """Blocks."""
+        """Take or keep the lease. Blocks."""
         if not self._holds and self._may_hold and self._files.hold():
             # An Archive that was included when its server crashed still is, whatever the switch says now.
             self._membership = Membership(known=self._files.read().known)
@@ -170,18 +171,18 @@ class MembershipService:
 
     async def _ask(self, subject: ServiceSubject) -> None:
         self._told, self._told_to = await self._read_key(), await self._read_audience()
-        self._asking = True  # stays set if this is cancelled: it is then unknown what the resolver did
+        self._asking = True  # stays set if this is cancelled: then nobody knows what the resolver did
         outcome = await self._resolver.send(self._requests[subject])
         self._asking = False
         await self._turn_to(self._membership.after(outcome), outcome)
         self._due = self._monotonic() + self._membership.wait(self._chance())
 
     async def _is_told_otherwise(self) -> bool:
-        """Whether the resolver was asked with another key than this Archive has now, or by another than it has."""
+        """Return whether the key of this Archive or of the resolver has changed since the last request."""
         if await self._read_key() != self._told:
             return True
         audience, known = await self._read_audience(), self._told_to
-        self._told_to = known or audience  # the answer to the first request tells the key
+        self._told_to = known or audience  # the answer to the first request gives the key
         return known is not None and audience != known
 
     async def _read_audience(self) -> PublicKey | None:
@@ -191,7 +192,7 @@ class MembershipService:
             return self._told_to
 
     async def _read_key(self) -> object:
-        """One that cannot be read is no other one."""
+        """Return the key. An unreadable key counts as unchanged."""
         try:
             return None if self._key is None else await asyncio.to_thread(self._key)
         except StorageError:
@@ -228,14 +229,9 @@ class MembershipService:
 
 # --- who holds Copies -------------------------------------------------------------------------------------------------
 
-# The Archive's own word on who holds Copies of its items, signed with its key (E84).
-#
-# The administrator names the holders (`archive.copies_at`, `ibi archive holders`): to name one is to trust it, because
-# resolvers ask it while this Archive is silent.
-
 
 class CopiesWord(NamedTuple):
-    """A statement, and when it was made, in milliseconds since 1970."""
+    """A signed statement, made at `at`, in milliseconds since 1970."""
 
     at: int
     statement: str
@@ -243,9 +239,14 @@ class CopiesWord(NamedTuple):
 
 
 class NamedCopyHolders:
-    """The statement of one server. It is made when it is first asked for, and anew when the key was replaced or other
-    holders were named, by any process. Calls block for a fraction of a millisecond, from any thread; a `StorageError`
-    if it cannot be read who was named."""
+    """The Archive's own statement about the holders of Copies of its items, signed with its key (E84).
+
+    The administrator names the holders (`archive.copies_at`, `ibi archive holders`). To name one is to trust it,
+    because resolvers ask it while this Archive is silent.
+
+    The statement is made at the first call, and anew when any process replaced the key or named other holders. Calls
+    block for a fraction of a millisecond, from any thread. `StorageError` if the named holders cannot be read.
+    """
 
     def __init__(
         self,
@@ -255,7 +256,7 @@ class NamedCopyHolders:
         clocks: Clocks,
         store: CopyHolderStore | None = None,
     ) -> None:
-        """`settled` are those of the settings, `store` has those that were named beside them."""
+        """`settled` are the holders of the settings; `store` has those named beside them."""
         self.service, self.settled = service, tuple(settled)
         self._keys, self._clocks, self._store = keys, clocks, store
         self._word: CopiesWord | None = None
@@ -279,7 +280,7 @@ class NamedCopyHolders:
             return self._word
 
     def resource(self) -> CopyHoldersResource:
-        """Return the statement for programs, and what it says for people."""
+        """Return the statement for programs, with its content for people."""
         word = self.word()
         return CopyHoldersResource(
             archive=[label.spelling for label in self.service.labels],

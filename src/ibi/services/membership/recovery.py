@@ -1,4 +1,4 @@
-"""A lost register, brought back from the signed registers that Archives keep (E94). Calls block: for a command."""
+"""A lost register, recovered from the signed registers that Archives keep (E94). Calls block: for a command."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ibi.signing import InvalidStatement, PublicKey
 
 
 class RegisterSource(Protocol):
-    """Asks an Archive, by its URL, for the register that it keeps. Never raises for what the Archive does."""
+    """Asks an Archive, by its URL, for the register that it keeps. Never raises for an error of the Archive."""
 
     def __call__(self, url: str) -> OfferedRegister: ...
 
 
 class EntryOutcome(StrEnum):
-    """What became of an Archive of the register."""
+    """The result for an Archive of the register."""
 
     RECOVERED = "recovered"
     """It is registered again, and brings its registration key with its next inclusion."""
     NEEDS_MAIL = "needs-mail"
-    """It is asked again; since it has no public key, its mail has to be read again before it can be included."""
+    """It is asked again. Since it has no public key, its mail has to be read again before it can be included."""
     KNOWN = "known"
     """It is registered already: nothing of it was changed."""
     REFUSED = "refused"
@@ -50,14 +50,14 @@ class RecoveredEntry(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """What a recovery found, and what it did."""
+    """The chosen register of a recovery, and the result of each entry."""
 
     chosen: ChosenRegister
     entries: tuple[RecoveredEntry, ...]
 
 
 class RegisterRecovery:
-    """Recovers the register of one data directory. What is registered there already stays as it is."""
+    """Recovers the register of one data directory. Present registrations stay as they are."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class RegisterRecovery:
         own_keys: Sequence[PublicKey] = (),
         own_changes: Sequence[str] = (),
     ) -> None:
-        """`own` is the service of the Archive in the same directory; `own_keys` are the keys of its resolver, past and
-        present, and `own_changes` the words by which the past ones named the next."""
+        """`own` is the service of the Archive in the same directory. `own_keys` are the keys of its resolver, past and
+        present. `own_changes` are the statements in which past keys named their successors."""
         self._registry, self._beliefs, self._published, self._audit = registry, beliefs, published, audit
         self._own, self._own_keys, self._own_changes = own, tuple(own_keys), tuple(own_changes)
 
@@ -79,7 +79,7 @@ class RegisterRecovery:
         self, urls: Iterable[str], ask: RegisterSource, key: PublicKey | None, now: Instant, *, dry_run: bool = False
     ) -> Recovery:
         """Take the newest register that the Archives at these `urls` keep. `RegisterKeyUnknown`, `NoRegisterFound` or
-        `RegistersContradict` if none can be believed; with `dry_run` nothing is changed."""
+        `RegistersContradict` if none can be believed. With `dry_run` nothing is changed."""
         offers = [ask(url) for url in dict.fromkeys(each.rstrip("/") for each in urls)]
         chosen = choose_register(offers, key, self._own_keys, self._own_changes)
         registrations = recovered_registrations(chosen.register, now, chosen.lost)
@@ -97,7 +97,7 @@ class RegisterRecovery:
     def _note_refused(
         self, registrations: Sequence[Registration], entries: Iterable[RecoveredEntry], now: Instant
     ) -> None:
-        """Say that those are removed that cannot be registered again, or Archives would refuse the list."""
+        """Publish the removal of Archives that cannot be registered again, or Archives would refuse the list."""
         for registration, entry in zip(registrations, entries, strict=True):
             if entry.outcome is EntryOutcome.REFUSED:
                 self._published.note_removed(registration.service, now.seconds)
@@ -119,7 +119,7 @@ class RegisterRecovery:
         return RecoveredEntry(labels, EntryOutcome.RECOVERED if signs else EntryOutcome.NEEDS_MAIL)
 
     def _record_copies(self, listed: Iterable[ListedArchive], entries: Iterable[RecoveredEntry], now: Instant) -> None:
-        """Whom the homes named as holders of their Copies, until they say it themselves again."""
+        """Record the holders of Copies that the homes named, until the homes name them again."""
         entered = {label for each in entries if each.outcome is not EntryOutcome.KNOWN for label in each.labels}
         for each in listed:
             holders = frozenset(holder.service for holder in each.home.copies if not holder.prefixes)
@@ -128,7 +128,7 @@ class RegisterRecovery:
                 self._beliefs.record_copies(labels[0], holders, now.seconds)
 
     def _publish_later_than(self, register: SignedRegister) -> None:
-        """Have the next list of this resolver be later than the one that was recovered: Archives take no older one."""
+        """Date the next list of this resolver after the recovered one: Archives take no older one."""
 
         def newest(before: str | None) -> str:
             return register.text if before is None or _issued(before) < register.issued else before
@@ -137,7 +137,7 @@ class RegisterRecovery:
 
 
 def _explain_lost(entry: RecoveredEntry, lost: Iterable[LostArchive]) -> RecoveredEntry:
-    """The entry, with a reason if the newest register lacks it."""
+    """Return the entry, with a reason if the newest register lacks it."""
     issued = next((each.issued for each in lost if each.listed.home.service.labels == entry.labels), None)
     if issued is None or entry.reason:
         return entry

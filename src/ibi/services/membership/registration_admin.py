@@ -62,7 +62,7 @@ class Application:
     prefixes: frozenset[str] = frozenset()
     shared: bool = False
     archive_key: PublicKey | None = None
-    """With which the Archive signs its requests (E81), if it is known already."""
+    """The key that signs the Archive's requests (E81), if it is known already."""
 
     @classmethod
     def of_words(
@@ -77,7 +77,7 @@ class Application:
         shared: bool = False,
         archive_key: str | None = None,
     ) -> Application:
-        """Parse texts; `InvalidInput` names the one that is wrong, and never shows the key."""
+        """Parse texts. `InvalidInput` names the wrong one, and never shows the key."""
         service, secret = LabelForms.of(*map(parse, labels)), RegistrationKey(key)
         return cls(
             service,
@@ -104,7 +104,7 @@ class Application:
         )
 
     def registration(self, now: Instant) -> Registration:
-        """The registration, still without a hash; `InvalidInput` if it cannot be recorded."""
+        """Return the registration, still without a hash; `InvalidInput` if it cannot be recorded."""
         return Registration(
             self.service,
             "",
@@ -120,7 +120,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """An Archive that has been registered, and the mail to its administrator, if there is an address."""
+    """A newly registered Archive, with the mail to its administrator, if there is an address."""
 
     registration: Registration
     posted: Posted | None
@@ -128,7 +128,7 @@ class Registered:
     """Sentences for the person who registered it."""
 
     def resource(self) -> NewlyRegisteredArchive:
-        """Return the Archive, the mail and the warnings as the API tells them."""
+        """Return the Archive, the mail and the warnings for the API."""
         return NewlyRegisteredArchive(
             **structs.asdict(RegisteredArchiveResource.whole(self.registration)),
             letter=None if self.posted is None else letter_resource(self.posted),
@@ -162,13 +162,17 @@ class RegistrationAdmin:
         published: PublishedStatement | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
-        own Archive, which counts as registered. A `sandbox` accepts any key. With `ask`, Archives are asked for the
-        unknown form of their label. The `signer` checks what Archives sign, and signs the answers; with `prove`, they
-        are asked to prove their keys. `compared` counts the keys that all processes compare; of several processes
-        that one calls Archives again for which `hold` is true. `on_included` is told of Archives that have confirmed,
-        beside the answer to them. What is changed by hand is told to the `audit` log; whom the administrator removes,
-        the `published` register says."""
+        """`resolver_url` is the URL of this resolver in its mails to Archives. `own` is the service of the server's own
+        Archive, which counts as registered. A `sandbox` accepts any key.
+
+        With `ask`, Archives are asked for the unknown form of their label. The `signer` checks the signatures of
+        Archives, and signs the answers. With `prove`, Archives are asked to prove their keys. `compared` counts the
+        keys that all processes compare. Of several processes, the one for which `hold` is true calls Archives again.
+        `on_included` is called for Archives that have confirmed, beside the answer to them.
+
+        The `audit` log records changes by hand. The `published` register lists the Archives that the administrator
+        removes.
+        """
         self._published = published
         self._registry, self._clocks, self._audit = registry, clocks, audit
         self._resolver_url, self._mailer = resolver_url, mailer
@@ -201,8 +205,6 @@ class RegistrationAdmin:
         )
         self.contacts = ContactRecord(registry, clocks, monotonic=monotonic, log=self._log)
 
-    # --- by the Archives themselves (R §7.2) --------------------------------------------------------------------------
-
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
         """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
         registered Archive."""
@@ -215,8 +217,8 @@ class RegistrationAdmin:
     def signed_fields(
         self, request: MembershipRequest | None = None, answer: InclusionStatus | ExclusionStatus | None = None
     ) -> tuple[Field, ...]:
-        """The header fields that tell the key of this resolver, and sign its answer to a request. A `StorageError` if
-        its key cannot be read. Takes a fraction of a millisecond."""
+        """Return the header fields with the key of this resolver, and the signature of its answer to a request.
+        `StorageError` if its key cannot be read. Takes a fraction of a millisecond."""
         if self._signer is None:
             return ()
         if request is None or answer is None:
@@ -230,8 +232,6 @@ class RegistrationAdmin:
         """Wait for the background work under way: mails, and questions about forms of labels."""
         await self._inclusions.settle()
 
-    # --- by hand (R §7.1) ---------------------------------------------------------------------------------------------
-
     async def register(
         self,
         application: Application,
@@ -240,10 +240,10 @@ class RegistrationAdmin:
         replace_key: bool = False,
         actor: Actor = COMMAND,
     ) -> Registered:
-        """Register an Archive; with `replace_key`, give a registered one a new key and whatever else the application
-        adds. One that was recovered without a public key gets its registration key either way.
+        """Register an Archive. With `replace_key`, give a registered Archive a new key, and everything else that the
+        application adds. An Archive that was recovered without a public key gets its registration key either way.
 
-        `WeakKey` if the key is among those tried first, unless allowed or in a sandbox; `AlreadyRegistered`,
+        `WeakKey` if the key is among the first guesses, unless allowed or in a sandbox. `AlreadyRegistered`,
         `PrefixTaken`, or `UnknownArchive` if there is none to replace. The mail is sent last; its failure undoes
         nothing.
         """
@@ -263,7 +263,7 @@ class RegistrationAdmin:
         return Registered(registration, await self._post_letter(registration), self._warnings(application))
 
     def _warnings(self, application: Application) -> tuple[str, ...]:
-        """Warnings about a key that is easy to guess, which is accepted (E61)."""
+        """Return warnings about a key that is easy to guess, which is accepted (E61)."""
         weakness = key_weakness(application.key, application.service.labels)
         if weakness is None:
             return ()
@@ -271,7 +271,8 @@ class RegistrationAdmin:
         return (f"the key is easy to guess, because {weakness}: `ibi resolver register --replace` gives another",)
 
     async def _needs_mail(self, application: Application) -> bool:
-        """Whether the Archive was recovered, and has no public key by which it could bring its registration key."""
+        """Return whether the Archive was recovered without a public key, which it would need to bring its registration
+        key."""
         label = application.service.labels[0]
         found = await ask(self._registry, lambda: self._registry.find(label))
         return found is not None and found.awaits_key and found.key is None
@@ -310,13 +311,13 @@ class RegistrationAdmin:
         return self._own
 
     async def find(self, label: Label) -> Registration:
-        """The registration of an Archive; `UnknownArchive` if there is none."""
+        """Return the registration of an Archive; `UnknownArchive` if there is none."""
         return _require_known(await ask(self._registry, lambda: self._registry.find(label)), label)
 
     async def forget(self, label: Label, *, actor: Actor = COMMAND) -> Registration:
         """Remove an Archive from the register, included or not, and return it. `UnknownArchive` if there is none."""
         known = await self.find(label)
-        if self._published is not None:  # first: a list that lacks it without this word is one that lost it
+        if self._published is not None:  # first: a list that lacks it without this note has lost it
             await asyncio.to_thread(self._published.note_removed, known.service, int(self._clocks.seconds()))
         found = _require_known(await asyncio.to_thread(self._registry.forget, label), label)
         self._log.info("an Archive was forgotten", archive=str(label))
@@ -343,11 +344,12 @@ class RegistrationAdmin:
         return changed
 
     async def set(self, label: Label, change: RegistrationChange, *, actor: Actor = COMMAND) -> Registration:
-        """Change forms, prefixes, hosts, networks, the key with which an Archive signs, and the administrator's
+        """Change forms, prefixes, hosts, networks, the key that signs an Archive's requests, and the administrator's
         statements about it. Its registration key, its seniority and its inclusion stay.
 
-        `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
-        the form or a prefix; `InvalidInput` if the result cannot be recorded, or it is said to be lost and answers.
+        `UnknownArchive` if it, or the successor, is not registered. `AlreadyRegistered` or `PrefixTaken` if another has
+        the form or a prefix. `InvalidInput` if the result cannot be recorded, or if the Archive answers although it is
+        declared lost.
         """
         successor = None if change.successor is None else await self._service_of(change.successor)
         note_call = await self._call_lost(label) if change.lost else None
@@ -364,8 +366,8 @@ class RegistrationAdmin:
         return changed
 
     async def _call_lost(self, label: Label) -> Callable[[Registration], Registration] | None:
-        """Call an Archive that is said to be lost where it was last, included or not: `NotLost` if it answers.
-        Returned is what notes that it did not; None if it never was anywhere."""
+        """Call an Archive that is declared lost at its last address, included or not: `NotLost` if it answers. Return
+        the change that notes its silence; None if it never had an address."""
         found = await self.find(label)
         last = found.inclusion or found.last_inclusion
         if last is None:
@@ -396,7 +398,7 @@ class RegistrationAdmin:
         return _require_known(await asyncio.to_thread(self._registry.change, label, make), label)
 
     async def close(self) -> None:
-        """Cancel the background work. Closing the register is left to the caller."""
+        """Cancel the background work. The caller closes the register."""
         await self.contacts.close()
         await self._inclusions.close()
         self._hasher.close()

@@ -1,7 +1,7 @@
-"""The keys of a resolver and of an Archive at work: what is signed, whose signatures are believed, and whether a
-request comes from the Archive that it names (E81 to E83).
+"""The keys of a resolver and of an Archive at work: they sign requests and answers, and judge the signatures of others
+(E81 to E83).
 
-The keys are in files, which another command may replace while a server runs: they are looked at again every second.
+The keys are in files, which another command may replace while a server runs: they are read again every second.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class KeyRing(NamedTuple):
 
 
 class OwnKeys:
-    """The keys of one store, read once a second at most. To read them takes a fraction of a millisecond."""
+    """The keys of one store, read once a second at most. Reading them takes a fraction of a millisecond."""
 
     def __init__(self, store: KeyStore, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._store, self._monotonic = store, monotonic
@@ -87,14 +87,14 @@ class SignatureCheck(Protocol):
     """Judges the requests of Archives by their signatures."""
 
     def read(self, request: MembershipRequest, arrived: Instant) -> RequestSignature | None:
-        """The signature of a request; None if it has none, or none is looked at. `SignatureRefused` if it does not
-        count."""
+        """Return the signature of a request; None if it has none, or signatures are not checked. `SignatureRefused` if
+        it does not count."""
 
     def admit(
         self, registration: Registration, request: MembershipRequest, signature: RequestSignature | None
     ) -> Registration:
-        """The registration after a request with that signature. `SignatureMissing` or `SignatureRefused` if it is not
-        taken."""
+        """Return the registration after a request with that signature. `SignatureMissing` or `SignatureRefused` if the
+        request is not accepted."""
 
 
 class _Unchecked:
@@ -108,14 +108,14 @@ class _Unchecked:
 
 
 UNCHECKED: Final[SignatureCheck] = _Unchecked()
-"""No signature is looked at."""
+"""Checks no signatures."""
 
 
 class ResolverSigner:
-    """The resolver's side: checks what Archives have signed, and signs the answers."""
+    """The resolver's side: checks the signatures of Archives, and signs the answers."""
 
     def __init__(self, keys: OwnKeys, url: str, policy: SignaturePolicy = SignaturePolicy.PREFER) -> None:
-        """`url` is the address of the resolver, by which Archives name it that do not know its key yet."""
+        """`url` is the address of the resolver: the name that Archives use while they do not know its key."""
         self._keys, self._address, self._policy = keys, address_of(url), policy
 
     def read(self, request: MembershipRequest, arrived: Instant) -> RequestSignature | None:
@@ -131,39 +131,39 @@ class ResolverSigner:
         return after_signature(registration, request, signature, self._policy)
 
     def fields(self) -> tuple[Field, ...]:
-        """Who this resolver is, for every answer."""
+        """Return the header fields that identify this resolver in every answer."""
         ring = self._keys.ring()
         return key_fields(ring.key.public, ring.changes)
 
     def sign(self, request: MembershipRequest, answer: InclusionStatus | ExclusionStatus) -> tuple[Field, ...]:
-        """The signature of an answer; none if the request has none, since no one would look for it."""
+        """Return the signature of an answer; none if the request has none, since nobody would check it."""
         try:
             found = read_request_signature(request)
-        except InvalidInput:  # where signatures are not looked at, it may be anything
+        except InvalidInput:  # where signatures are not checked, it may be anything
             return ()
         return () if found is None else (signature_field(sign_answer(found.nonce, answer, self._keys.ring().key)),)
 
 
 class MemberSigner:
-    """The Archive's side: signs what a resolver is asked, and believes the answers of one key alone."""
+    """The Archive's side: signs requests to a resolver, and believes the answers of one key alone."""
 
     def __init__(self, keys: OwnKeys, resolvers: ResolverKeys, resolver: str, clocks: Clocks) -> None:
         self._keys, self._resolvers, self._clocks = keys, resolvers, clocks
         self._resolver = resolver.rstrip("/")
 
     def audience(self) -> PublicKey | None:
-        """The key of the resolver, as far as it is known."""
+        """Return the key of the resolver, as far as it is known."""
         return self._resolvers.find(self._resolver)
 
     def sign(self, request: MembershipRequest, audience: PublicKey | None) -> tuple[MembershipRequest, str]:
-        """The request, signed, and the word by which the answer to it will be recognised."""
+        """Return the signed request, and the nonce that identifies its answer."""
         ring, nonce = self._keys.ring(), token_urlsafe(_NONCE_BYTES)
         name = address_of(self._resolver) if audience is None else str(audience)
         return sign_request(request, ring.key, name, milliseconds(self._clocks.read().wall), nonce, ring.changes), nonce
 
     def distrust(self, fields: KeyFields, nonce: str, answer: InclusionStatus | ExclusionStatus) -> str | None:
-        """Why the answer is not that of the known resolver; None if it is. The key of a resolver that is asked for the
-        first time is believed and kept, if it has signed the answer."""
+        """Return the reason why the answer is not that of the known resolver; None if it is. At the first request, the
+        key of the resolver is believed and stored, if it has signed the answer."""
         known, signature = self.audience(), fields.read_signature()
         if signature is None:
             return None if known is None else f"its answer is not signed, and its key {known} is known"
@@ -177,14 +177,15 @@ class MemberSigner:
                 " administrator can tell, `ibi key trust-resolver` lets this Archive believe it"
             )
         if known != signer:
-            # Of those before the known key, the known one itself has said nothing.
+            # The known key has said nothing about the keys before it.
             former = takewhile(lambda key: key != known, former_keys(signer, fields.read_changes()))
             self._resolvers.keep(self._resolver, signer, () if known is None else former)
         return None
 
 
 def confirm(keys: OwnKeys, challenge: str) -> tuple[Field, ...]:
-    """What proves the key of this Archive to a resolver that calls back; nothing if there is no key to read."""
+    """Return the header fields that prove the key of this Archive to a resolver that calls back; none if no key can be
+    read."""
     try:
         return (signature_field(sign_confirmation(challenge, keys.ring().key)),)
     except StorageError as error:
@@ -193,30 +194,31 @@ def confirm(keys: OwnKeys, challenge: str) -> tuple[Field, ...]:
 
 
 def address_of(url: str) -> str:
-    """How an Archive names a resolver whose key it does not know: scheme, host and port, in one spelling."""
+    """Return the name of a resolver without a known key: scheme, host and port, in one spelling."""
     origin = Origin.of_url(url)
     return f"{origin.scheme}://{bracketed(origin.name)}:{origin.effective_port}"
 
 
 def signing_keys(ring: KeyRing) -> SigningKeys:
-    """The keys for people and programs."""
+    """Return the keys for people and programs."""
     return SigningKeys(key=str(ring.key.public), former=list(map(str, ring.former)), changes=list(ring.changes))
 
 
 # --- requests of Archives ---------------------------------------------------------------------------------------------
 
-# Checks that a request comes from the Archive it names. Every change that Archives make themselves passes here.
 
 COMPARED_A_MINUTE: Final = 60
 """Shorter keys that are compared for one label in a minute. At that rate ten digits take three hundred years."""
 _FROM_ELSEWHERE: Final = 50
-"""Of these, from other networks than the one from which the Archive was last included: it keeps a share of its own."""
+"""The part of these for networks other than the one of the Archive's last inclusion: that network keeps a share of its
+own."""
 _MINUTE: Final = 60.0
 _MOST_LABELS: Final = 4096
 
 
 class KeyCheck:
-    """Checks keys, and slows guessing down by the label that is tried, never by the network that tries (R 7.2).
+    """Checks the keys of requests, and slows guesses down by the label, never by the network of the client (R 7.2).
+    Every change that Archives make themselves passes here.
 
     Wrong keys that a neighbour sends for its own label, or for one that is not registered, delay no other Archive. A
     key that was right before, and a long one, are always compared.
@@ -234,10 +236,12 @@ class KeyCheck:
         self._compared = MemoryRows(_MOST_LABELS) if compared is None else compared
 
     async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration:
-        """Return the registration whose key the request has. `KeyRefused` is the same, and takes as long, whether the
-        Archive is unknown or its key is another; `TooManyAttempts` comes before either check.
+        """Return the registration with the key of the request. `KeyRefused` is the same, and takes as long, whether the
+        Archive is unknown or its key is another. `TooManyAttempts` comes before either check.
 
-        One whose registration key is not known is returned for any key: `prove` checks the signature in its place."""
+        A registration without a known registration key is returned for any key: `prove` checks the signature in its
+        place.
+        """
         label, key = request.archive_service_ibi, request.registration_key
         # An Archive may be registered by either form, and does not know by which (E59).
         registry = self._registry
@@ -246,8 +250,8 @@ class KeyCheck:
             return found
         if found is not None and self._hasher.remembers(found.key_hash, key):
             return found
-        # Keys are counted by the first registered form, so that the other one does not allow as many again; and for
-        # each key of it: those of before it was registered, or had this key, have guessed nothing of this one.
+        # Keys are counted by the first registered form, so that the other one does not allow as many again. The key
+        # hash counts too: guesses from before the Archive was registered, or had this key, reveal nothing about it.
         subject = (label, None) if found is None else (found.labels[0], found.key_hash)
         at_home = found is not None and _is_home(found, network_of(client))
         is_short = not is_long_key(key)
@@ -264,7 +268,7 @@ class KeyCheck:
         return found
 
     async def has_key(self, registration: Registration, key: RegistrationKey) -> bool:
-        """Whether this is its key. For requests that were counted when they came."""
+        """Return whether this is the Archive's key. For requests that were counted when they came."""
         return await self._hasher.verify(registration.key_hash or None, key)
 
     async def prove(
@@ -274,9 +278,9 @@ class KeyCheck:
         signature: RequestSignature | None,
         admit: Callable[[Registration, MembershipRequest, RequestSignature | None], Registration],
     ) -> str:
-        """The hash of the registration key, which was found right. If that is not known, the request brings it, and has
-        to have a `signature` that `admit` takes by the Archive's public key: `KeyRefused` where signatures are not
-        looked at."""
+        """Return the hash of the registration key, which was found right. If the hash is not known, the request brings
+        the key. Then it needs a `signature` that `admit` accepts by the Archive's public key; `KeyRefused` where
+        signatures are not checked."""
         if not found.awaits_key:
             return self._hasher.marked(found.key_hash, request.registration_key)
         if signature is None:

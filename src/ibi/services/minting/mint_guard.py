@@ -1,7 +1,7 @@
 """Guards minting: no other instance may answer at the server's own address, and its log must be whole.
 
 Two copies of one machine have the same data directory, name and clock, and cannot see each other's locks. They differ
-in the address that both believe to be theirs: it leads to one of them at most (E58).
+in one thing: the address that both take for theirs leads to one of them at most (E58).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _BREATH: Final = 0.005
 _LOG_RETRY: Final = 3600.0
 """Seconds of rest, at most, after the log could not be read."""
 _LONGEST_LOOK: Final = 10.0
-"""Seconds in which the own address has to be asked."""
+"""Seconds for one request to the own address."""
 _LONGEST_REASON: Final = 300
 _NO_MINTER: Final = "it answers with something else than what a minter says of itself"
 
 
 class Finding(Enum):
-    """Which instance answers at the server's own address."""
+    """The instance that answers at the server's own address."""
 
     ITSELF = "this instance"
     ANOTHER = "another instance"
@@ -52,9 +52,9 @@ class Look(NamedTuple):
 
     finding: Finding
     reason: str = ""
-    """Why there is no result, if so."""
+    """The reason if there is no result."""
     is_unreadable: bool = False
-    """Whether something answers there that cannot be read."""
+    """True if the answer cannot be read."""
 
 
 class OwnAddress:
@@ -66,12 +66,13 @@ class OwnAddress:
         identity: Identity,
         ask: Callable[[str], Awaitable[Mapping[str, object]]],
     ) -> None:
-        """`ask` gives what the minter at a URL says of itself; an `IbiError` if none answers."""
+        """`ask` returns the self-description of the minter at a URL; it raises an `IbiError` if none answers."""
         self.url = url
         self._identity, self._ask = identity, ask
 
     async def look(self, epoch: Callable[[], str]) -> Look:
-        """Check once. `epoch` returns the own one; it is called after the answer, since it may just have changed."""
+        """Check once. `epoch` returns the own epoch. It is called after the answer, since the epoch may just have
+        changed."""
         try:
             async with asyncio.timeout(_LONGEST_LOOK):
                 answer = await self._ask(self.url)
@@ -79,7 +80,7 @@ class OwnAddress:
             return Look(Finding.UNKNOWN, f"no answer within {_LONGEST_LOOK:g} seconds")
         except IbiError as error:
             return Look(Finding.UNKNOWN, str(error))
-        except Exception as error:  # noqa: BLE001 - what cannot be read names no minter
+        except Exception as error:  # noqa: BLE001 - an unreadable answer names no minter
             return Look(
                 Finding.UNKNOWN,
                 f"its answer cannot be read: {type(error).__name__}: {error}"[:_LONGEST_REASON],
@@ -120,15 +121,15 @@ class MintGuard:
         self._delay = _FIRST_DELAY
         self._stopping = Event()
         self.is_open = False
-        """Whether minting may go on without awaiting `wait_for_check`."""
+        """True if minting may go on without awaiting `wait_for_check`."""
 
     @property
     def refusal(self) -> IbiError | None:
-        """Why nothing is minted, if so."""
+        """The reason why nothing is minted, or None."""
         return next(iter(self._refusals.values()), None)
 
     def jobs(self) -> tuple[Job, ...]:
-        """On the event loop that mints."""
+        """Return the jobs, for the event loop that mints."""
         log = Job(
             "mint log",
             self._check_log,
@@ -142,12 +143,10 @@ class MintGuard:
         return (log,) if self._address is None else (log, Job("own address", self._look_at_address, _DELAY))
 
     async def wait_for_check(self) -> None:
-        """Wait for the first check of the address, some seconds at most; raises the refusal if there is one."""
+        """Wait for the first check of the address, some seconds at most. Raise the refusal if there is one."""
         await self._looked.wait()
         if (refusal := self.refusal) is not None:
             raise refusal
-
-    # The address.
 
     def _open_without_address(self) -> None:
         if self._address is None:
@@ -166,7 +165,7 @@ class MintGuard:
             raise
         else:
             self._refusals.pop("doubt", None)
-        finally:  # whatever has failed, nobody waits for it
+        finally:  # nobody waits after a failure of any kind
             self._open()
         delay, self._delay = self._delay, min(_DELAY, 2 * self._delay)
         return delay
@@ -176,7 +175,7 @@ class MintGuard:
         self.is_open = not self._refusals
 
     async def _look(self, address: OwnAddress) -> None:
-        """Check the address. The last clear answer counts; silence changes nothing, and at the start allows minting."""
+        """Check the address. The last clear answer counts. Silence changes nothing, and at the start allows minting."""
         look = await address.look(self._ticks.epoch)
         self._tell(address, look)
         found = look.finding
@@ -196,8 +195,6 @@ class MintGuard:
             reason = {"reason": look.reason} if look.reason else {}
             tell("asked the own address who mints there", url=address.url, answer=look.finding.value, **reason)
         self._last = look.finding
-
-    # The log.
 
     async def _check_log(self) -> None:
         try:

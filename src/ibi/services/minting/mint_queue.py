@@ -1,6 +1,6 @@
 """The queue before the minter (G §6): requests that arrive during a commit share the next one.
 
-Labels that an Archive reserves are marked in the mint log: they stay in this Archive, unlike those that are given out.
+The mint log marks labels that an Archive reserves: they stay in this Archive, unlike labels that are given out.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class MintGroup:
     minted: int
     """New labels, without those returned again for a repeated key."""
     seconds: float
-    """How long the commit took."""
+    """The duration of the commit."""
     failure: Exception | None = None
-    """Why the store could not serve the group, if it failed."""
+    """The error of the store, if it could not serve the group."""
 
 
 _GATHERING = 0.001
 """Seconds to wait for the callers just answered: they often ask again at once, and then share one commit."""
 _GLANCE = 0.0003
 _LONGEST_REST: Final = 2.0
-"""Seconds after which the minter goes on that failed in a way that was not foreseen."""
+"""Seconds until the minter goes on after an unforeseen failure."""
 
 
 _request: Callable[[tuple[int, str, str | None]], MintRequest] = partial(tuple.__new__, MintRequest)
@@ -73,8 +73,8 @@ class MintQueue:
         guard: MintGuard | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`sleep` waits for the date of a label, in the time of `clocks`. The jobs of the `guard`, if there is one,
-        are among those of the queue."""
+        """`sleep` waits for the date of a label, in the time of `clocks`. The queue includes the jobs of the `guard`,
+        if there is one."""
         self._guard = guard
         self.identity, self.rules = identity, rules
         self._ticks, self._clocks, self._sleep = ticks, clocks, sleep
@@ -85,7 +85,7 @@ class MintQueue:
         self._ready: LabelBatch | None = None
         """The batch answered last, if its dates had been reached by then."""
         self.failed_at: float | None = None
-        """When the store last failed, by the monotonic clock; None if it has minted since."""
+        """The time of the store's last failure, by the monotonic clock; None if it has minted since."""
         self._closed = False
         self._is_serving = False
         # A step that goes on until the end: a look of the runner between two groups would cost more than some labels.
@@ -94,21 +94,21 @@ class MintQueue:
         )
 
     def jobs(self) -> tuple[Job, ...]:
-        """For the event loop of the callers."""
+        """Return the jobs, for the event loop of the callers."""
         return self._job, *(() if self._guard is None else self._guard.jobs())
 
     def _begin(self) -> None:
         self._loop = asyncio.get_running_loop()
 
     def _close(self) -> None:
-        """Take no more; those that wait are served, or refused if the minter rests after a failure."""
+        """Take no more requests. Waiting requests are served, or refused if the minter rests after a failure."""
         self._closed = True
         if not self._is_serving:
             self._refuse_waiting()
         self._queue.put(None)  # also for a writer that is just about to begin
 
     def _refuse_waiting(self) -> None:
-        """Refuse those that wait. Never blocks: the writer may take from the queue at the same time."""
+        """Refuse the waiting requests. Never blocks: the writer may take from the queue at the same time."""
         with suppress(Empty):
             while True:
                 each = self._queue.get_nowait()
@@ -116,11 +116,12 @@ class MintQueue:
                     self._answer((each[1],), (MintQueueClosed(),), None)
 
     def watch(self, watcher: Callable[[MintGroup], None]) -> None:
-        """Have `watcher` called with each group: in the writer's thread, so it must be quick and not raise."""
+        """Call `watcher` with each group: in the writer's thread, so it must be quick and not raise."""
         self._watchers.append(watcher)
 
     async def mint(self, count: int, who: str, key: str | None = None) -> BatchShare:
-        """Mint unique labels and return them durable and after their dates; on an `IbiError` nothing was minted."""
+        """Mint unique labels, and return them when they are durable and their dates have passed. On an `IbiError`
+        nothing was minted."""
         if self._closed or self._loop is None:
             raise MintQueueClosed
         if self._guard is not None and not self._guard.is_open:
@@ -133,7 +134,9 @@ class MintQueue:
         return share
 
     async def _until_ready(self, share: BatchShare) -> None:
-        """Wait for the share's last date; refuse if the clock was set back since, because it may be years away (E9).
+        """Wait for the share's last date. Refuse if the clock was set back since, because the date may be years away
+        (E9).
+
         The labels stay on record: the same key gets them when the clock has caught up.
         """
         ready = share.ready
@@ -142,14 +145,14 @@ class MintQueue:
             await self._sleep(float(ready.as_fraction() - now.as_fraction()))
 
     def refusal(self) -> IbiError | None:
-        """Why nothing would be minted, for reasons other than the clock and the store."""
+        """Return the reason why nothing would be minted, other than the clock and the store."""
         return None if self._guard is None else self._guard.refusal
 
     def longest_wait(self) -> Fraction:
-        """The longest wait of a caller."""
+        """Return the longest wait of a caller."""
         return self.rules.patience
 
-    # The writer's side: one thread.
+    # The methods from here to `_serve` run in the writer's thread.
 
     def _run(self) -> None:
         self._is_serving = True
@@ -160,9 +163,9 @@ class MintQueue:
                 self._gather(len(waiting), len(waiting) + self._queue.qsize())
         finally:
             self._is_serving = False
-            if self._closed:  # no step follows that would serve the others
+            if self._closed:  # no further step would serve the others
                 assert self._loop is not None
-                with suppress(RuntimeError):  # the loop has ended, and those that wait with it
+                with suppress(RuntimeError):  # the loop has ended, and the waiting callers with it
                     self._loop.call_soon_threadsafe(self._refuse_waiting)
 
     def _serve_or_refuse(self, waiting: list[_Waiting]) -> None:
@@ -176,7 +179,7 @@ class MintQueue:
             raise
 
     def _gather(self, served: int, expected: int) -> None:
-        """After a group, give its callers a moment to come back; a single caller causes no wait."""
+        """After a group, give its callers a moment to come back. A single caller causes no wait."""
         if served == 1 or self._queue.empty():
             return
         deadline = time.perf_counter() + _GATHERING
@@ -184,7 +187,7 @@ class MintQueue:
             time.sleep(_GLANCE)
 
     def _take_all(self) -> list[_Waiting]:
-        """All waiting requests, at least one; empty at the end."""
+        """Return all waiting requests, at least one; none at the end."""
         take, waiting = self._queue.get, []
         each = take()
         while each is not None:
@@ -208,18 +211,18 @@ class MintQueue:
             made = self._ticks.advance(decision)
             outcomes, batch = made.outcomes, made.batch
             self.failed_at = None if batch else self.failed_at
-        except Exception as error:  # noqa: BLE001  every caller must get the error
+        except Exception as error:  # noqa: BLE001 - every caller must get the error
             outcomes, failure = (_error_for_callers(error),) * len(waiting), error
             self.failed_at = time.monotonic()
         group = MintGroup(len(waiting), batch.count if batch else 0, time.perf_counter() - began, failure)
         for watcher in self._watchers:
             watcher(group)
         assert self._loop is not None
-        # The clock is read once for the batch: mostly its dates are reached by the time it is on disk.
+        # The clock is read once for the batch: usually its dates have passed by the time it is on disk.
         ready = batch if batch and batch.ticks().last <= self._clocks.read().wall else None
         self._loop.call_soon_threadsafe(self._answer, futures, outcomes, ready)
 
-    # On the loop again.
+    # `_answer` runs on the event loop.
 
     def _answer(
         self,
@@ -238,7 +241,7 @@ class MintQueue:
 
 
 def _error_for_callers(error: Exception) -> Exception:
-    """The error for those who asked: which file had no room is of no use to them."""
+    """Return the error for callers, who cannot use the name of the file that had no room."""
     if not refused_for_room(error):
         return error
     full = DiskFull()
@@ -253,7 +256,7 @@ _GRACE: Final = 60.0
 
 
 class QueuedLabels:
-    """Reserves through a queue that lives on an event loop, for threads outside of that loop."""
+    """Reserves labels through a queue on an event loop, for threads outside of that loop."""
 
     def __init__(self, queue: MintQueue, loop: asyncio.AbstractEventLoop, who: str) -> None:
         self._queue, self._loop, self._who = queue, loop, reservation_name(who)
@@ -262,7 +265,7 @@ class QueuedLabels:
         return self._wait_for(self._queue.mint(1, self._who, key)).forms()
 
     def reserve_all(self, keys: Sequence[str | None]) -> list[LabelForms | Exception]:
-        """In one commit. What the minter refuses, it refuses to each."""
+        """Reserve labels in one commit. A refusal by the minter goes to each caller."""
         shares = self._wait_for(self._mint_each(keys))
         return [share.forms() if isinstance(share, BatchShare) else share for share in shares]
 

@@ -1,12 +1,5 @@
-"""Claims between Archives: what their services share, and how people answer them.
-
-What all services of claims between Archives share.
-
-Answers to claims of other Archives on items here, by who may answer for the item.
-
-What is accepted or declined is written into the record of the item, as it is for claims within one Archive, and the
-claim is settled by what the record says. So a crash between the two only delays the answer.
-"""
+"""Claims between Archives: the errors, the gateway and the context that their services share, and the answers of
+people."""
 
 from __future__ import annotations
 
@@ -104,28 +97,28 @@ class ClaimWithdrawn(IbiError):
 
 
 UNVERIFIED_FOR: Final = 3 * 86_400
-"""Seconds after which a claim of a stranger expires that could not be verified."""
+"""Seconds after which an unverified claim of a stranger expires."""
 ACTOR: Final = "notifications"
-"""Who changes items here because of what another Archive says, for their versions."""
+"""The author of versions that record another Archive's word."""
 
 
 class NotificationGateway(Protocol):
-    """Reaches other Archives and services, wherever notifications say that they are. Never raises for what they do, and
-    dials nothing that the address guard forbids."""
+    """Reaches other Archives and services at the addresses in notifications. Never raises for their errors, and dials
+    no address that the address guard forbids."""
 
     async def find_item(self, label: Label) -> FoundItem | Unreached:
-        """The page of an item elsewhere, found by its persistent URL: its record, and its inbox."""
+        """Return the page of an item elsewhere, found by its persistent URL: its record, and its inbox."""
 
     async def read_page(self, url: str) -> str | Unreached:
-        """What a Web page says: its links for programs and its text, as far as it is bounded."""
+        """Return the content of a Web page: its links for programs and its text, within a bound."""
 
     async def deliver(self, inbox: str, body: bytes) -> Unreached | None:
-        """Send a notification; None once it was taken."""
+        """Send a notification. Return None once it was accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimContext:
-    """The Archive whose claims are meant, and where they are kept. Calls block, from any thread."""
+    """The Archive of the claims, with its stores. Calls block, from any thread."""
 
     store: Notifications
     repository: ItemRepository
@@ -133,7 +126,7 @@ class ClaimContext:
     """With the rights of the Archive itself."""
     now: Callable[[], int]
     new_id: Callable[[], str]
-    """A URI for a notification that is not used before."""
+    """Returns an unused URI for a notification."""
     is_sandbox: bool = False
 
     @property
@@ -141,20 +134,20 @@ class ClaimContext:
         return self.repository.catalog
 
     def find_original(self, name: str) -> Item | None:
-        """The item of that repository name, if its Original is here."""
+        """Return the item of that repository name, if its Original is here."""
         item = self.catalog.find(RepositoryName.parse(name))
         return item if item is not None and item.state is State.ORIGINAL else None
 
     def queue(self, kind: OutgoingKind, about: int, identifier: str | None = None) -> None:
-        """Have a notification sent, as soon as the courier comes by."""
+        """Queue a notification. The courier sends it at its next look."""
         now = self.now()
         self.store.outgoing.add(
             OutgoingNotification(id=identifier or self.new_id(), kind=kind, about=about, made=now, due=now)
         )
 
     def expire(self, network: str | None = None) -> int:
-        """Drop the claims that waited for `UNVERIFIED_FOR` seconds and could not be verified; how many. Those of that
-        network, or without one of all but registered Archives."""
+        """Drop claims that waited for `UNVERIFIED_FOR` seconds without verification, and return their number. Take the
+        claims of that network, or without one those of all but registered Archives."""
         before = self.now() - UNVERIFIED_FOR
         with self.store.together():
             gone = [each for each in self._unverified(network) if each.received <= before]
@@ -163,7 +156,7 @@ class ClaimContext:
         return len(gone)
 
     def time_to_expiry(self, network: str | None = None) -> int | None:
-        """Seconds until the next of these claims expires; None if none does."""
+        """Return the seconds until the next of these claims expires; None if none does."""
         first = next(self._unverified(network), None)
         return None if first is None else first.received + UNVERIFIED_FOR - self.now()
 
@@ -174,7 +167,7 @@ class ClaimContext:
         )
 
     def settle(self, claim: ReceivedClaim, state: RemoteClaimState) -> None:
-        """Note what has become of a received claim, and have its sender told if that is new to it."""
+        """Note the state of a received claim, and tell its sender if that is new to it."""
 
         def settled(row: ReceivedClaim) -> ReceivedClaim:
             return _with_state(row, state, self.now())
@@ -212,7 +205,11 @@ _ANSWERS = {ClaimState.ACCEPTED: RemoteClaimState.ACCEPTED, ClaimState.DECLINED:
 
 @dataclass(frozen=True, slots=True)
 class RemoteClaims:
-    """Claims between this Archive and others, as far as they concern an actor. Calls block, from any thread."""
+    """Claims between this Archive and others, as far as they concern an actor. Calls block, from any thread.
+
+    An answer is written into the record of the item, as for claims within one Archive. The record then settles the
+    claim. So a crash between the two only delays the answer.
+    """
 
     context: ClaimContext
     deposits: Deposits
@@ -221,19 +218,21 @@ class RemoteClaims:
     def received(
         self, states: Collection[RemoteClaimState] = PENDING, after: int = 0
     ) -> Iterator[tuple[ReceivedClaim, Item]]:
-        """Claims on items here that the actor may answer, in the order in which they came, each with its item."""
+        """Yield the claims on items here that the actor may answer, in the order in which they came, each with its
+        item."""
         for claim in _every(self.context.store.received, states, after):
             item = self._find_permitted(claim.item, ItemAct.ANSWER)
             if item is not None:
                 yield claim, item
 
     def find(self, number: int) -> ReceivedClaim | None:
-        """The claim of that number, if the actor may answer it."""
+        """Return the claim of that number, if the actor may answer it."""
         claim = self.context.store.received.find(number)
         return None if claim is None or self._find_permitted(claim.item, ItemAct.ANSWER) is None else claim
 
     def sent(self, states: Collection[RemoteClaimState] = PENDING, after: int = 0) -> Iterator[tuple[SentClaim, Item]]:
-        """Claims of items here whose relations the actor may change, in the order in which they were made."""
+        """Yield the claims of items here with relations that the actor may change, in the order in which they were
+        made."""
         for claim in _every(self.context.store.sent, states, after):
             item = self._find_permitted(claim.claimant, ItemAct.RELATE)
             if item is not None:
@@ -244,7 +243,7 @@ class RemoteClaims:
         return item if item is not None and self.deposits.may(act, item) else None
 
     def answer(self, word: str, label: Label, claimant: Label | str, who: str) -> Item:
-        """The item claimed, after one of `ANSWERS`."""
+        """Give one of `ANSWERS`, and return the item claimed."""
         match word:
             case "accept":
                 return self.accept(label, claimant, who)
@@ -253,8 +252,8 @@ class RemoteClaims:
         return self.decline_network(label, claimant, who)
 
     def accept(self, label: Label, claimant: Label | str, who: str) -> Item:
-        """The item claimed, which names the claimant from now on, by its label or its URL. What keeps it from doing so
-        is raised."""
+        """Accept a claim, and return the item claimed, which names the claimant from now on, by its label or its URL.
+        Raises the error that prevents this."""
         item, claims = self._find(label, claimant)
         claim = claims[0]
 
@@ -267,8 +266,8 @@ class RemoteClaims:
         return changed[item.rep]
 
     def decline(self, label: Label, claimant: Label | str, who: str) -> Item:
-        """The item claimed, which does not wait for this claim any more; it can still be accepted later. A review that
-        was accepted is shown no longer."""
+        """Decline a claim, and return the item claimed. The claim can still be accepted later. A review that was
+        accepted is no longer shown."""
         item, claims = self._find(label, claimant)
         claim = claims[0]
         if claim.relation.is_backlink and _said_to(item, claim) is ClaimState.ACCEPTED:
@@ -280,8 +279,8 @@ class RemoteClaims:
         return changed[item.rep]
 
     def decline_network(self, label: Label, claimant: Label | str, who: str) -> Item:
-        """Decline a claim and all others of its network, or of its registered Archive, that wait and that the actor may
-        answer; the item of the first one."""
+        """Decline a claim, and all other waiting claims of its network, or of its registered Archive, that the actor
+        may answer. Return the item of the first one."""
         network = self._find(label, claimant)[1][0].network
         changed = self.decline(label, claimant, who)
         for claim in self.context.store.pending(network):
@@ -293,7 +292,7 @@ class RemoteClaims:
         return changed
 
     def _find(self, label: Label, claimant: Label | str) -> tuple[Item, list[ReceivedClaim]]:
-        """The item, and all notifications of the one claim: those that were verified first."""
+        """Return the item, and all notifications of the one claim, verified ones first."""
         item = self.context.repository.find(label)
         self.deposits.require(ItemAct.ANSWER, item)
         found = [each for each in self.context.store.received.about(str(item.rep)) if _is_made_by(each, claimant)]
@@ -320,7 +319,8 @@ def _every(rows: Rows[Row], states: Collection[RemoteClaimState], after: int) ->
 
 
 def settled_state(item: Item, claim: ReceivedClaim) -> RemoteClaimState:
-    """What has become of a claim, by what the item says; and what its sender was told, if the item says nothing."""
+    """Return the state of a claim, by the item's record. If the record says nothing, the answer that the sender got
+    decides."""
     if claim.state is RemoteClaimState.WITHDRAWN or not claim.relation.is_backlink:
         return claim.state
     said = _said_to(item, claim)
@@ -356,7 +356,7 @@ def _said_to(item: Item, claim: ReceivedClaim) -> ClaimState:
 
 
 def _as_draft(item: Item, claim: ReceivedClaim) -> Draft:
-    """What the claimant says of the item, as if it were here."""
+    """Return the claimant's statement about the item, as a draft that could be here."""
     match claim.relation:
         case ClaimRelation.EDITION_OF:
             return Draft(edition_of=item.labels)

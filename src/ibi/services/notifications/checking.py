@@ -1,16 +1,8 @@
-"""Claims compared with the records: those of others with items elsewhere, our own with items here.
+"""Compares claims with the records of items elsewhere.
 
-Looks whether items elsewhere say what notifications say of them.
-
-Who sends a notification proves nothing, so its item is found by its persistent URL and its record is read. A claim that
-the record makes too is verified; one that it does not make is dropped; one whose record cannot be read waits, and is
-shown as not verified. Reviews are pages: as with Webmention, one that names the item is verified.
-
-Which claims the items here make on items elsewhere, and what the items here say to claims of others.
-
-Both follow from the records. They are looked at when the feed of changes tells of an item, whichever process has
-changed it; the place in the feed is kept together with what was found. So nothing is missed, however a process ends,
-and nothing is done twice.
+The sender of a notification proves nothing, so its item is found by its persistent URL, and its record is read. A claim
+that the record makes too is verified. A claim that it does not make is dropped. If the record cannot be read, the claim
+waits, and is shown as not verified. Reviews are pages: as with Webmention, a page that names the item is verified.
 """
 
 from __future__ import annotations
@@ -49,15 +41,15 @@ from ibi.vocabulary import State
 _FIRST_WAIT: Final = 5
 _LONGEST_WAIT: Final = 6 * 3600
 PATIENCE: Final = 30 * 86_400
-"""Seconds after which what cannot be reached is given up."""
+"""Seconds after which an unreachable Archive is given up."""
 _READ_AGAIN: Final = 86_400
-"""Seconds after which the source of a translation is asked again which texts there are."""
+"""Seconds after which the source of a translation is asked again for its texts."""
 _NO_RECORD: Final = "its Archive gives no record that can be read here"
 _SAYS_NO: Final = "its record says no such thing"
 
 
 def wait_after(attempts: int, retry_after: int | None = None) -> int:
-    """Seconds until the next attempt."""
+    """Return the seconds until the next attempt."""
     return min(max(_FIRST_WAIT << min(attempts, 16), retry_after or 0), _LONGEST_WAIT)
 
 
@@ -75,10 +67,8 @@ class ClaimChecker:
         self._persistent_url, self._page_url = persistent_url, page_url
         self._log = structlog.get_logger("ibi.claims")
 
-    # --- claims of others ---
-
     async def check(self, claim: ReceivedClaim) -> None:
-        """Look at the item, or the page, that makes a received claim."""
+        """Read the item, or the page, that makes a received claim."""
         if claim.claimant:
             found = await self._gateway.find_item(parse(claim.claimant[0]))
             await asyncio.to_thread(self._judge, claim, found)
@@ -105,7 +95,7 @@ class ClaimChecker:
             self._change(claim, lambda row: _mark_contradicted(row, self._context.now()))
 
     def _remove_backlink(self, claim: ReceivedClaim, item: Item) -> None:
-        """What the claimant does not say any more is not said of it here either."""
+        """Remove the back-link of a claim that the claimant has withdrawn."""
         forms = claim.forms
         assert forms is not None  # checked by its record
 
@@ -150,16 +140,14 @@ class ClaimChecker:
     def _change(self, claim: ReceivedClaim, into: Callable[[ReceivedClaim], ReceivedClaim]) -> None:
         self._store.received.change(claim.number, into)
 
-    # --- claims of items here ---
-
     async def read_answer(self, claim: SentClaim) -> None:
         """Read the record of an item elsewhere on which an item here has a claim."""
         found = await self._gateway.find_item(claim.forms.labels[0])
         await asyncio.to_thread(self.learn, claim, found)
 
     def learn(self, claim: SentClaim, found: FoundItem | Unreached) -> None:
-        """Take from the record of the item elsewhere whether it names the claimant; and, of the source of a
-        translation, its language and the other texts of its group."""
+        """Learn from the record of the item elsewhere whether it names the claimant. From the source of a translation,
+        learn its language and the other texts of its group too."""
         record = found if isinstance(found, Unreached) else _read(found, claim.forms)
         item = self._context.find_original(claim.claimant)
         if item is None or record is None or isinstance(record, Unreached):
@@ -172,7 +160,8 @@ class ClaimChecker:
         self._store.sent.change(claim.number, lambda row: self._mark_informed(row, is_named=is_named, knows=knows))
 
     def _learn_texts(self, item: Item, record: RemoteRecord) -> bool:
-        """Whether the language of the source is known now. All of the group is told once it has admitted the item."""
+        """Learn the texts of the group. Return whether the language of the source is known now. The source lists its
+        whole group once it has admitted the item."""
         admitted = record.names(ClaimRelation.TRANSLATION_OF, item.labels)
         texts = record.texts() if admitted else tuple(each for each in record.texts() if each[1] == record.labels)
         if record.language is None:
@@ -205,7 +194,7 @@ class ClaimChecker:
 
 
 def _read(found: FoundItem, expected: LabelForms | None) -> RemoteRecord | Unreached | None:
-    """The record of an item that was found; None if it was deleted."""
+    """Return the record of an item that was found; None if it was deleted."""
     if found.is_deleted:
         return None
     if found.record is None:
@@ -220,7 +209,7 @@ def _read(found: FoundItem, expected: LabelForms | None) -> RemoteRecord | Unrea
 
 
 def _mark_verified(row: ReceivedClaim, record: RemoteRecord, found: FoundItem) -> ReceivedClaim:
-    """A claim that was taken back, and is still made by the record, stands."""
+    """Return a claim that the record makes. It stands, even if it was taken back."""
     state = RemoteClaimState.PENDING if row.is_withdrawing and row.answered is None else row.state
     return replace(
         row,
@@ -263,14 +252,20 @@ _RELATIONS: Final = {
 
 
 class ClaimReconciler:
-    """Follows the feed of one Archive. Calls block, from one thread at a time."""
+    """Compares the claims of items here on items elsewhere, and the answers of items here to claims of others, with the
+    records. It follows the feed of one Archive. Calls block, from one thread at a time.
+
+    Both follow from the records. An item is compared when the feed reports it, whichever process changed it. The
+    position in the feed is stored together with the results. So nothing is missed or done twice, however a process
+    ends.
+    """
 
     def __init__(self, context: ClaimContext, feed: ChangeFeed) -> None:
         self._context, self._store, self._feed = context, context.store, feed
 
     def look(self) -> bool:
-        """Look at what has changed since the last time, or at everything after a rebuild of the catalogue. Return
-        whether there is more."""
+        """Look at the changes since the last time, or at everything after a rebuild of the catalogue. Return whether
+        there are more."""
         epoch, number = self._store.position()
         page = self._feed.since(number if epoch else 0, _PAGE if epoch else 1)
         if page.epoch != epoch or page.end < number:
@@ -286,7 +281,7 @@ class ClaimReconciler:
         return len(page.changes) == _PAGE
 
     def _look_at_all(self, epoch: str) -> None:
-        """What changes meanwhile has a later number, and is looked at afterwards."""
+        """Look at all items with claims. A change meanwhile has a later number, and is looked at afterwards."""
         end = self._feed.position().end
         names = {str(item.rep) for item in self._context.catalog.claimants()}
         states = tuple(RemoteClaimState)
@@ -307,12 +302,10 @@ class ClaimReconciler:
         try:
             item = self._context.catalog.find(rep)
         except ContentDamaged:
-            return  # what it says is not known; once it is restored, that is a change
+            return  # its claims are unknown; its restoration will be a change
         self._compare_sent(rep, item)
         for claim in self._store.received.about(str(rep)):
             self._compare_received(item, claim)
-
-    # --- claims of items here ---
 
     def _compare_sent(self, rep: RepositoryName, item: Item | None) -> None:
         if item is None or item.state is State.COPY:
@@ -327,7 +320,7 @@ class ClaimReconciler:
                 self._make(item, relation, forms)
 
     def _claims_elsewhere(self, item: Item) -> list[tuple[ClaimRelation, LabelForms]]:
-        """The claims of an Original on items of which no Original is, or was, here."""
+        """Return the claims of an Original on items of which no Original is, or was, here."""
         if item.state is not State.ORIGINAL:
             return []
         found = []
@@ -350,7 +343,8 @@ class ClaimReconciler:
             self._store.sent.add(replace(claim, delivery=DeliveryState.REFUSED, reason=reason))
 
     def _why_unsent(self, forms: LabelForms) -> str | None:
-        """Why a claim is not sent; None if it is. Names of a sandbox are for trying out, among sandboxes."""
+        """Return the reason why a claim is not sent; None if it is. Names of a sandbox are for trying out, among
+        sandboxes."""
         if is_of_sandbox(forms.labels[0]) == self._context.is_sandbox:
             return None
         return _FROM_SANDBOX if self._context.is_sandbox else _TO_SANDBOX
@@ -368,11 +362,9 @@ class ClaimReconciler:
         elif claim.reason not in (_FROM_SANDBOX, _TO_SANDBOX):
             self._context.queue(OutgoingKind.UNDO, claim.number)
 
-    # --- claims on items here ---
-
     def _compare_received(self, item: Item | None, claim: ReceivedClaim) -> None:
         if item is None or item.state is State.COPY:
-            return  # its Original was given away, and who has it answers
+            return  # its Original was given away, and its new Archive answers
         deleted = item.state is State.DELETED and claim.state is not RemoteClaimState.WITHDRAWN
         state = RemoteClaimState.DECLINED if deleted else settled_state(item, claim)
         if state is not claim.state or (state is not RemoteClaimState.PENDING and claim.answered is not state):

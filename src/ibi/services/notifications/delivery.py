@@ -1,5 +1,4 @@
-"""Carries claims between Archives while a server runs: delivers the notifications that wait. It finds the inbox, writes
-the notification, and notes what became of it; the courier also has claims made and checked."""
+"""Delivers notifications: finds the inbox, writes the notification, and notes the result."""
 
 from __future__ import annotations
 
@@ -65,8 +64,8 @@ class NotificationDelivery:
             await self._make(note, made)
 
     async def _make(self, note: OutgoingNotification, claim: SentClaim) -> None:
-        """Offer or announce a claim of an item here. The page of the other item is found for it, whose record is worth
-        reading too."""
+        """Offer or announce a claim of an item here. The page of the other item has to be found for it, so its record
+        is read too."""
         if claim.state is not RemoteClaimState.PENDING:
             done = Unreached(f"it was {claim.state.value} before", is_final=True)
             await asyncio.to_thread(self._note_outcome, note, done, None)
@@ -105,8 +104,8 @@ class NotificationDelivery:
         return await self._gateway.deliver(target.inbox, msgspec.json.encode(document))
 
     async def _answer(self, note: OutgoingNotification, claim: ReceivedClaim) -> Unreached | None:
-        """The inbox that the page of the claimant announces is its Archive's. What the notification says is believed
-        only while that is not known."""
+        """Send the answer to the inbox that the page of the claimant announces: it belongs to its Archive. The inbox in
+        the notification is only used while that one is not known."""
         inbox = claim.inbox or claim.origin_inbox
         if claim.forms is not None:
             inbox = await self._find_inbox(claim.forms.labels[0], inbox)
@@ -120,7 +119,7 @@ class NotificationDelivery:
         return await self._gateway.deliver(inbox, msgspec.json.encode(document))
 
     async def _find_inbox(self, label: Label, known: str) -> str:
-        """The inbox of an item elsewhere, as its page announces it now: its Archive may have moved since."""
+        """Return the inbox of an item elsewhere, as its page announces it now: its Archive may have moved since."""
         found = await self._gateway.find_item(label)
         return known if isinstance(found, Unreached) or found.inbox is None else found.inbox
 
@@ -129,8 +128,6 @@ class NotificationDelivery:
         labels = LabelForms.of(RepositoryName.parse(claim.claimant)) if item is None else item.labels
         iri = RELATIONS[claim.relation]
         return Relationship(self._persistent_url(labels), iri, self._persistent_url(claim.forms), page)
-
-    # --- what became of it ---
 
     def _note_outcome(self, note: OutgoingNotification, failed: Unreached | None, inbox: str | None) -> None:
         now = self._context.now()
@@ -172,7 +169,7 @@ def _note_attempt(note: OutgoingNotification, failed: Unreached | None, now: int
 
 
 def _party(inbox: str) -> Party:
-    """The system behind an inbox, of which nothing else is known."""
+    """Return the system behind an inbox, of which nothing else is known."""
     try:
         return Party(str(Origin.of_url(inbox)), inbox)
     except InvalidOrigin:
@@ -180,31 +177,31 @@ def _party(inbox: str) -> Party:
 
 
 def _nest_offer(offer: dict[str, object]) -> dict[str, object]:
-    """An offer inside another notification, which has the context already."""
+    """Return an offer for use inside another notification, which has the context already."""
     return {name: value for name, value in offer.items() if name != "@context"}
 
 
 # --- the courier ------------------------------------------------------------------------------------------------------
 
-# Carries claims between Archives while a server runs: makes, checks and delivers them.
-#
-# One process of a data directory does so. All that it has to do is on the disk, with the time when it is to be done
-# next; what fails is tried again, ever more rarely, for a month.
 
 LOOK: Final = 1.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two looks at the work that is due."""
 _MOST_AT_ONCE: Final = 8
 _SETTLED_FOR: Final = 86_400
-"""Seconds for which notifications are kept that were settled: so long the same one sent again is recognised."""
+"""Seconds for which settled notifications are kept: a repeated one is recognised for as long."""
 _SWEEP: Final = 3600
 _LATER: Final = 900
-"""Seconds until what failed is tried again, for a reason of our own such as a full disk."""
+"""Seconds until a retry after a failure of our own, such as a full disk."""
 
 Row = TypeVar("Row", ReceivedClaim, SentClaim, OutgoingNotification)
 
 
 class Courier:
-    """Runs on the event loop of a server, which it neither delays nor stops by an error."""
+    """Makes, checks and delivers claims on the event loop of a server, which it neither delays nor stops by an error.
+
+    One process of a data directory does so. All its work is on the disk, with the time of the next attempt. A failed
+    attempt is retried, ever more rarely, for a month.
+    """
 
     def __init__(
         self,
@@ -214,7 +211,7 @@ class Courier:
         delivery: NotificationDelivery,
         version: Callable[[], Hashable],
     ) -> None:
-        """`version` is another value after each change of the catalogue, and never waits."""
+        """`version` has another value after each change of the catalogue, and never waits."""
         self._context, self._store, self._watch, self._version = context, context.store, watch, version
         self._checker, self._delivery = checker, delivery
         self._log = structlog.get_logger("ibi.claims")
@@ -230,7 +227,7 @@ class Courier:
         self._job.wake()
 
     async def step(self) -> None:
-        """Do all that is due."""
+        """Do the work that is due."""
         version = self._version()
         if version != self._seen:
             while await asyncio.to_thread(self._watch.look):
@@ -246,7 +243,7 @@ class Courier:
             await asyncio.to_thread(self._context.expire)
 
     async def _each(self, rows: Rows[Row], work: Callable[[Row], Awaitable[None]], now: int) -> None:
-        """Do what is due of one kind. What fails in a way that was not foreseen keeps nothing else from being done."""
+        """Do the due work of one kind. An unforeseen failure does not keep other work from being done."""
         due = await asyncio.to_thread(rows.due, now, _MOST_AT_ONCE)
         outcomes = await asyncio.gather(*map(work, due), return_exceptions=True)
         for row, outcome in zip(due, outcomes, strict=True):
