@@ -1,5 +1,4 @@
-"""Calls of stores from an event loop: made there if the adapter is prompt, in a thread if it is not. And tasks of the
-event loop, ended with the server."""
+"""Calls of stores from an event loop: on the loop if the adapter is prompt, otherwise in a thread."""
 
 from __future__ import annotations
 
@@ -20,28 +19,28 @@ _THREADS: Final = 32
 
 
 class StorePort(Protocol):
-    """Any storage port that says how soon it answers."""
+    """Any storage port, with a flag for prompt answers."""
 
     @property
     def prompt(self) -> bool: ...
 
 
 async def ask(store: StorePort, call: Callable[[], T]) -> T:
-    """What `call` gives, which asks `store` and changes nothing that the event loop uses."""
+    """Return the result of `call`, which reads `store` and changes nothing that the event loop uses."""
     return call() if store.prompt else await beside(call)
 
 
 async def beside(call: Callable[[], T]) -> T:
-    """What `call` gives, made in a thread for calls that wait for a store.
+    """Return the result of `call`, made in a thread for calls that wait for a store.
 
-    Not in a thread of the event loop's own executor: those are few, and slow stores would keep from them what needs no
+    The event loop's own executor is not used: its threads are few, and slow stores would block work that needs no
     store.
     """
     return await asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, call)
 
 
 async def end_tasks(*tasks: asyncio.Task[Any] | None) -> None:
-    """End tasks that go on while a server runs, those that were begun; what they raise at their end is left aside."""
+    """Cancel the tasks that were begun, and wait for their end. Errors that they raise then are ignored."""
     begun = [task for task in tasks if task is not None]
     for task in begun:
         task.cancel()
@@ -49,7 +48,8 @@ async def end_tasks(*tasks: asyncio.Task[Any] | None) -> None:
 
 
 class OneThread:
-    """Makes calls that wait for a store one after the other: for what several threads must not use at a time."""
+    """Makes calls that wait for a store one after the other, for resources that several threads must not use at a
+    time."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -62,11 +62,11 @@ class OneThread:
 
 
 class OwnThreads:
-    """A few threads for calls that wait for another server. While it hangs, those of the event loop go on with what
-    needs them, such as files."""
+    """A few threads for calls that wait for another server. While it hangs, the threads of the event loop stay free for
+    other work, such as files."""
 
     def __init__(self, name: str, threads: int, most: int, refusal: Callable[[], IbiError]) -> None:
-        """At most so many calls are made or wait at a time; another one raises the `refusal`."""
+        """At most `most` calls run or wait at a time. Another one raises the `refusal`."""
         self._name, self._number, self._refusal = name, threads, refusal
         self._room = Semaphore(most)
         self._pool: ThreadPoolExecutor | None = None

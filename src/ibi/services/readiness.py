@@ -1,5 +1,4 @@
-"""Readiness of a server: whether a label would be minted, tried without minting one, and whether the files in use are
-those that it opened."""
+"""Readiness of a server: it tries to mint without minting, and checks that the open files are still in place."""
 
 from __future__ import annotations
 
@@ -22,10 +21,10 @@ from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.promptness import beside
 
 _FRESH = 1.0
-"""Seconds for which an answer is reused: the question takes the minter's lock, and is open to all."""
+"""Seconds for which an answer is reused: the check takes the minter's lock, and is open to all."""
 
 _FAILURE_COUNTS = 30.0
-"""Seconds for which a failed write counts as unready: a full disk is only noticed by writing."""
+"""Seconds for which a failed write counts as unready: only writing reveals a full disk."""
 
 
 class StoreUnwritable(IbiError):
@@ -37,7 +36,7 @@ class StoreUnwritable(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class ReadinessCheck:
-    """A check with the name of what it looks at."""
+    """A check, with the name of the part that it checks."""
 
     name: str
     check: Callable[[], None]
@@ -47,7 +46,7 @@ class ReadinessCheck:
 
 
 class CheckedPart(NamedTuple):
-    """A part of the server that was looked at, and why it does not serve; empty if it does."""
+    """A checked part of the server, with the errors that keep it from serving."""
 
     name: str
     errors: tuple[IbiError, ...]
@@ -67,9 +66,9 @@ class Readiness:
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Without a `queue` nothing is minted here, and nothing tried. Each of the `checks` raises an
-        `IbiError` if its file cannot be relied on. `now` is the monotonic clock, for the age of an answer. Without
-        `is_prompt` what is checked is slow, and reports do not wait for it."""
+        """Without a `queue` nothing is minted here, and nothing tried. Each of the `checks` raises an `IbiError` if its
+        file cannot be relied on. `now` is the monotonic clock, for the age of an answer. Without `is_prompt` the checks
+        are slow, and reports do not wait for them."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
         self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
         self._logged: frozenset[str] = frozenset()
@@ -78,19 +77,19 @@ class Readiness:
         self._asked = -_FRESH
         self._parts: tuple[CheckedPart, ...] = ()
         self.epoch = ""
-        """Which instance mints here, as of the last answer."""
+        """The epoch of the minter, as of the last answer."""
 
     async def reasons(self) -> tuple[IbiError, ...]:
-        """Why the server is not ready; empty if it is. Concurrent callers share one answer."""
+        """Return the reasons why the server is not ready; none if it is. Concurrent callers share one answer."""
         return await asyncio.shield(self._ask())
 
     async def parts(self) -> tuple[CheckedPart, ...]:
-        """All that was looked at for the answer of `reasons`."""
+        """Return the checked parts behind the answer of `reasons`."""
         await self.reasons()
         return self._parts
 
     async def reported_reasons(self) -> tuple[IbiError, ...]:
-        """`reasons` for a report among others: where storage is slow, the last ones that are known."""
+        """Return the `reasons` for a report among others: the last known ones where storage is slow."""
         if self._is_prompt:
             return await self.reasons()
         self._ask()
@@ -127,7 +126,7 @@ class Readiness:
         try:
             refusals = ticks.advance(partial(self._rehearsal, queue)).outcomes
             self.epoch = ticks.epoch()
-        except Exception:  # noqa: BLE001  whatever it is, the store does not serve; the log of a real request says why
+        except Exception:  # noqa: BLE001 - after any error the store does not serve; the log of a real request has the reason
             return (StoreUnwritable(),)
         refusal = queue.refusal()
         refusals = refusals if refusal is None else (refusal, *refusals)
@@ -138,7 +137,7 @@ class Readiness:
         return reasons
 
     def _rehearsal(self, queue: MintQueue, state: TickState, _: Remembered) -> Decision:
-        """The decision of the minter, without its writes."""
+        """Return the decision of the minter, without its writes."""
         identity, rules = queue.identity, queue.rules
         request = MintRequest(1, "readiness")
         decision = decide(identity, rules, state, [request], self._clocks.read(), lambda who, key: None)
@@ -160,6 +159,6 @@ def _try_check(check: Callable[[], None]) -> CheckedPart:
 
 
 def clock_refusal(reasons: tuple[IbiError, ...]) -> ClockRefused | None:
-    """The reason that concerns the clock, if there is one; a long queue does not."""
+    """Return the reason that concerns the clock, if there is one. A long queue does not count."""
     clock = (each for each in reasons if isinstance(each, ClockRefused) and not isinstance(each, QueueTooLong))
     return next(clock, None)

@@ -1,9 +1,9 @@
-"""The inbox of an Archive: which notifications are taken, and what becomes of them.
+"""The inbox of an Archive: it accepts notifications, and records the claims and replies in them.
 
-Any server may send there. So what is taken is bounded: by its size, by how many come in a minute and by how many wait,
-of one network and in all. Registered Archives, which sign what they send, have bounds of their own. A notification is
-known by its id: sent twice, it is taken once. None is believed because it was sent; the `courier` looks whether its
-item says the same.
+Any server may send there, so bounds hold for the size, the number in a minute and the number that waits, of one network
+and in all. Registered Archives, which sign their notifications, have bounds of their own. The id identifies a
+notification: a repeated one is accepted once. Being sent proves nothing; the `courier` checks whether the item says the
+same.
 """
 
 from __future__ import annotations
@@ -47,32 +47,32 @@ MOST_OF_NETWORK: Final = 100
 """Claims that wait for an answer: in all, and of one network (/24, /48)."""
 A_MINUTE: Final = 60
 A_MINUTE_OF_NETWORK: Final = 20
-"""Notifications that are taken in a minute: in all, and of one network; as many may come at once."""
+"""Notifications that are accepted in a minute: in all, and of one network; as many may come at once."""
 MOST_OF_ARCHIVE: Final = 1000
 """Claims that wait for an answer, of one registered Archive."""
 A_MINUTE_OF_ALL_ARCHIVES: Final = 600
 A_MINUTE_OF_ARCHIVE: Final = 60
-"""Notifications that are taken in a minute of registered Archives: in all, and of one."""
+"""Notifications of registered Archives that are accepted in a minute: in all, and of one."""
 _FULL: Final = 3600
-"""Seconds after which an inbox that is full of verified claims is worth another try: people answer."""
+"""Seconds until a retry when an inbox is full of verified claims: people answer."""
 
 
 class ArrivalRate(RateLimiter):
-    """How many notifications come from each network, and in all. For one thread at a time."""
+    """Bounds the notifications of each network, and of all. For one thread at a time."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, rows: LimitRows | None = None) -> None:
         super().__init__(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyNotifications, monotonic, rows)
 
 
 class RegisteredRate(RateLimiter):
-    """The same for registered Archives."""
+    """Bounds the notifications of each registered Archive, and of all. For one thread at a time."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, rows: LimitRows | None = None) -> None:
         super().__init__(A_MINUTE_OF_ALL_ARCHIVES, A_MINUTE_OF_ARCHIVE, TooManyNotifications, monotonic, rows)
 
 
 class NotificationInbox:
-    """Takes notifications. Calls block, from any thread, `receive` one at a time."""
+    """Accepts notifications. Calls block, from any thread, `receive` one at a time."""
 
     def __init__(
         self,
@@ -87,20 +87,20 @@ class NotificationInbox:
         self.rate, self._registered_rate = rate or ArrivalRate(), registered_rate or RegisteredRate()
 
     def seems_registered(self, signature: str) -> bool:
-        """Whether the signature names the key of a registered Archive: its body is worth reading before it is counted
-        by its network."""
+        """Return whether the signature names the key of a registered Archive. Then its body is read before it counts
+        for its network."""
         return self._senders is not None and self._senders.knows(signature)
 
     def find_sender(self, signature: str, body: bytes) -> str | None:
-        """The registered Archive that signed this body, as the network of its claims; None if none did."""
+        """Return the registered Archive that signed this body, as the network of its claims; None if none did."""
         return None if self._senders is None else self._senders.find(signature, body)
 
     def count(self, network: str) -> None:
-        """One more notification of a network or of a registered Archive; `TooManyNotifications`. On one thread."""
+        """Count a notification of a network or of a registered Archive; `TooManyNotifications`. On one thread."""
         (self._registered_rate if network.startswith(SIGNED) else self.rate).count(network)
 
     def receive(self, body: bytes, network: str) -> ReceivedClaim | None:
-        """Take a notification that came from that network; given is the claim that it makes, None if it is a reply.
+        """Accept a notification from that network. Return the claim that it makes, None if it is a reply.
 
         `InvalidNotification`, `ItemNotClaimable`, `SandboxClaim`, `NotificationConflict`, `NoSuchClaim`, `InboxFull`.
         """
@@ -111,8 +111,6 @@ class NotificationInbox:
             self._note_reply(note)
             return None
         return self._keep(self._claim(note, network))
-
-    # --- claims ---
 
     def _claim(self, note: Notification, network: str) -> ReceivedClaim:
         assert note.subject is not None  # it is no reply
@@ -140,7 +138,7 @@ class NotificationInbox:
         )
 
     def _find_item(self, note: Notification) -> tuple[Item, str]:
-        """The item that is claimed, and as the sender names it."""
+        """Return the item that is claimed, and its URL in the notification."""
         for url in note.objects:
             label = label_in(url)
             item = None if label is None else find_labelled(self._context.catalog, label)
@@ -149,7 +147,8 @@ class NotificationInbox:
         raise ItemNotClaimable(url=note.objects[0] if note.objects else "nothing")
 
     def _find_claimant(self, note: Notification, item: Item) -> Label | None:
-        """The label of what makes the claim. Items of this Archive make theirs here."""
+        """Return the label of the claimant, if it has one. Items of this Archive make their claims here, not by
+        notification."""
         label = label_in(note.subject or "")
         if label is None or not label.is_dated:
             return None
@@ -171,7 +170,7 @@ class NotificationInbox:
             return self._store.received.add(claim)
 
     def _make_room(self, network: str) -> None:
-        """Drop what has expired, if there is no room for another claim of that network; the refusal if there is none
+        """Drop expired claims if there is no room for another claim of that network. Raise the refusal if there is none
         even then."""
         is_signed = network.startswith(SIGNED)
         most_of_one = MOST_OF_ARCHIVE if is_signed else MOST_OF_NETWORK
@@ -185,11 +184,9 @@ class NotificationInbox:
         left = self._context.time_to_expiry(network)
         return _FULL if left is None else max(1, left)
 
-    # --- replies ---
-
     def _withdraw(self, note: Notification) -> ReceivedClaim:
-        """A claim that its sender takes back. One that waits is gone at once; what was accepted stays until the record
-        of the claimant was looked at."""
+        """Withdraw a claim for its sender. A waiting claim is gone at once. An accepted claim stays until the record of
+        the claimant was read."""
         now = self._context.now()
 
         def withdrawn(row: ReceivedClaim) -> ReceivedClaim:
@@ -206,7 +203,7 @@ class NotificationInbox:
         return changed
 
     def _note_reply(self, note: Notification) -> None:
-        """What another Archive says to a claim that an item here has made."""
+        """Record another Archive's reply to a claim that an item here has made."""
         now = self._context.now()
 
         def replied(row: SentClaim) -> SentClaim:
@@ -218,7 +215,7 @@ class NotificationInbox:
             state = RemoteClaimState.ACCEPTED if accepted else RemoteClaimState.DECLINED
             if row.state is state:
                 return row
-            # What was accepted shows in the record of the item, which is read for it.
+            # The record of the item shows an acceptance, so it is read.
             due = now if accepted else None
             said = replace(row, state=state, summary=note.summary, changed=now, is_confirmed=False, attempts=0, due=due)
             return replace(said, delivery=DeliveryState.DELIVERED, reason=None)

@@ -1,4 +1,4 @@
-"""Tells which registered Archive sent a notification, by its signature and the register of the resolver.
+"""Identifies the registered Archive that sent a notification, by its signature and the register of the resolver.
 
 Any server may send to an inbox, and a flood of strangers is bounded. Archives of the register have a bound of their
 own, so that no flood keeps their notifications out.
@@ -35,23 +35,25 @@ class RegisteredSenders:
         now: Callable[[], int],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`register` reads the one that is kept, which may block. `url` is the address of this Archive, which a
-        signature has to name; `now` is the second since 1970."""
+        """`register` returns the stored register, and may block. `url` is the address of this Archive, which a
+        signature has to name. `now` returns the second since 1970."""
         self._register, self._place, self._now, self._monotonic = register, Origin.of_url(url), now, monotonic
         self._lock = Lock()
         self._read: tuple[float, Mapping[PublicKey, str]] = (float("-inf"), {})
 
     def knows(self, signature: str) -> bool:
-        """Whether the signature names the key of a registered Archive. It is not checked: that takes the body."""
+        """Return whether the signature names the key of a registered Archive. It is not checked: that takes the
+        body."""
         return len(signature) <= LONGEST_SIGNATURE and self.knows_signer(signature)
 
     def knows_signer(self, statement: str) -> bool:
-        """The same of any statement, which the caller has bounded."""
+        """Return the same for any statement, which the caller has bounded."""
         signer = claimed_signer(statement)
         return signer is not None and signer in self._names()
 
     def find(self, signature: str, body: bytes) -> str | None:
-        """The network of claims of the Archive that signed this body for this inbox; None if none did, or long ago."""
+        """Return the Archive that signed this body for this inbox, as the network of its claims. None if none did, or
+        long ago."""
         try:
             said = read_notification_signature(signature, body)
             name = self.name_of(said.signer, said.to, said.at)
@@ -60,7 +62,7 @@ class RegisteredSenders:
         return None if name is None else f"{SIGNED}{name}"
 
     def name_of(self, signer: PublicKey, to: str, at: int) -> str | None:
-        """The label of the Archive that signed for this one at that time, in milliseconds; None if it is not
+        """Return the label of the Archive that signed for this one at that time, in milliseconds. None if it is not
         registered, meant another server, or signed long ago. `InvalidInput` if `to` is no address."""
         is_ours = Origin.of_url(to) == self._place
         is_fresh = abs(at - 1000 * self._now()) <= _MOST_APART

@@ -1,5 +1,6 @@
-"""Acknowledgments to Archives whose URL was chosen, sent in the background: no reader waits for them (resolution step
-5). An Archive in the same process gets them at once, which costs less than a task.
+"""Acknowledgments to the Archives of chosen URLs, sent in the background: no reader waits for them (resolution step 5).
+
+An Archive in the same process gets them at once, which costs less than a task.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from ibi.resolver.authority import ArchiveRef
 _AT_ONCE: Final = 16
 """Acknowledgments under way at a time: a slow Archive delays few of the others."""
 _MOST_WAITING: Final = 10_000
-"""Acknowledgments that wait; more are dropped, and an Archive then only counts fewer resolutions."""
+"""Acknowledgments that wait. Further ones are dropped, and an Archive then only counts fewer resolutions."""
 _MOST_CHARACTERS: Final = 8 << 20
-"""Characters of the URLs that wait, which may have thousands each."""
+"""Characters of the waiting URLs, which may have thousands each."""
 _IN_ONE_GO: Final = 8
 """Acknowledgments that one sender sends before it yields to the event loop."""
 _GRACE: Final = 3.0
-"""Seconds that a stop may take for those that are waiting."""
+"""Seconds that a stop may take for waiting acknowledgments."""
 
 
 class AcknowledgmentGateway(Protocol):
@@ -33,7 +34,7 @@ class AcknowledgmentGateway(Protocol):
 
 
 def _not_here(_: ArchiveRef, __: Acknowledgment) -> None:
-    """Default for a resolver without an Archive in its process."""
+    """Do nothing: the default of a resolver without an Archive in its process."""
 
 
 class Acknowledgments:
@@ -61,7 +62,7 @@ class Acknowledgments:
         """Characters of the URLs that are waiting."""
         self._senders: set[asyncio.Task[None]] = set()
         self._is_starting = False
-        """Whether a sender is about to begin, which will also send what arrives until then."""
+        """True if a sender is about to begin. It will also send acknowledgments that arrive until then."""
 
     def watch(self, watch: Callable[[str], None]) -> None:
         self._watch = watch
@@ -90,8 +91,8 @@ class Acknowledgments:
         sender.add_done_callback(self._note_end)
 
     async def _send_all(self) -> None:
-        """Send all that wait. One sender serves the Archive in the same process; while one waits for a remote Archive,
-        the next sender goes on."""
+        """Send the waiting acknowledgments. One sender serves the Archive in the same process; while one waits for a
+        remote Archive, the next sender goes on."""
         self._is_starting = False
         for sent in count(1):
             if not self._waiting:
@@ -117,7 +118,7 @@ class Acknowledgments:
             self._start()
 
     async def drain(self) -> None:
-        """Send those that wait, for a moment; the rest is lost."""
+        """Send waiting acknowledgments, for a moment; the rest is lost."""
         deadline = asyncio.get_running_loop().time() + self._grace
         while self._senders and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await asyncio.wait(set(self._senders), timeout=left)

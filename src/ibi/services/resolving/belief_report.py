@@ -1,6 +1,6 @@
-"""Who is believed about a label or a prefix, and why, as facts for people and programs.
+"""The Archive that is believed about a label or a prefix, with the reason, as facts for people and programs.
 
-Nothing is asked of any Archive: this is what the next resolution begins with.
+The report asks no Archive: it is the state with which the next resolution begins.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from ibi.resources.beliefs import (
 from ibi.resources.registrations import RegisteredArchiveResource
 
 _MOST_CLAIMS: Final = 2_000
-"""Claims, those seen last, that are looked through for those about one prefix."""
+"""Claims, the last seen, that are searched for those about one prefix."""
 _SHOWN: Final = 100
 
 
 class BeliefSource(Protocol):
-    """Tells what is believed, here or on another server."""
+    """Reports beliefs, here or on another server."""
 
     def about(self, text: str) -> BeliefsResource:
-        """What is believed about a label, a persistent URL or a prefix; `InvalidInput` if the text is none of them."""
+        """Return the beliefs about a label, a persistent URL or a prefix; `InvalidInput` if the text is none of
+        them."""
 
 
 class BeliefReport:
-    """The beliefs of one data directory. `own` is the Archive of the same server, which counts as registered; `wall`
+    """The beliefs of one data directory. `own` is the Archive of the same server, which counts as registered. `wall` is
     the time of day in POSIX seconds."""
 
     def __init__(self, registry: Registry, beliefs: Beliefs, own: ArchiveRef | None, wall: Callable[[], float]) -> None:
@@ -50,7 +51,7 @@ class BeliefReport:
         return self._registry.prompt and self._beliefs.prompt
 
     def own_archive(self) -> RegisteredArchiveResource | None:
-        """The Archive of the same server as the list of registered ones shows it; None if there is none."""
+        """Return the Archive of the same server as the list of registered ones shows it; None if there is none."""
         own = self._own
         if own is None:
             return None
@@ -120,7 +121,7 @@ class BeliefReport:
 
 
 def _read(text: str) -> tuple[Label | None, str]:
-    """A label and its prefix, or a prefix alone."""
+    """Return a label and its prefix, or a prefix alone."""
     text = text.strip()
     label: Label
     try:

@@ -1,8 +1,8 @@
-"""Looks for second claims to the items that readers ask for, beside the readers (E93).
+"""Looks for second claims to the items that readers ask for, in the background (E93).
 
-The home of an item has the last word, so a link asks no other, and a second claim to the Original would be heard only
-when the home is silent: when it does most harm. Each item that a link led to is therefore asked for once a day of all
-Archives, one item after the other, at a bounded rate; no reader waits for it, and none is counted.
+The home of an item has the last word, so a link asks no other Archive. A second claim to the Original would be heard
+only when the home is silent: when it does most harm. So each item that a link led to is looked up at all Archives once
+a day. This happens one item after the other, at a bounded rate; no reader waits for it, and it counts as no use.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _AT_ONCE: Final = 8
 
 
 class Learner(Protocol):
-    """What takes in how a resolution went; `ResolverService` is one."""
+    """Takes in the course of a resolution; `ResolverService` is one."""
 
     def learn(self, trace: Trace, outcome: Outcome) -> None: ...
 
 
 class ClaimWatch:
-    """For the event loop of a resolver. A memory whose beliefs are slow is not asked by it."""
+    """Looks up items at all Archives, on the event loop of a resolver. It does not use a memory with slow beliefs."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ClaimWatch:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._directory, self._gateway, self._memory, self._learner = directory, gateway, memory, learner
-        # There is no reader whose address could be hidden from those who are asked.
+        # There is no reader whose address could be hidden from the Archives.
         self._policy = replace(policy or Policy(), asks_all=True, client_address=ClientAddress.FULL)
         self._clock, self._wall = clock, wall
         self._looked: LruCache[Label, float] = LruCache(_MOST_KNOWN)
@@ -65,7 +65,7 @@ class ClaimWatch:
         self._job = Job("second claims", self._look_at_next, math.inf)
 
     def note(self, resolved: Resolved) -> None:
-        """A link was resolved: if it led somewhere, the item is looked at, unless it was within a day."""
+        """Queue the item of a resolved link, if the link led somewhere and the item was not looked up within a day."""
         run = resolved.resolution
         if run is None or not isinstance(resolved.outcome, Redirect) or not self._memory.prompt:
             return
@@ -83,12 +83,12 @@ class ClaimWatch:
         if not self._waiting:
             return math.inf
         await self.look(self._waiting.popleft())
-        # Slept through here: a link that is followed meanwhile wakes the job, and must not hasten it.
+        # Slept through here: another followed link wakes the job, and must not hasten it.
         await asyncio.sleep(len(self._directory.archives()) / _PER_SECOND)
         return 0.0
 
     async def look(self, label: Label) -> None:
-        """Ask all Archives for the item, and take in what they say."""
+        """Ask all Archives for the item, and learn from their answers."""
         archives = self._directory.archives()
         if len(archives) < 2:
             return
@@ -102,7 +102,7 @@ class ClaimWatch:
             routing=self._memory,
             policy=self._policy,
         )
-        # Nothing is given before all have replied, and the home's word last: with it the resolution is over.
+        # Replies are passed on when all have come, with the home's word last: it ends the resolution.
         askings, deciders = run.requests(), run.trace.hops[0].deciders
         replies = await self._replies(askings)
         for asking in sorted(askings, key=lambda each: each.archive in deciders):

@@ -1,7 +1,7 @@
 """Disputes over Originals: shown, told to the administrators of both Archives, and settled (E93).
 
-The known holder stays while a dispute is open. A transfer that the holder tells, signed or in its answers, settles it;
-so does the administrator of the resolver.
+The known holder stays while a dispute is open. A transfer that the holder tells, signed or in its answers, settles it.
+So does the administrator of the resolver.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from ibi.services.limits import hold_alone
 
 SHOWN: Final = 200
 _LOOKED_AT: Final = 10_000
-"""Disputes that are looked through for those to be told, or counted."""
+"""Disputes that are searched for reports, or counted."""
 _DAY: Final = 86_400
 _LOOK: Final = 60.0
-"""Seconds between two looks for disputes that are to be told."""
+"""Seconds between two looks for disputes to report."""
 
 
 class UnknownDispute(IbiError):
@@ -51,10 +51,10 @@ class DisputeSource(Protocol):
     """Disputes of a data directory, or of a server."""
 
     def list_disputes(self, *, settled: bool) -> list[DisputeResource]:
-        """Those that are open, seen last first; with `settled` all of them."""
+        """Return the open disputes, the last seen first; with `settled` all of them."""
 
     def settle_dispute(self, label: str, holder: str) -> list[DisputeResource]:
-        """Say who holds the Original; return the disputes over it."""
+        """Declare the holder of the Original. Return the disputes over it."""
 
 
 class NotAParty(InvalidMessage):
@@ -89,20 +89,21 @@ class Disputes:
         return self._beliefs.disputes(most, settled=settled)
 
     def over(self, label: Label) -> tuple[Dispute, ...]:
-        """Those over one item, open or settled."""
+        """Return the disputes over one item, open or settled."""
         return self._beliefs.disputes(SHOWN, label)
 
     @property
     def are_open(self) -> bool:
-        """Whether there is one that is not settled."""
+        """True if a dispute is open."""
         return bool(self.all(settled=False, most=1))
 
     def count_open(self) -> int:
-        """For a figure: an Archive that claims thousands of items makes this take a while."""
+        """Return the number of open disputes, for a figure. An Archive that claims thousands of items makes this take a
+        while."""
         return len(self.all(settled=False, most=_LOOKED_AT))
 
     def settle(self, label: Label, holder: Label, by: str, actor: Actor = COMMAND) -> tuple[Dispute, ...]:
-        """The word of the administrator: `holder` is a party of a dispute over `label`."""
+        """Settle disputes by the administrator's word: `holder` is a party of a dispute over `label`."""
         disputes = self._beliefs.disputes(_LOOKED_AT, label)
         if not disputes:
             raise UnknownDispute(label=str(label))
@@ -127,7 +128,7 @@ class Disputes:
     def _parties(self, label: Label, disputes: Iterable[Dispute]) -> frozenset[Label]:
         claims = [dispute.claim for dispute in disputes]
         named = {each for claim in claims for each in (claim.claimant, claim.home)}
-        # The one that has it may have got it since the dispute began.
+        # The present holder may have got it since the dispute began.
         return frozenset(named | self._homes(label) | set(self._beliefs.succession(label).chain[-1:]))
 
     def _forms(self, service: Label) -> LabelForms:
@@ -137,18 +138,16 @@ class Disputes:
         return LabelForms.of(service) if found is None else found.service
 
     def _homes(self, label: Label) -> frozenset[Label]:
-        """The homes of a label, as beliefs name them."""
+        """Return the homes of a label, as beliefs name them."""
         prefix, own = home_prefix(label), self._own
         found = {each.labels[0] for each in self._registry.all() if prefix in each.home_prefixes}
         if own is not None and prefix in own.home_prefixes:
             found.add(own.service.labels[0])
         return frozenset(found)
 
-    # --- telling ---
-
     def untold(self) -> Iterator[list[Dispute]]:
-        """The open disputes that were seen since their administrators were told, a day ago at least: a list for each
-        two Archives."""
+        """Yield the open disputes that were seen since their administrators were told, a day ago at least: a list for
+        each two Archives."""
         now = int(self._wall())
         between: dict[tuple[Label, Label], list[Dispute]] = {}
         for dispute in self.all(settled=False, most=_LOOKED_AT):
@@ -162,7 +161,8 @@ class Disputes:
             self._beliefs.record_told(dispute.claim.label, dispute.claim.claimant, int(self._wall()))
 
     def addresses(self, dispute: Dispute, own_mail: str | None) -> tuple[str, ...]:
-        """The administrators of both Archives, as far as they are known; `own_mail` is of the server's own."""
+        """Return the addresses of the administrators of both Archives, as far as they are known. `own_mail` is that of
+        the server's own Archive."""
         services = (dispute.holder, dispute.claim.claimant)
         return tuple(dict.fromkeys(mail for each in services if (mail := self._mail_of(each, own_mail)) is not None))
 
@@ -195,8 +195,8 @@ class DisputeMail:
         return (Job("dispute mail", self.send_due, _LOOK, hold=self._hold),)
 
     def send_due(self) -> None:
-        """Send the letters that are due. Blocks. What a mail server refuses is logged, and tried again in a day: one
-        that refuses every minute would be asked every minute."""
+        """Send the letters that are due. Blocks. A refusal by the mail server is logged, and retried in a day: a server
+        that always refuses would otherwise be asked every minute."""
         for disputes in self._disputes.untold():
             for to in self._disputes.addresses(disputes[0], self._own_mail):
                 try:
@@ -221,28 +221,23 @@ class LocalDisputes:
 
 # --- settled by what was signed ---------------------------------------------------------------------------------------
 
-# Settles disputes by what Archives have signed: both that claim an Original are asked for the chain of its releases
-# (E88, E93).
-#
-# A chain that is believed names the holder, whichever of the two told it; then the claim of the other is over, and no
-# administrator has to decide. Without one, or where one Archive has signed two releases, the dispute stays open.
 
 _LOG: Final = structlog.get_logger("ibi.resolver")
 _AGAIN: Final = 3600.0
-"""Seconds after which those who told nothing are asked again."""
+"""Seconds until an Archive without an answer is asked again."""
 _MOST: Final = 100
-"""Disputes that are looked at in one round."""
+"""Disputes that are checked in one round."""
 
 
 class ProvenanceGateway(Protocol):
     """Asks Archives; `ibi.transport.feed_client` implements it. It does not raise."""
 
     async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
-        """The chain of an item, unchecked; empty if the Archive has none, None if it does not answer."""
+        """Return the chain of an item, unchecked; empty if the Archive has none, None if it does not answer."""
 
 
 class BelievedReleases(Protocol):
-    """`ibi.services.transfers.release_register` is one. Calls block."""
+    """Records releases that are believed; `ibi.services.transfers.release_register` is one. Calls block."""
 
     def hear(self, texts: tuple[str, ...]) -> Label: ...
 
@@ -250,7 +245,11 @@ class BelievedReleases(Protocol):
 
 
 class ClaimProofs:
-    """For the event loop of a resolver."""
+    """Asks both Archives of a dispute for the chain of releases (E88, E93). For the event loop of a resolver.
+
+    A chain that is believed names the holder, whichever of the two told it. Then the claim of the other is over, and no
+    administrator has to decide. Without one, or where one Archive has signed two releases, the dispute stays open.
+    """
 
     def __init__(
         self,
@@ -260,32 +259,32 @@ class ClaimProofs:
         archives: Callable[[], tuple[ArchiveRef, ...]],
         wall: Callable[[], float],
     ) -> None:
-        """`archives` are those that can be asked."""
+        """`archives` returns the Archives that can be asked."""
         self._beliefs, self._releases, self._gateway = beliefs, releases, gateway
         self._archives, self._wall = archives, wall
         self._job = Job("claim proofs", self.look, _AGAIN)
 
     def note(self, _claim: object = None) -> None:
-        """There is a claim that was not known. From any thread."""
+        """Look at once: there is a new claim. From any thread."""
         self._job.wake()
 
     def jobs(self) -> tuple[Job, ...]:
         return (self._job,)
 
     async def look(self) -> None:
-        """Ask about every dispute that is open."""
+        """Ask about every open dispute."""
         for dispute in await asyncio.to_thread(self._beliefs.disputes, _MOST, settled=False):
             await self.check(dispute)
 
     async def check(self, dispute: Dispute) -> None:
-        """Ask who claims the item and who is believed to hold it, and believe what is proved."""
+        """Ask the claimant, the believed holder and the home, and believe proven releases."""
         claim, told = dispute.claim, dict[Label, tuple[str, ...]]()
         for party in dict.fromkeys((claim.claimant, dispute.holder, claim.home)):
             archive = next((each for each in self._archives() if party in each.service.labels), None)
             texts = None if archive is None else await self._gateway.read_provenance(archive, claim.label)
             if texts is not None:
                 told[party] = texts
-        if claim.claimant in told:  # else it may know more than the others
+        if claim.claimant in told:  # otherwise it may know more than the others
             await asyncio.to_thread(self._judge, dispute, told)
 
     def _judge(self, dispute: Dispute, told: dict[Label, tuple[str, ...]]) -> None:

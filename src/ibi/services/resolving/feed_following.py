@@ -1,11 +1,10 @@
-"""Follows the feeds of changes of Archives elsewhere, so that what is kept of them is never older than their feeds, and
-what they say of Copies is known, and what they have deleted (E84, E99).
+"""Follows the feeds of changes of other Archives, so that cached answers are never older than the feeds (E84, E99).
 
-An Archive that says at its inclusion where it tells of its changes is followed from when something of it is to be kept,
-until nothing was for a minute and nothing of it is kept any more. Its server answers as soon as something changes; so
-what changed there is forgotten here within a fraction of a second. A feed that falls silent, begins again or cannot be
-read makes everything forgotten that rests on its Archive's word, and until it is heard again what is found there is
-kept for seconds only.
+An Archive that names its feed at its inclusion is followed as soon as one of its answers is to be cached. It is
+followed until no answer was to be cached for a minute and none is cached any more. Its server answers as soon as
+something changes, so a changed answer is dropped here within a fraction of a second. If a feed falls silent, begins
+again or cannot be read, all cached answers of its Archive are dropped. Until the feed is heard again, new ones are
+cached for seconds only.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from ibi.services.promptness import end_tasks
 WAIT: Final = 5
 """Seconds for which an Archive is asked to wait for its next change."""
 SILENCE: Final = WAIT + 3.0
-"""Seconds after which a feed is not fresh any more from which nothing came."""
+"""Seconds of silence after which a feed is no longer fresh."""
 MOST_FOLLOWED: Final = 64
-"""Archives at a time. Of others, what is found is kept for seconds."""
+"""Archives that are followed at a time. Answers of others are cached for seconds."""
 _UNWANTED: Final = 60.0
-"""Seconds after which an Archive is not followed any more of which nothing was to be kept, and nothing is."""
+"""Seconds after which an Archive without cached answers, and without answers to cache, is no longer followed."""
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
 _MANY: Final = 100
@@ -43,23 +42,23 @@ _PAUSE: Final = 0.1
 """Seconds after a page of many entries: an Archive with very many changes must not occupy the resolver. Also after a
 page without entries that came before the wait was over; twice as long after each further one."""
 _LONGEST_PAUSE: Final = 1.0
-"""Seconds between two questions to an Archive that does not wait: its changes are known so much later."""
+"""Seconds between two questions to an Archive that does not wait: the longest delay of its changes here."""
 _TOLERANCE: Final = 0.5
 """Seconds by which an answer may come before the wait is over."""
 
 
 _FEED: Final = "feed of "
-"""How the names of its jobs begin."""
+"""The prefix of its jobs' names."""
 
 
 class FeedGateway(Protocol):
     async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
-        """The entries after that number, once there is one, for which at most `wait` seconds are waited. Without a
-        number, where the feed ends. None if it cannot be read, or has another epoch by now. Never raises."""
+        """Return the entries after that number, waiting at most `wait` seconds for one. Without a number, return the
+        end of the feed. None if it cannot be read, or has another epoch by now. Never raises."""
 
 
 class FeedListener(Protocol):
-    """What is told of the changes; `ibi.resolver.caching.Cache` is one. Times are those of the resolver's clock."""
+    """Hears of the changes; `ibi.resolver.caching.Cache` is one. Times are those of the resolver's clock."""
 
     def forget_told(self, archive: ArchiveRef, labels: Iterator[RepositoryName], now: float, /) -> None: ...
 
@@ -68,11 +67,12 @@ class FeedListener(Protocol):
     def forget_archive(self, archive: ArchiveRef, now: float, /) -> None: ...
 
     def rests_on(self, archive: ArchiveRef, now: float, /) -> bool:
-        """Whether something is kept of that Archive."""
+        """Return whether an answer of that Archive is cached."""
 
 
 class _Followed:
-    """One Archive: since when its changes are told, when it was heard last, and when it was wanted last."""
+    """One Archive, with the times since when its changes are told, when it was heard last, and when it was wanted
+    last."""
 
     def __init__(self, wanted: float) -> None:
         self.wanted = wanted
@@ -83,7 +83,7 @@ class _Followed:
 
 
 def _ignore(_: ArchiveRef, __: FollowedPage) -> None:
-    """Default: what a page has beside the changes is not wanted."""
+    """Do nothing: by default only the changes of a page are wanted."""
 
 
 class FollowedFeeds:
@@ -97,14 +97,15 @@ class FollowedFeeds:
         runner: JobRunner,
         on_page: Callable[[ArchiveRef, FollowedPage], None] = _ignore,
     ) -> None:
-        """`runner` has a job for each Archive. `on_page` is told of every page that comes."""
+        """`runner` has a job for each Archive. `on_page` is called for every page that comes."""
         self._runner = runner
         self._gateway, self._listener, self._clock, self._on_page = gateway, listener, clock, on_page
         self._followed: dict[ArchiveRef, _Followed] = {}
         self._log = structlog.get_logger("ibi.resolver")
 
     def is_fresh(self, archive: ArchiveRef, since: float) -> bool:
-        """Whether changes since then are told. Asked because something is to be kept, it begins to follow."""
+        """Return whether changes since then are told. The caller wants to cache an answer, so this call begins to
+        follow."""
         if archive.feed is None:
             return False
         followed, now = self._followed.get(archive), self._clock()
@@ -129,7 +130,7 @@ class FollowedFeeds:
         self._runner.remove(followed.job)
 
     async def _follow(self, archive: ArchiveRef, followed: _Followed) -> float:
-        """Read one page; return how long to wait before the next one."""
+        """Read one page. Return the seconds to wait before the next one."""
         if not self._is_wanted(archive, followed):
             self._end(archive, followed)
             return 0.0
@@ -146,14 +147,15 @@ class FollowedFeeds:
         return rest
 
     def _is_wanted(self, archive: ArchiveRef, followed: _Followed) -> bool:
-        """Links that are asked for again and again are kept, and do not ask for the feed: what is kept does."""
+        """Return whether the feed is still wanted. Cached answers count: links that are asked for again and again come
+        from the cache, and do not ask for the feed."""
         now = self._clock()
         if now - followed.wanted >= _UNWANTED and self._listener.rests_on(archive, now):
             followed.wanted = now
         return now - followed.wanted < _UNWANTED
 
     async def _begin_epoch(self, archive: ArchiveRef, followed: _Followed) -> float | None:
-        """Find where the feed ends; None if it is not heard."""
+        """Find the end of the feed; None if it is not heard."""
         page = await self._gateway.read_feed(archive, None, "", 0)
         if page is None:
             return None
@@ -195,30 +197,31 @@ def _labels(page: FollowedPage) -> Iterator[RepositoryName]:
         try:
             yield RepositoryName.parse(change.label)
         except InvalidLabel:
-            continue  # of a later version, perhaps: what is kept of it is no label either
+            continue  # of a later version, perhaps: the cache has no such label either
 
 
 # --- who holds Copies -------------------------------------------------------------------------------------------------
 
-# Learns from homes who holds Copies of their items, so that it is known when a home falls silent (E84).
-#
-# A home announces its statement in its feed of changes. It is read when the home is included, and again when the feed
-# that is followed announces a later one. What the home signed with its pinned key is kept, byte for byte.
 
 _LOG: Final = structlog.get_logger("ibi.resolver")
 
 
 class CopiesGateway(Protocol):
-    """Reads what Archives elsewhere tell; `ibi.transport.feed_client` implements it. Neither call raises."""
+    """Reads feeds and statements of other Archives; `ibi.transport.feed_client` implements it. Neither call raises."""
 
     async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None: ...
 
     async def read_copies(self, archive: ArchiveRef, path: str) -> str | None:
-        """The statement at that path of the Archive's server; None if there is none."""
+        """Return the statement at that path of the Archive's server; None if there is none."""
 
 
 class CopyStatements:
-    """The statements of all homes of one resolver. For its event loop, but for `take`."""
+    """The statements of homes about the holders of their Copies, for when a home falls silent (E84). For the event loop
+    of a resolver, except `take`.
+
+    A home announces its statement in its feed of changes. It is read when the home is included, and again when the feed
+    announces a later one. A statement that the home signed with its pinned key is stored, byte for byte.
+    """
 
     def __init__(self, gateway: CopiesGateway, registry: Registry, beliefs: Beliefs, wall: Callable[[], float]) -> None:
         """`wall` is the time of day in POSIX seconds."""
@@ -226,7 +229,7 @@ class CopyStatements:
         self._reading: dict[ArchiveRef, asyncio.Task[None]] = {}
         self._keeping: set[asyncio.Task[None]] = set()
         self._seen: dict[ArchiveRef, int] = {}
-        """The last announcement that was looked at of each Archive: one that is not believed is not read again."""
+        """The last announcement of each Archive that was read: one that is not believed is not read again."""
 
     async def learn(self, archive: ArchiveRef) -> None:
         """Read the statement of an Archive that was included."""
@@ -243,7 +246,8 @@ class CopyStatements:
         for change in told:
             try:
                 labels = change.labels()
-                # Who gave the Original on decides about neither label any more, whichever of them was asked for since.
+                # An Archive that gave the Original away no longer decides about either label, whichever of them was
+                # asked for since.
                 if any(map(beliefs.successors, labels)):
                     continue
                 for label in labels:
@@ -256,11 +260,10 @@ class CopyStatements:
                 return
 
     def note(self, archive: ArchiveRef, page: FollowedPage) -> None:
-        """A page of its feed came: keep what was deleted, and begin to read the statement if it is another one than
-        before."""
+        """Take in a page of its feed: record deletions, and read the statement if it is a new one."""
         told = [change for change in page.changes if change.deleted]
         if told:
-            # Of a thousand, each is a transaction.
+            # In a thread: of a thousand deletions, each is a transaction.
             task = asyncio.get_running_loop().create_task(asyncio.to_thread(self._keep_deletions, archive, told))
             self._keeping.add(task)
             task.add_done_callback(self._keeping.discard)
@@ -273,7 +276,7 @@ class CopyStatements:
         task.add_done_callback(lambda _: self._reading.pop(archive, None))
 
     async def settle(self) -> None:
-        """Wait for the statements that are being read, and for what is being kept."""
+        """Wait for the statements and deletions under way."""
         await asyncio.gather(*self._reading.values(), *self._keeping, return_exceptions=True)
 
     async def close(self) -> None:
@@ -293,8 +296,8 @@ class CopyStatements:
             _LOG.warning("what an Archive says of its Copies is not believed", archive=archive.address, reason=reason)
 
     def take(self, archive: ArchiveRef, statement: str) -> str | None:
-        """Keep a statement of that home, wherever it came from. Returns why it is not believed; None if it is, or was
-        before. Blocks."""
+        """Record a statement of that home, wherever it came from. Return the reason why it is not believed; None if it
+        is, or was before. Blocks."""
         try:
             said = read_copies_statement(statement)
         except InvalidInput as error:

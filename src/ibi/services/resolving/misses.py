@@ -1,12 +1,13 @@
-"""Limits on misses, links that are neither cached nor in the Archive of the same server: how many a second, and how
-they share the loop.
+"""Limits on misses: links that are neither cached nor in the Archive of the same server.
 
 A miss costs many times as much as a cached link, and each question to another Archive about half of that again. One
-network that sends misses as fast as it can would leave the loop no time for readers of others. So each network has an
-allowance, which grows by the second. A network that has used it up is not refused at once, because a refusal costs
-nearly as much as an answer and the next request would follow it immediately: its misses wait in line and have their
-turn at a steady pace. At its turn a link is looked for in the own Archive; other Archives are asked only if the
-allowance permits it by then. All networks together are bounded in the same way, and take turns.
+network that sends misses as fast as it can would leave the loop no time for other readers. So each network has an
+allowance, which grows by the second.
+
+A network without allowance is not refused at once: a refusal costs nearly as much as an answer, and the next request
+would follow it immediately. Instead, its misses queue and take turns at a steady pace. At its turn a link is looked up
+in the own Archive; other Archives are asked only if the allowance permits it by then. All networks together are bounded
+in the same way, and take turns.
 
 Questions to other Archives start a few at a time (`TickShare`), with the rest of the loop's work in between.
 """
@@ -39,21 +40,21 @@ _BURST: Final = 30.0
 _PATIENCE: Final = 8.0
 """Seconds that a miss waits for its turn: less than the grace of a server that stops."""
 _REFUSALS: Final = 2.5
-"""Refusals of misses that have waited that long, per turn of one network: in a very long line they wait longer."""
+"""Refusals of misses that have waited that long, per turn of one network. In a very long queue they wait longer."""
 _RETRY_AFTER: Final = 5
 _BURST_PACE: Final = 4.0
-"""How much faster the turns of one network are during its burst: misses that wait when it begins have their turn before
-they are refused, and the network leaves room for others."""
+"""The factor by which turns of one network are faster during its burst. Misses that wait when it begins have their turn
+before they are refused, and the network leaves room for others."""
 _CONNECTIONS: Final = 50
-"""New connections a second of a network whose misses wait."""
+"""New connections a second of a network with waiting misses."""
 _LONGEST_DELAY: Final = 5.0
 """Seconds for which such a connection waits at most. It is not refused at once, because the next one would follow."""
 _NETWORKS: Final = 10
 """Networks whose allowances add up to that of the server."""
 _MOST_WAITING: Final = 8192
 _MOST_OF_ONE: Final = 4096
-"""Waiting misses of one network, each with a connection. When the line is full a miss is refused at once, and can ask
-again at once: so the line has to be longer than the connections that one network is likely to have."""
+"""Waiting misses of one network, each with a connection. With a full queue a miss is refused at once, and can come
+again at once. So the queue has to be longer than the number of connections that one network is likely to have."""
 _MOST_KNOWN: Final = 8192
 """Networks whose use is remembered."""
 _BETWEEN_LOGS: Final = 60.0
@@ -61,11 +62,11 @@ _LOG = structlog.get_logger("ibi.resolver")
 
 
 def _nothing() -> None:
-    """Default: misses that wait are not counted."""
+    """Do nothing: by default waiting misses are not counted."""
 
 
 class _Line:
-    """The waiting misses of one network. Its addresses take turns, so that a reader does not wait behind the flood of a
+    """The queue of one network. Its addresses take turns, so that a reader does not wait behind the flood of a
     neighbour."""
 
     __slots__ = ("_by_address", "_number")
@@ -82,7 +83,7 @@ class _Line:
         self._number += 1
 
     def pop(self) -> asyncio.Future[bool] | None:
-        """The next one that still waits."""
+        """Return the next miss that still waits."""
         while self._by_address:
             address, waiters = self._by_address.popitem(last=False)
             waiter = waiters.popleft()
@@ -95,22 +96,22 @@ class _Line:
 
 
 class MissLimit:
-    """The misses of one server, for its event loop. `rate` are those of one network a second; 0 is no limit."""
+    """The misses of one server, for its event loop. `rate` is the number for one network a second; 0 is no limit."""
 
     def __init__(self, rate: float = 0.0, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._used_until: dict[IpNetwork | None, float] = {}
-        """For each network, the time by which its allowance covers all that it has used; missing if it already does."""
+        """For each network, the time by which its allowance covers its use; missing if it already does."""
         self._all_used_until = self._most_used_until = 0.0
         self.lines: dict[IpNetwork | None, _Line] = {}
-        """The misses of each network that wait; for others to see whether there are any."""
+        """The waiting misses of each network. Other modules may look whether there are any."""
         self._turn_at: dict[IpNetwork | None, float] = {}
-        """For each network, when its next turn may be."""
+        """For each network, the earliest time of its next turn."""
         self._connected_until: dict[IpNetwork | None, float] = {}
         """For each network that was held back, the time by which its allowance covers the connections it has opened."""
         self._due: list[tuple[float, int, IpNetwork | None]] = []
         self._arrived: deque[tuple[float, asyncio.Future[bool]]] = deque()
-        """All waiting misses, and some that wait no more, in the order of arrival."""
+        """The waiting misses, and some that no longer wait, in the order of arrival."""
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = self._next_turn = self._next_refusal = 0.0
@@ -119,16 +120,16 @@ class MissLimit:
         self._held_back: Callable[[], object] = _nothing
 
     def watch(self, held_back: Callable[[], object]) -> None:
-        """Have `held_back` called for each miss that has to wait for its turn."""
+        """Call `held_back` for each miss that has to wait for its turn."""
         self._held_back = held_back
 
     def __len__(self) -> int:
-        """Misses that wait for their turn."""
+        """Return the number of misses that wait for their turn."""
         return self._waiting
 
     def is_within(self, client: IpAddress | None, now: float) -> bool:
-        """Whether a miss of this client need not wait: its network and the server have some allowance left, and no miss
-        of the network waits already."""
+        """Return whether a miss of this client need not wait: its network and the server have some allowance left, and
+        no miss of the network waits already."""
         if self._most_used_until - now < _AT_ONCE and not self.lines:
             return True  # nearly always: without looking at the network
         if self._all_used_until - now >= _AT_ONCE:
@@ -137,7 +138,7 @@ class MissLimit:
         return network not in self.lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
 
     def may_ask_others(self, client: IpAddress | None) -> bool:
-        """Whether the allowance permits questions to other Archives, for a miss that has had its turn."""
+        """Return whether the allowance permits questions to other Archives, for a miss that has had its turn."""
         if not self._rate:
             return True
         return self._has_burst(network_of(client), self._clock())
@@ -157,8 +158,8 @@ class MissLimit:
         self._most_used_until = max(self._most_used_until, until, self._all_used_until)
 
     def _forget(self, now: float) -> None:
-        """Forget networks whose allowance covers all; if there are none, all networks: the limit of the server
-        remains."""
+        """Forget networks whose allowance covers their use. If there are none, forget all networks: the limit of the
+        server remains."""
         self._used_until = {network: until for network, until in self._used_until.items() if until > now}
         if len(self._used_until) >= _MOST_KNOWN:
             self._used_until.clear()
@@ -190,10 +191,10 @@ class MissLimit:
             raise TooManyLinks(bound=LimitScope.RATE, retry_after=self.retry_after)
 
     def connection_delay(self, client: IpAddress | None) -> float | None:
-        """Seconds before a new connection of this client is read; None if too many wait already.
+        """Return the seconds before a new connection of this client is read; None if too many wait already.
 
-        Only networks whose misses wait are delayed. A new connection costs about as much as to answer a link: with one
-        for each miss, a network would take the loop from all others.
+        Only networks with waiting misses are delayed. A new connection costs about as much as answering a link: with
+        one for each miss, a network would take the loop from all others.
         """
         if not self.lines:
             return 0.0
@@ -210,7 +211,7 @@ class MissLimit:
         return delay
 
     def end(self) -> None:
-        """The server is stopping: refuse all that wait or would have to."""
+        """Refuse waiting and new misses: the server is stopping."""
         self._has_ended = True
         for _, waiter in self._arrived:
             if not waiter.done():
@@ -218,7 +219,7 @@ class MissLimit:
 
     @property
     def retry_after(self) -> int:
-        """Seconds after which a network that has used up its allowance has enough of it again for some links."""
+        """Seconds after which a network without allowance has enough again for some links."""
         return _RETRY_AFTER
 
     def _tell(self, network: IpNetwork | None, now: float) -> None:
@@ -247,7 +248,7 @@ class MissLimit:
         self._timer = asyncio.get_running_loop().call_later(max(0.0, at - now), self._step)
 
     def _refusal_at(self) -> float:
-        """When the longest waiting miss is refused."""
+        """Return the time at which the longest waiting miss is refused."""
         return max(self._arrived[0][0] + _PATIENCE, self._next_refusal)
 
     def _step(self) -> None:
@@ -261,7 +262,7 @@ class MissLimit:
                 self._arrived.popleft()[1].set_result(False)
             elif self._due and self._due[0][0] <= now:
                 self._give_turn(heappop(self._due)[2], now)
-        finally:  # whatever has failed, the others have their turn
+        finally:  # after any failure, the others have their turn
             self._next_turn = now + 1 / (self._rate * _NETWORKS)
             self._wake(now)
 
@@ -283,7 +284,7 @@ class MissLimit:
 
 
 class TickShare:
-    """Bounds the pieces of work in one round of the event loop; the rest follows in the next rounds, and callers take
+    """Bounds the pieces of work in one round of the event loop. The rest follows in the next rounds, and callers take
     turns."""
 
     def __init__(self, most: int = 4) -> None:
@@ -292,7 +293,7 @@ class TickShare:
         self._is_scheduled = False
 
     async def enter(self, who: Hashable) -> None:
-        """Wait for a place; returns at once if there is room in this round."""
+        """Wait for a place. Returns at once if there is room in this round."""
         if self._used < self._most and not self._waiting:
             self._used += 1
             self._schedule()

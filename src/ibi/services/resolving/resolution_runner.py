@@ -1,5 +1,4 @@
-"""Runs one resolution: sends its questions, passes the replies to it, and wakes it in time (R §8.2); with the values of
-a reader's request, and the directory of the Archives that may be asked."""
+"""Runs one resolution: sends its questions, passes the replies to it, and wakes it in time (R §8.2)."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ class PendingRequests:
             self._waiter.set_result(None)
 
     async def arrivals(self, within: float) -> deque[tuple[Asking, Reply]]:
-        """The replies since the last call; if there are none, wait for one, so many seconds at most."""
+        """Return the replies since the last call. If there are none, wait for one, so many seconds at most."""
         if not self._arrived:
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
@@ -83,8 +82,8 @@ class PendingRequests:
 
 
 def _reply(asking: Asking, task: asyncio.Task[Reply]) -> Reply:
-    """The reply of a task. A failure of the gateway counts as silence, so that the answers of other Archives still
-    reach the reader."""
+    """Return the reply of a task. A failure of the gateway counts as silence, so that the answers of other Archives
+    still reach the reader."""
     error = task.exception()
     if error is None:
         return task.result()
@@ -97,7 +96,7 @@ _LEAST: Final = 0.001
 
 
 def _nothing() -> None:
-    """Default: there is no slot to free."""
+    """Do nothing: by default there is no slot to free."""
 
 
 def _freely() -> Callable[[], None]:
@@ -105,14 +104,14 @@ def _freely() -> Callable[[], None]:
 
 
 async def _at_any_pace() -> None:
-    """Default: questions are not delayed."""
+    """Do nothing: by default questions are not delayed."""
 
 
 class Gateway(Protocol):
     """The connection to Archives. Never raises for an error of an Archive."""
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:
-        """The reply of an Archive in the same process; None for any other."""
+        """Return the reply of an Archive in the same process; None for any other."""
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply: ...
 
@@ -120,7 +119,7 @@ class Gateway(Protocol):
 
 
 class ReplyWatcher(Protocol):
-    """Counts the replies of Archives, and how long they take."""
+    """Counts the replies of Archives, with their durations."""
 
     def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
@@ -132,9 +131,8 @@ class Step(Protocol):
 
 
 class ResolutionRunner:
-    """Sends the questions of `run`, passes the replies to it, and wakes it in time. `max_age` is for how many seconds
-    all replies about the item may be cached.
-    """
+    """Sends the questions of `run`, passes the replies to it, and wakes it in time. `max_age` is the number of seconds
+    for which all replies about the item may be cached."""
 
     def __init__(
         self,
@@ -148,8 +146,8 @@ class ResolutionRunner:
     ) -> None:
         """`pace` is awaited before each question to an Archive elsewhere.
 
-        `admit` is called before the first remote Archive is asked, and returns what to call at the end; it may refuse
-        by raising.
+        `admit` is called before the first remote Archive is asked. It returns the function to call at the end, and may
+        refuse by raising.
         """
         self.run, self.max_age = run, LONGEST
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
@@ -167,7 +165,7 @@ class ResolutionRunner:
             self._hang_up()
 
     async def run_to_end(self) -> None:
-        """Run until there is an outcome; requests still under way are then cancelled."""
+        """Run until there is an outcome. Requests still under way are then cancelled."""
         try:
             while self.run.outcome is None:
                 await self._wait()
@@ -176,7 +174,8 @@ class ResolutionRunner:
             self._hang_up()
 
     async def run_slowly(self, step: Step) -> None:
-        """`begin` and `run_to_end`, where the steps of the resolution wait for storage: each is made by `step`."""
+        """Do the same as `begin` and `run_to_end` where the steps of the resolution wait for storage: `step` makes each
+        of them."""
         try:
             await self._send_slowly(step)
             while self.run.outcome is None:
@@ -199,7 +198,7 @@ class ResolutionRunner:
 
     @property
     def was_admitted(self) -> bool:
-        """Whether an Archive was asked for which one has to wait."""
+        """True if a remote Archive was asked."""
         return self._over is not _nothing
 
     def _hang_up(self) -> None:
@@ -251,7 +250,7 @@ class ResolutionRunner:
         self._take_all(*await self._arrivals())
 
     async def _arrivals(self) -> tuple[Sequence[tuple[Asking, Reply]], float]:
-        """What has come, and when; nothing, if it is time for the resolution to go on without."""
+        """Return the replies that have come, and the time; none if the resolution is to go on without."""
         if self._pending is None:
             self._pending = PendingRequests()
         arrived = await self._pending.arrivals(max(_LEAST, self.run.wake_at - self._clock()))
@@ -284,8 +283,8 @@ class ResolutionRunner:
 
 
 class ReaderRequest(NamedTuple):
-    """A reader's request. With `is_refused` remote Archives must not be asked; with `wants_anew` the reader does not
-    want what is kept."""
+    """A reader's request. With `is_refused` remote Archives must not be asked. With `wants_anew` the reader does not
+    want the cached outcome."""
 
     url: PersistentUrl
     clients: tuple[IpAddress, ...]
@@ -300,8 +299,8 @@ class ReaderRequest(NamedTuple):
 
     @property
     def has_address(self) -> bool:
-        """Whether Archives learn the address of the reader. If not, they learn the resolver's own, and what they say is
-        for no reader else (E76)."""
+        """True if Archives learn the address of the reader. Otherwise they learn the resolver's own address, and their
+        answers serve no other reader (E76)."""
         return self.client is not None and not self.client.is_unspecified
 
 
@@ -315,20 +314,21 @@ class PendingResolution(NamedTuple):
 
 
 class ForeignUrls(StrEnum):
-    """How URLs on hosts that their Archive did not declare are treated (E31)."""
+    """The treatment of URLs on hosts that their Archive did not declare (E31)."""
 
     HOLDER = "holder"
-    """Those of the item's holder are followed, those of others shown for confirmation."""
+    """URLs of the item's holder are followed. Those of other Archives are shown for confirmation."""
     CONFIRM = "confirm"
-    """All are shown for confirmation."""
+    """Every such URL is shown for confirmation."""
     REFUSE = "refuse"
 
 
 class Resolved(NamedTuple):
-    """The outcome of a resolution, how long it took, and for how many seconds it may be cached.
+    """The outcome of a resolution, its duration, and the seconds for which it may be cached.
 
     With `to_confirm` the URL is on a host that the Archive did not declare: the reader has to confirm it (E31). `age`
-    are the seconds since it was found, for a reader who wanted it anew and gets what was kept."""
+    is set for a reader who wanted a new outcome and gets the cached one: the seconds since it was found.
+    """
 
     outcome: Outcome
     seconds: float
@@ -400,7 +400,7 @@ class ArchiveDirectory:
             self._set(registry.recent_version(), registry.all())
 
     def archives(self) -> tuple[ArchiveRef, ...]:
-        """The Archives. After a change of a slow register those of before, until it has been read again."""
+        """Return the Archives. After a change of a slow register, return the old ones until it has been read again."""
         registry = self._registry
         version = None if registry is None else registry.recent_version()
         if version != self._version:
@@ -414,7 +414,7 @@ class ArchiveDirectory:
     async def _read(self, registry: Registry, version: Hashable) -> None:
         try:
             self._set(version, await beside(registry.all))
-        except IbiError as error:  # what was read before stays until the next question
+        except IbiError as error:  # the old Archives stay until the next question
             _LOG.error("the register cannot be read", reason=str(error))
         finally:
             self._reading = None
@@ -425,19 +425,21 @@ class ArchiveDirectory:
         self._homes, self._version = Homes(self._prefixes_by_home()), version
 
     def _know(self, registration: Registration) -> tuple[Registration, Home]:
-        """One that did not change is known already: an Archive that comes and goes must not cost what all cost."""
+        """Return a registration with its home. Unchanged ones are reused: an Archive that comes and goes must not cost
+        as much as all."""
         before = self._known.get(registration.labels[0])
         if before is not None and before[0] is registration:
             return before
         return registration, Home(registration.service, self._ref(registration), registration.successor)
 
     def homes(self) -> Homes:
-        """The homes of labels, also those that are switched off. Call it after `archives`: it describes the same state
-        of the register."""
+        """Return the homes of labels, also those that are switched off. Call it after `archives`: it describes the same
+        state of the register."""
         return self._homes
 
     def _ref(self, registration: Registration) -> ArchiveRef | None:
-        """The Archive of a registration: `own` if it is that one, so that it is asked once, without a network."""
+        """Return the Archive of a registration. It is `own` if they are the same, so that it is asked once, without a
+        network."""
         own = self._own
         is_own = own is not None and not set(own.service.labels).isdisjoint(registration.labels)
         return own if is_own else archive_ref(registration)
@@ -448,7 +450,7 @@ class ArchiveDirectory:
         yield from (ref for ref in refs if ref is not None and ref is not self._own)
 
     def _prefixes_by_home(self) -> Iterator[tuple[Home, Iterable[str]]]:
-        """Each home with its prefixes, its own Archive first, then by date of registration."""
+        """Yield each home with its prefixes, its own Archive first, then by date of registration."""
         own = self._own
         if own is not None:
             yield Home(own.service, own), own.home_prefixes
