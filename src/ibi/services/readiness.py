@@ -126,7 +126,7 @@ class Readiness:
         try:
             refusals = ticks.advance(partial(self._rehearsal, queue)).outcomes
             self.epoch = ticks.epoch()
-        except Exception:  # noqa: BLE001 - after any error the store does not serve; the log of a real request has the reason
+        except Exception:  # noqa: BLE001 - the store does not serve; the log of a real request has the reason
             return (StoreUnwritable(),)
         refusal = queue.refusal()
         refusals = refusals if refusal is None else (refusal, *refusals)

@@ -27,5 +27,5 @@ def _judge(user_agent: str) -> bool:
 
 
 def is_robot(user_agent: str) -> bool:
-    """Whether the header User-Agent names a crawler or a script, or is empty."""
+    """Return whether the header User-Agent names a crawler or a script, or is empty."""
     return _judge(user_agent[:_READ])

@@ -1,4 +1,4 @@
-"""What an Archive and a resolver are served with: all that pages, endpoints and commands need, put together once."""
+"""The parts of an Archive and of a resolver that pages, endpoints and commands need, put together once."""
 
 from __future__ import annotations
 
@@ -68,19 +68,19 @@ def _nothing() -> Mapping[str, object]:
 
 
 class NoLabels:
-    """Stands for a minter where published items are changed and none is made."""
+    """In place of a minter where published items are changed and none is made."""
 
     def reserve(self, key: str | None = None) -> LabelForms:
         raise AssertionError("new items come from drafts")
 
 
 class ArchiveDoubt(NamedTuple):
-    """What waits while an Archive may have been put back from a backup."""
+    """The work that waits while an Archive may have been restored from a backup."""
 
     in_doubt: str
-    """`items`: changes of items; or `transfers` alone."""
+    """`items`: changes of items wait, too; `transfers`: only transfers wait."""
     unheard: tuple[str, ...]
-    """Servers that did not say yet what was given away since."""
+    """Servers that did not yet answer which Originals were given away since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +93,30 @@ class ItemServices:
     service: LabelForms | None = None
     """The Archive's own item, which cannot be deleted."""
     standing: Callable[[], Mapping[str, object]] = _nothing
-    """The status of the Archive: its membership in its resolver, and the state of its store."""
+    """Returns the status of the Archive: its membership in its resolver, and the state of its store."""
     copy_work: CopyWork | None = None
     """Jobs that make Copies."""
     exchange: ClaimContext | None = None
-    """What is exchanged with other Archives about claims; None if nothing is."""
+    """The exchange of claims with other Archives; None if there is none."""
     requests: ReaderRequests | None = None
-    """What readers ask for; None if they cannot."""
+    """The requests of readers; None if they cannot make any."""
 
     def deposits_of(self, actor: Actor) -> Deposits:
-        """Changes of published items, as far as the actor may make them."""
+        """Return the service that changes published items with the actor's rights."""
         return Deposits(self.repository, NoLabels(), self.clocks, service=self.service, actor=actor)
 
     def relating_of(self, actor: Actor) -> Relating:
         return Relating(self.repository, self.deposits_of(actor))
 
     def restoring_of(self, actor: Actor) -> Restoring:
-        """Earlier versions of items, made new ones, as far as the actor may change these."""
+        """Return the service that restores earlier versions with the actor's rights."""
         return Restoring(self.repository, self.deposits_of(actor), self.clocks)
 
     def claims_of(self, actor: Actor) -> ItemClaims:
         return ItemClaims(self.repository, self.deposits_of(actor), actor)
 
     def remote_claims_of(self, actor: Actor) -> RemoteClaims | None:
-        """Claims between this Archive and others, as far as they concern the actor."""
+        """Return the claims between this Archive and others, as far as they concern the actor."""
         return None if self.exchange is None else RemoteClaims(self.exchange, self.deposits_of(actor))
 
 
@@ -128,8 +128,8 @@ def _no_robot(_: str) -> bool:
 
 
 class _ShownCatalog:
-    """The catalogue for links to other items on a page. An item too damaged for the catalogue to read is shown by its
-    label alone, like one kept elsewhere, so that the page can still be made."""
+    """The catalogue for links to other items on a page. An item too damaged to read is shown by its label alone, like
+    an item elsewhere, so that the page can still be made."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -145,25 +145,25 @@ class _ShownCatalog:
 
 
 def _always_on() -> bool:
-    """Default: there is no switch."""
+    """Return True: by default there is no switch."""
     return True
 
 
 def _no_key() -> PublicKey | None:
-    """Default: the Archive signs nothing."""
+    """Return no key: by default the Archive signs nothing."""
     return None
 
 
 def _no_warning(_: str) -> None:
-    """Default: no resolver asks readers to confirm."""
+    """Return no warning: by default no resolver asks readers to confirm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSite:
-    """All that the Archive's endpoints need. URLs come from the settings, never from a request's Host header.
+    """The parts that the Archive's endpoints need. URLs come from the settings, never from a request's Host header.
 
     `changes` returns another value after every change of the catalogue, by any process; without it nothing is cached
-    between requests; `feed` says which items changed, in order. `given_out` tells whether a label unknown here was
+    between requests. `feed` lists the changed items, in order. `given_out` tells whether a label unknown here was
     certainly never given out for use elsewhere; without it no answer is final. `proxies` are the networks that are
     trusted to name their client. `is_robot` judges by the header User-Agent. The `item_services` take deposits and
     changes; without them the Archive is read-only. Without `search` it has no search pages. `integrity` records damage.
@@ -190,42 +190,44 @@ class ArchiveSite:
     search: Searching | None = None
     texts: FullTextSearch | None = None
     previews: MarkdownPreviews | None = None
-    """Has Markdown rendered; without it, Markdown is shown as plain text."""
+    """Renders Markdown; without it, Markdown is shown as plain text."""
     is_switched_on: Callable[[], bool] = _always_on
-    """Whether its items are shown to readers; asked once a second at most."""
+    """Returns whether its items are shown to readers. Called once a second at most."""
     warn_of_url: Callable[[str], str | None] = _no_warning
-    """A warning about a Web service whose host resolvers do not know, for who deposits it; None if there is none."""
+    """Returns a warning for the depositor of a Web service on a host that resolvers do not know; None if there is
+    none."""
     integrity: Integrity | None = None
     admin_email: str | None = None
-    """Of who runs the Archive, as harvesters are told it."""
+    """The address of the Archive's administrator for harvesters."""
     transfers: TransferWorker | None = None
-    """What gives Originals to other Archives, and takes theirs."""
+    """Gives Originals to other Archives, and takes theirs."""
     dumps: DumpFiles | None = None
     """The dumps that the server writes, if it does."""
     served_elsewhere: str | None = None
     public_key: Callable[[], PublicKey | None] = _no_key
-    """The key with which the Archive signs."""
+    """Returns the key with which the Archive signs."""
     is_sandbox: bool = False
-    """Whether its labels are for trying out."""
+    """True if its labels are for trying out."""
     signing: OwnKeys | None = None
-    """The key with which the Archive signs."""
+    """The keys with which the Archive signs."""
     copy_holders: NamedCopyHolders | None = None
-    """Who holds Copies of its items, as it tells resolvers."""
+    """The statement to resolvers about the holders of Copies of its items."""
     copy_holder_admin: CopyHolderAdmin | None = None
     copy_offers: CopyOffers | None = None
-    """Notes who follows this Archive."""
+    """Notes the followers of this Archive."""
     inbox: NotificationInbox | None = None
-    """Takes notifications of other Archives and services, if it wants any."""
+    """Accepts notifications of other Archives and services, if the Archive wants any."""
     collections: Collections | None = None
     """Named sets of its items."""
     watch: ChangeWatch | None = field(init=False, default=None)
-    """Tells caches of this process what changed."""
+    """Reports changes to the caches of this process."""
     answers: ArchiveAnswers = field(init=False)
     """The answers to resolvers, over HTTP and in this process."""
     own_authorities: frozenset[str] = field(init=False)
-    """Hosts of its pages, its files and its resolver, with their ports: readers who come from there come from here."""
+    """Hosts of its pages, its files and its resolver, with their ports. A reader who comes from one of them comes from
+    here."""
     giving: ObjectGiving = field(init=False)
-    """What other Archives make Copies of."""
+    """Gives objects to other Archives, which make Copies of them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
@@ -269,17 +271,17 @@ class ArchiveSite:
         return self.transfers is not None and self.transfers.tracking.is_silent
 
     def is_unconfirmed(self, item: Item) -> bool:
-        """Whether the item is an Original by what is here, and may have been given away since the backup from which
-        this Archive was put back."""
+        """Return whether the item, an Original here, may have been given away since the backup from which this Archive
+        was restored."""
         return item.state is State.ORIGINAL and item.rep not in self.profile.service.labels and self._is_silent()
 
     def open_item(self, item: Item) -> OpenItem | None:
-        """What is open about an item that moved, whose chain and state do not agree."""
+        """Return the open question about an item that moved, if its chain and state do not agree."""
         return None if self.transfers is None else self.transfers.tracking.open_item(item.rep)
 
     def find_doubt(self) -> ArchiveDoubt | None:
-        """What waits until others were heard, and who was not heard yet; None unless this Archive may have been put
-        back from a backup."""
+        """Return the work that waits and the servers that have not answered yet. Return None unless this Archive may
+        have been restored from a backup."""
         tracking = None if self.transfers is None else self.transfers.tracking
         if tracking is None or not tracking.in_doubt:
             return None
@@ -291,13 +293,13 @@ class ArchiveSite:
 
     @property
     def urls(self) -> ArchiveUrls:
-        """URLs of the pages here, whatever URLs the answers to resolvers have."""
+        """The URLs of the pages here, whatever URLs the answers to resolvers have."""
         assert self.content_url is not None  # set when this was built
         return ArchiveUrls(self.public_url, self.content_url)
 
     @property
     def inbox_url(self) -> str | None:
-        """Where notifications about its items are sent to."""
+        """The URL for notifications about its items."""
         return None if self.inbox is None else f"{self.public_url}/inbox"
 
     @property
@@ -307,7 +309,7 @@ class ArchiveSite:
 
     @property
     def has_own_content_host(self) -> bool:
-        """Whether files are served on a host of their own, where a document finds nothing to act on."""
+        """True if files are served on a host of their own, where a document finds nothing to act on."""
         assert self.content_url is not None
         return served_origin(self.content_url) != served_origin(self.public_url)
 
@@ -317,7 +319,7 @@ class ArchiveSite:
         return cast("Catalog", _ShownCatalog(self.catalog))
 
     async def ask(self, call: Callable[[], T]) -> T:
-        """What `call` gives, which asks the catalogue: in a thread if that is slow."""
+        """Return the result of `call`, which reads the catalogue: in a thread if that is slow."""
         return await ask(self.catalog, call)
 
     async def find(self, label: Label) -> Item | None:
@@ -328,8 +330,8 @@ class ArchiveSite:
         return self.clocks.read().wall
 
     def open_file(self, item: Item, path: str) -> VerifiedFile:
-        """Open a file of the item; every byte is verified as it is read. `ItemChanging` if it is of a newer version of
-        the item, for other readers. Blocks."""
+        """Open a file of the item; every byte is verified as it is read. `ItemChanging` if the file is of a newer
+        version of the item, for other readers. Blocks."""
         name = str(item.rep)
         try:
             file = self.content.open(name, f"doc/{path}")
@@ -352,23 +354,23 @@ class ArchiveSite:
         return Versions(self.content, self.integrity)
 
     def is_damaged(self, item: Item) -> bool:
-        """Whether any part of the item is known to be damaged."""
+        """Return whether any part of the item is known to be damaged."""
         return self.integrity is not None and self.integrity.is_damaged(str(item.rep))
 
     def persistent_url(self, labels: LabelForms) -> str:
-        """The URL for citing an item: its shortest label, at the resolver if there is one."""
+        """Return the URL for citing an item: its shortest label, at the resolver if there is one."""
         label = labels.ibip or labels.rep
         assert label is not None  # forms have one or the other
         return f"{self.resolver or self.public_url}/{label.spelling}"
 
     def count(self, counted: tuple[UsageDay, UsageKind] | None, referrer: str = "") -> None:
-        """Count a use; of the `referrer`, the header Referer, its class alone is kept."""
+        """Count a use. Only the class of the `referrer`, the header Referer, is stored."""
         if counted is not None and self.usage is not None:
             self.usage.count(*counted, classify_referrer(referrer, self.own_authorities))
 
 
 async def _nothing_to_close() -> None:
-    """Default for a resolver that has no connections outside this process."""
+    """Do nothing: by default a resolver has no connections outside this process."""
 
 
 class _Busy(Protocol):
@@ -377,9 +379,9 @@ class _Busy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverSite:
-    """All that the resolver's endpoints need. URLs come from the settings, never from a request's Host header.
+    """The parts that the resolver's endpoints need. URLs come from the settings, never from a request's Host header.
 
-    `registrations` keep the register of Archives; without them none can be included. `beliefs` know false claims.
+    `registrations` maintain the register of Archives; without them none can be included. `beliefs` record false claims.
     `close` ends the connections of `resolving`. `proxies` are the networks that are trusted to name their client.
     `is_robot` judges by the header User-Agent: Archives count robots apart.
     """
@@ -392,23 +394,23 @@ class ResolverSite:
     releases: ReleaseRegister | None = None
     """The releases of Originals that are believed."""
     report: BeliefReport | None = None
-    """Who is believed, for people."""
+    """The believed Archives, for people."""
     disputes: Disputes | None = None
     dispute_mail: DisputeMail | None = None
     """None without a mail server."""
     claim_watch: ClaimWatch | None = None
     claim_proofs: ClaimProofs | None = None
     own_copies: _Busy | None = None
-    """Keeps what the Archive of this server says of its Copies."""
+    """Records the own Archive's statement about its Copies."""
     register: KeptRegister | None = None
-    """That of another resolver, which this one reads."""
+    """The register of another resolver, which this one reads."""
     publication: RegisterPublication | None = None
     """The register, signed, for Archives that keep it."""
     proxies: tuple[IpNetwork, ...] = ()
     is_robot: Callable[[str], bool] = _no_robot
     close: Callable[[], Awaitable[None]] = _nothing_to_close
     signing: OwnKeys | None = None
-    """The key with which the resolver signs."""
+    """The keys with which the resolver signs."""
     base: str = field(init=False)
     """The beginning of persistent URLs in acknowledgments: with the port (E26)."""
 
@@ -435,18 +437,18 @@ class ResolverSite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandbySite:
-    """What an Archive needs to resolve for its own readers while its resolver is away (E94)."""
+    """The parts with which an Archive resolves for its own readers while its resolver is away (E94)."""
 
     resolver: ResolverSite
-    """As a resolver that has no register of its own."""
+    """A resolver without a register of its own."""
     register: KeptRegister
 
     async def is_needed(self) -> bool:
-        """Whether a link to an item elsewhere has to be resolved here."""
+        """Return whether a link to an item elsewhere has to be resolved here."""
         return await self.register.is_alone()
 
     async def find_standing(self) -> ResolverStanding | None:
-        """Why links are resolved here, after a look at the resolver; None if they are not."""
+        """Return the reason why links are resolved here, after a look at the resolver; None if they are not."""
         return self.register.standing if await self.register.is_alone() else None
 
     def jobs(self) -> tuple[Job, ...]:

@@ -1,6 +1,7 @@
-"""Resolves persistent URLs for all readers of one server (R §8.2): whom to ask, what to learn, what to cache.
+"""Resolves persistent URLs for all readers of one server (R §8.2): it chooses the Archives to ask, learns from the
+answers, and caches outcomes.
 
-An Archive in the same process is asked without a task and without waiting; outcomes are cached for as long as the
+An Archive in the same process is asked without a task and without waiting. Outcomes are cached for as long as the
 Archive allows (E32). Acknowledgments are sent in the background (`ibi.services.resolving.acknowledgments`).
 """
 
@@ -70,15 +71,15 @@ _LEAST_BUDGET: Final = 0.1
 
 
 def _ignore(_: object) -> None:
-    """Default: second claims are neither looked for nor looked at."""
+    """Do nothing: by default second claims are neither looked for nor looked at."""
 
 
 class ResolverService:
     """Resolves for one server, from its event loop.
 
-    `own` is the Archive of this server, which need not declare the hosts of its items. `changes` tells what changed in
-    it, by any process: that is then resolved anew. `feeds` tells which of the others are followed. `wall` is the time
-    of day in POSIX seconds.
+    `own` is the Archive of this server, which need not declare the hosts of its items. `changes` reports its changes,
+    by any process: outcomes made from them are dropped. `feeds` tells which other Archives are followed. `wall` is the
+    time of day in POSIX seconds.
     """
 
     def __init__(
@@ -122,9 +123,9 @@ class ResolverService:
             changes.tell(self._forget_touched)
         self._step = OneThread("ibi-resolver")  # memory is not for several threads at a time
         self.on_found: Callable[[Resolved], object] = _ignore
-        """Called with every outcome that was found anew, where there are other Archives than the own one."""
+        """Called with every new outcome, unless there is only the own Archive."""
         self.on_claimed: Callable[[NewClaim], object] = _ignore
-        """Called with every false claim that was not known, from any thread."""
+        """Called with every new false claim, from any thread."""
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -171,9 +172,9 @@ class ResolverService:
         """Return the outcome, if no remote Archive has to be asked; otherwise the rest, to be finished. `TooManyLinks`
         if too many wait.
 
-        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26). With `anew`
-        the reader does not want what is kept: that is a miss, which waits for its turn as others do. If it would be
-        refused, the reader gets what is kept all the same, with its age (E32).
+        `clients` are the reader's address, then the proxies'. `base` is the address of this resolver (E26). With `anew`
+        the reader does not want the cached outcome: that is a miss, which waits for its turn as others do. If it would
+        be refused, the reader gets the cached outcome all the same, with its age (E32).
         """
         reader = ReaderRequest(url, clients, preferences, base, wants_anew=anew)
         if not anew:
@@ -203,7 +204,7 @@ class ResolverService:
         return await self._finish_begun(self._start(reader, fresh=fresh, has_turn=True))
 
     async def _found_here(self, reader: ReaderRequest) -> Resolved | None:
-        """The outcome, if it is cached by now or in the own Archive: such links are never refused."""
+        """Return the outcome, if it is cached by now or in the own Archive: such links are never refused."""
         try:
             begun = self._start(reader._replace(is_refused=True), has_turn=True)
             if not self._memory.prompt:
@@ -213,7 +214,7 @@ class ResolverService:
         return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
 
     async def count_unreadable(self, clients: tuple[IpAddress, ...]) -> None:
-        """Charge for an unreadable link: before its error is explained, it waits for its turn as a miss does.
+        """Charge for an unreadable link. Before its error is explained, it waits for its turn as a miss does.
         `TooManyLinks`."""
         client = clients[0] if clients else None
         if not self.misses.is_within(client, self._clock()):
@@ -226,7 +227,7 @@ class ResolverService:
 
     def _start(self, reader: ReaderRequest, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         if self._changes is not None:
-            self._changes.check()  # first: what it forgets was found before this
+            self._changes.check()  # first: the entries that it drops were found before this
         began = self._clock()
         archives, homes = self._directory.archives(), self._directory.homes()
         self._cache.enter(archives, homes, began)
@@ -251,21 +252,19 @@ class ResolverService:
         return resolved
 
     def forget(self, labels: Iterable[Label]) -> None:
-        """What is kept of these labels is found anew: who is believed about them is another."""
+        """Drop the cached outcomes of these labels: another Archive is believed about them now."""
         self._cache.forget_labels(labels, self._clock())
 
     def _forget_touched(self, touched: Touched) -> None:
-        """What changed in the own Archive is resolved anew."""
+        """Drop the outcomes that rest on changed items of the own Archive."""
         now = self._clock()
         if touched.everything:
             self._cache.forget_all(now)
             return
-        # What is found by another name is not kept.
+        # Outcomes for other names are not cached.
         self._cache.forget_labels((label for label in touched.labels if isinstance(label, Label)), now)
         if touched.related and self._own is not None:
             self._cache.forget_relations(self._own, now)
-
-    # --- what was found before ---
 
     def _again(self, remembered: Remembered, reader: ReaderRequest, began: float) -> Resolved:
         outcome = remembered.outcome(reader.url, reader.base, reader.clients)
@@ -273,10 +272,8 @@ class ResolverService:
         age = int(began - remembered.since) if reader.wants_anew else None
         return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, age=age, began=began)
 
-    # --- asking ---
-
     async def _resolve_slowly(self, asked: PendingResolution, homes: Homes) -> Resolved:
-        """Resolve with a memory whose beliefs are slow: each step that may ask it is made in the one thread for it."""
+        """Resolve with a memory whose beliefs are slow. The one thread for it makes each step that may read it."""
 
         def begin() -> ResolutionRunner:
             self._memory.include(asked.archives, homes, self._wall())
@@ -290,7 +287,7 @@ class ResolverService:
         return resolved
 
     def _charge_own(self, reader: ReaderRequest, resolved: Resolved) -> None:
-        """Charge for what the own Archive alone was asked, if it has nothing or was asked anew."""
+        """Charge for a question to the own Archive alone, if it has nothing or was asked anew."""
         if not reader.is_refused and (reader.wants_anew or not isinstance(resolved.outcome, Redirect)):
             self.misses.charge(reader.client, MISS)
 
@@ -317,7 +314,7 @@ class ResolverService:
             return outcome
         trace = run.trace
         news = self._heard.news(trace, outcome, is_lasting=runner.max_age > 0)
-        # What this resolution has found is the news itself: it is kept, and what began before it is not.
+        # This resolution itself brought the news: its outcome is cached, and outcomes of earlier resolutions are not.
         self._cache.forget_labels(news, asked.began)
         runner.max_age = min(runner.max_age, longest_followed(trace, partial(self._is_followed, since=asked.began)))
         if not self._is_alone(asked.archives):
@@ -326,16 +323,16 @@ class ResolverService:
         return outcome
 
     def _is_followed(self, archive: ArchiveRef, since: float) -> bool:
-        """Whether a change that the Archive has made since then is known here at once: it is of this process, or has a
-        feed that is followed."""
+        """Return whether changes of the Archive since then are known here at once: it is of this process, or its feed
+        is followed."""
         return (archive == self._own and self._changes is not None) or self._feeds.is_fresh(archive, since)
 
     def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
-        """Whether there is only the own Archive: it needs no routing, and cannot be contradicted."""
+        """Return whether there is only the own Archive: it needs no routing, and cannot be contradicted."""
         return len(archives) == 1 and self._directory.homes().count <= 1
 
     def learn(self, trace: Trace, outcome: Outcome) -> None:
-        """Store what a resolution taught. A failure to do so is logged, and the reader gets the outcome."""
+        """Store the lessons of a resolution. A failure to do so is logged, and the reader gets the outcome."""
         try:
             claims = self._memory.learn(trace, outcome, self._clock())
         except IbiError as error:
@@ -353,7 +350,7 @@ class ResolverService:
             self.on_claimed(claim)
 
     def _longest_age(self, trace: Trace, outcome: Outcome, archives: tuple[ArchiveRef, ...]) -> int:
-        """Seconds for which the outcome may be cached; 0 if it was found against the rules on proof."""
+        """Return the seconds for which the outcome may be cached; 0 if it was found against the rules on proof."""
         words = {hop.word for hop in trace.hops}
         if self._policy.follow_unproven and not words.isdisjoint({Word.SILENT, Word.AWAITED}):
             return 0
@@ -380,8 +377,8 @@ class ResolverService:
         return basis_of(run.trace, outcome)
 
     def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
-        """Whether a remote home has nothing: the item may be deposited there the next moment, and its link has to work
-        then. Changes of the Archive in the same process are noticed."""
+        """Return whether a remote home has nothing: the item may be deposited there the next moment, and its link has
+        to work then. Changes of the Archive in the same process are noticed."""
         if not isinstance(outcome, NotFound):
             return False
         hop = run.trace.hops[0]
@@ -390,7 +387,7 @@ class ResolverService:
     async def _with_foreign_urls(
         self, reader: ReaderRequest, archives: tuple[ArchiveRef, ...], began: float
     ) -> Resolved | None:
-        """Resolve again with undeclared hosts, once no Archive had a URL on a declared one, which always comes
+        """Resolve again with undeclared hosts, after no Archive had a URL on a declared one, which always comes
         first."""
         left = began + self._policy.budget - self._clock()
         policy = replace(self._lenient, budget=max(_LEAST_BUDGET, left))
@@ -423,7 +420,7 @@ class ResolverService:
         return ResolutionRunner(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
 
     def _admit(self, reader: ReaderRequest) -> Callable[[], None]:
-        """Take a slot for asking remote Archives; return what frees it."""
+        """Take a slot for asking remote Archives. Return the function that frees it."""
         if reader.is_refused or not self.misses.may_ask_others(reader.client):
             refusal = TooManyLinks(bound=LimitScope.RATE, retry_after=self.misses.retry_after)
             if not reader.is_refused:  # those are counted elsewhere

@@ -1,4 +1,4 @@
-"""Resolution without the centre: the register as a resolver publishes it, as an Archive keeps it, and when it is used
+"""Resolution without the centre: the copy of the resolver's register in an Archive, and the times when it is used
 (E94).
 
 While the resolver is there, links to items elsewhere are left to it. When it does not answer, the Archive resolves them
@@ -40,16 +40,16 @@ from ibi.services.jobs import Job
 from ibi.signing import InvalidStatement, PublicKey, SigningKey
 
 FETCH_EVERY: Final = 60.0
-"""Seconds between two looks at the resolver's register. One that was not given is asked for sooner."""
+"""Seconds between two looks at the resolver's register. A missing one is asked for sooner."""
 _SOON: Final = 5.0
 PATIENCE: Final = 1.0
-"""Seconds in which a resolver has to answer that is there."""
+"""Seconds in which a working resolver answers."""
 _FRESH: Final = 0.25
-"""Seconds for which an answer of the resolver shows that it is there: readers who come together share one look."""
+"""Seconds for which an answer proves that the resolver is there: readers who come together share one look."""
 _MOST_NAMED: Final = 3
-"""Archives that are named of those that a list lost."""
+"""Lost Archives that an error names."""
 _AWAY: Final = 5.0
-"""Seconds for which a resolver that did not answer counts as away; it is looked for meanwhile, and no reader waits."""
+"""Seconds for which a resolver that did not answer counts as away. It is looked for meanwhile, and no reader waits."""
 
 
 class RegisterRefused(IbiError):
@@ -67,7 +67,7 @@ class RegisterMissing(IbiError):
 
 
 class RegisterGateway(Protocol):
-    """Asks the resolver; `ibi.transport.resolver_gateway` implements it. Never raises for what the resolver does."""
+    """Asks the resolver; `ibi.transport.resolver_gateway` implements it. Never raises for an error of the resolver."""
 
     async def fetch(self, etag: str | None) -> FetchedRegister: ...
 
@@ -77,7 +77,7 @@ class RegisterGateway(Protocol):
 
 
 def _ignore() -> None:
-    """Default: no part of the server waits for it."""
+    """Do nothing: by default no part of the server waits for it."""
 
 
 class KeptRegister:
@@ -94,28 +94,26 @@ class KeptRegister:
         chance: Callable[[], float] = random.random,
         takes_losses: bool = False,
     ) -> None:
-        """`resolver` is its URL, and `own` the Archive of this process, if there is one, which is asked without a
-        network. With `takes_losses`, an operator has said that a list counts that lost Archives."""
+        """`resolver` is its URL. `own` is the Archive of this process, if there is one, which is asked without a
+        network. With `takes_losses`, an operator has accepted a list that lost Archives."""
         self._takes_losses = takes_losses
         self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
         self._log = log or structlog.get_logger("ibi.membership")
         self._chance = chance
         self._told: str | None = None
         self.presence: ResolverPresence | None = None
-        """Whether the resolver is there; None for one that stands in for no resolver."""
+        """Tells whether the resolver is there. None if this Archive stands in for no resolver."""
         self._noted: ResolverStanding | str | None = ""
         self.register: SignedRegister | None = None
         self.refusal: str | None = None
-        """Why the register that the resolver has now is not taken; None if it is."""
+        """The reason why the resolver's present register is refused; None if it is accepted."""
         self.on_unlisted: Callable[[], object] = _ignore
-        """Called on the event loop when a register still stands in which this Archive is not included, or has to bring
-        its registration key again."""
+        """Called on the event loop when the present register does not include this Archive, or needs its registration
+        key again."""
         self._lacks_own = False
-        """Whether the register was taken so, and may be older than an inclusion that was under way."""
+        """True if the accepted register was such a one. It may be older than an inclusion that was under way."""
         self._archives: tuple[ArchiveRef, ...] = () if own is None else (own,)
         self._homes = Homes.of_archives(self._archives)
-
-    # --- what a resolution asks ---
 
     def archives(self) -> tuple[ArchiveRef, ...]:
         return self._archives
@@ -130,7 +128,8 @@ class KeptRegister:
 
     @property
     def standing(self) -> ResolverStanding | None:
-        """Why this Archive resolves in the place of its resolver, as far as it is known; None if it does not."""
+        """The reason why this Archive resolves in the place of its resolver, as far as it is known; None if it does
+        not."""
         presence = self.presence
         if presence is None or self.register is None:
             return None
@@ -139,21 +138,19 @@ class KeptRegister:
         return None if self.refusal is None else ResolverStanding.REGISTER_REFUSED
 
     async def is_alone(self) -> bool:
-        """Whether a link to an item elsewhere has to be resolved here: a register is kept, and what is at the address
-        of the resolver is not the resolver, or does not have its register."""
+        """Return whether a link to an item elsewhere has to be resolved here. This takes a stored register, and at the
+        resolver's address another server, or one without the register."""
         if self.presence is None or self.register is None:
             return False
         return self.refusal is not None or await self.presence.is_away()
 
     async def admit(self) -> bool:
-        """Whether the resolver, which is back, has a register that this Archive takes."""
+        """Return whether the resolver, which is back, has a register that this Archive accepts."""
         await self.fetch()
         return self.refusal is None
 
-    # --- keeping it ---
-
     def load(self) -> None:
-        """Use what was kept by an earlier process. Blocks."""
+        """Use the register that an earlier process stored. Blocks."""
         statement = self._store.read()
         if statement is None:
             return
@@ -171,7 +168,7 @@ class KeptRegister:
             await self.presence.close()
 
     async def fetch(self) -> bool:
-        """Ask the resolver once; return whether what is kept is what it has now."""
+        """Ask the resolver once. Return whether the stored register is its present one."""
         fetched = await self._gateway.fetch(None if self.register is None else self.register.etag)
         if fetched.statement is None:
             if fetched.is_known and self._lacks_own:
@@ -179,7 +176,7 @@ class KeptRegister:
                 self.on_unlisted()
             return fetched.is_known
         try:
-            # Taken into use here, so that a resolution sees Archives and homes of one state.
+            # Put into use here, so that a resolution sees Archives and homes of one state.
             self._use(await asyncio.to_thread(self._take, fetched.statement))
         except (InvalidStatement, RegisterRefused, StorageError) as error:
             self._tell("the register of the resolver is not taken", str(error))
@@ -194,7 +191,7 @@ class KeptRegister:
         return await self.look() * (0.75 + self._chance() / 2)  # not all Archives at the same moment
 
     async def look(self) -> float:
-        """Ask the resolver, and whether it is there; return the seconds until the next look."""
+        """Ask the resolver, and whether it is there. Return the seconds until the next look."""
         is_newest, presence = await self.fetch(), self.presence
         if presence is None:
             return FETCH_EVERY if is_newest or self.register is not None else _SOON
@@ -204,21 +201,21 @@ class KeptRegister:
         return FETCH_EVERY if is_settled and (is_newest or self.register is not None) else _SOON
 
     def _take(self, statement: str) -> SignedRegister:
-        """Keep a register that comes from the resolver itself. Blocks."""
+        """Store a register that comes from the resolver itself. Blocks."""
         register = self._verify(statement)
         before = self.register
         if before is not None and register.signer == before.signer and register.issued < before.issued:
             raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
         if before is not None:
             self._check_losses(before, register)
-        # The signature is over the statements of former keys as well: those were its own, by its word.
+        # The signature also covers the statements of former keys: the resolver itself says that those were its own.
         self._store.pin(self._resolver, register.signer, former_keys(register.signer, register.changes))
         self._store.write(statement)
         return register
 
     def _check_losses(self, before: SignedRegister, register: SignedRegister) -> None:
-        """Keep a list beside that has Archives which the new one lacks. `RegisterRefused` if the resolver does not say
-        that they were removed: it lost them, and what is kept here brings them back. Blocks."""
+        """Keep a list aside if it has Archives that the new one lacks. `RegisterRefused` if the resolver does not
+        report their removal: it lost them, and the stored list brings them back. Blocks."""
         lacking = [each for each in before.archives if each.registered and register.find(each.home.service) is None]
         if not lacking or not _is_same_resolver(before, register):
             return
@@ -236,14 +233,15 @@ class KeptRegister:
         )
 
     def read_former(self) -> str | None:
-        """Return the fullest valid register of those that listed Archives which a later one lacked. Blocks."""
+        """Return the fullest valid register among the lists kept aside. Blocks."""
         for statement in self._store.former():
             with suppress(InvalidStatement, RegisterRefused):
                 return self._verify_kept(statement).text
         return None
 
     def _verify_kept(self, statement: str) -> SignedRegister:
-        """It was taken once: also one that a former key of the resolver signed still serves, until there is another."""
+        """Return a register that was accepted before. One that a former key of the resolver signed still serves, until
+        there is another."""
         register = read_register(statement)
         is_former = register.signer in self._store.former_keys(self._resolver)
         return register if is_former else self._verify(statement)
@@ -278,7 +276,7 @@ class KeptRegister:
         return entry is None or entry.home.archive is None or entry.awaits_key
 
     def _note_standing(self, standing: ResolverStanding | None) -> None:
-        """Keep it for commands. Blocks."""
+        """Store the standing for commands. Blocks."""
         if standing == self._noted:
             return
         try:
@@ -293,7 +291,7 @@ class KeptRegister:
         self._noted = standing
 
     def _with_own(self, listed: ListedArchive) -> ListedArchive:
-        """The entry of this Archive leads to this process, whatever address it has in the list."""
+        """Return the entry. That of this Archive leads to this process, whatever address it has in the list."""
         return replace(listed, home=listed.home._replace(archive=self._own)) if self._is_own(listed) else listed
 
     def _is_own(self, listed: ListedArchive) -> bool:
@@ -307,22 +305,23 @@ class KeptRegister:
 
 
 def _is_same_resolver(before: SignedRegister, register: SignedRegister) -> bool:
-    """Whether two registers are of one resolver, by its address or its key, and not of one that took its place."""
+    """Return whether two registers are of one resolver, by its address or its key, and not of one that took its
+    place."""
     if before.resolver.rstrip("/") == register.resolver.rstrip("/"):
         return True
     return leads_to(before.signer, register.signer, register.changes)
 
 
 async def _admit() -> bool:
-    """Default: a resolver that proves its key is there."""
+    """Return True: by default a resolver that proves its key is there."""
     return True
 
 
 class ResolverPresence:
-    """Whether the resolver is there. While it answers, that is known for a quarter of a second; once it is known to be
-    away, no reader waits to find out. For one event loop.
+    """Tells whether the resolver is there. Its answer counts for a quarter of a second. Once it is known to be away, no
+    reader waits to find out. For one event loop.
 
-    A resolver whose key is known has to prove it at each look, and when it is back, its register has to be taken.
+    A resolver with a known key has to prove it at each look. When it is back, its register has to be accepted.
     """
 
     def __init__(
@@ -346,7 +345,7 @@ class ResolverPresence:
         if self.standing is ResolverStanding.THERE:
             return False if age < _FRESH else not await self.find_out()
         if age >= _AWAY:
-            self._begin()  # found out beside the readers: this one does not wait
+            self._begin()  # found out in the background: this reader does not wait
         return True
 
     async def close(self) -> None:
@@ -355,7 +354,7 @@ class ResolverPresence:
             await asyncio.gather(self._looking, return_exceptions=True)
 
     async def find_out(self) -> bool:
-        """Look, and return whether it is there."""
+        """Look at the resolver, and return whether it is there."""
         # A reader who goes away must not end the look for the others.
         return await asyncio.shield(self._begin())
 
@@ -384,10 +383,6 @@ class ResolverPresence:
 
 # --- the other side: the register as a resolver publishes it ----------------------------------------------------------
 
-# The register of this resolver, signed, for Archives that keep it (E94).
-#
-# It is signed anew when something in it has changed, and is otherwise the same text, by which Archives see that there
-# is nothing new: the same for all processes of a server, and after a restart.
 
 _LOG: Final = structlog.get_logger("ibi.resolver")
 _LOOK: Final = 5.0
@@ -395,7 +390,12 @@ _LOOK: Final = 5.0
 
 
 class RegisterPublication:
-    """Calls block: they read the register and a key. From any thread."""
+    """The signed register of this resolver, for Archives that keep it (E94). Calls block: they read the register and a
+    key. From any thread.
+
+    It is signed anew when something in it has changed. Otherwise the text stays the same, for all processes of a server
+    and after a restart: so Archives see that there is nothing new.
+    """
 
     def __init__(
         self,
@@ -411,7 +411,7 @@ class RegisterPublication:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`own` is the Archive of the same server, which counts as registered and signs with `own_keys`. `published` is
-        what all processes of it give out."""
+        the statement that all its processes give out."""
         self._registry, self._beliefs, self._keys = registry, beliefs, keys
         self._resolver_url, self._own, self._published = resolver_url, own, published
         self._own_keys = own_keys
@@ -423,7 +423,7 @@ class RegisterPublication:
         self._text = self._etag = ""
 
     def current(self) -> tuple[str, str]:
-        """The statement, and its entity tag."""
+        """Return the statement, and its entity tag."""
         with self._lock:
             version, now = self._registry.version(), self._monotonic()
             if version != self._version or now >= self._look_again:
@@ -444,7 +444,7 @@ class RegisterPublication:
         if self._published is not None:
             try:
                 return self._published.change(sign)
-            except StorageError as error:  # what cannot be kept for the others can be said
+            except StorageError as error:  # the statement is given out, although the others cannot share it
                 _LOG.warning("the register that is published cannot be kept", reason=str(error))
         return sign(self._text or None)
 
@@ -456,7 +456,8 @@ class RegisterPublication:
         changes: tuple[str, ...],
         before: str | None,
     ) -> str:
-        """The statement; that of before, if it says the same: a signature is the same whenever it is made."""
+        """Return the statement, or the previous one if it says the same: a signature is the same whenever it is
+        made."""
         issued = _read_issued(before)
         if sign_register(entries, self._resolver_url, issued, key, changes, removed) == before:
             return before
@@ -465,13 +466,13 @@ class RegisterPublication:
         return sign_register(entries, self._resolver_url, issued, key, changes, removed)
 
     def _list_removed(self, listed: Iterable[ListedArchive]) -> Iterator[RemovedArchive]:
-        """Those that were not registered again."""
+        """Yield the removed Archives that were not registered again."""
         if self._published is None:
             return
         labels = {label for each in listed for label in each.home.service.labels}
         try:
             removed = self._published.removed()
-        except StorageError as error:  # Archives keep those that it lists no more
+        except StorageError as error:  # Archives keep entries that it no longer lists
             _LOG.warning("the Archives that were removed cannot be read", reason=str(error))
             return
         yield from (each for each in removed if labels.isdisjoint(each.service.labels))
@@ -493,7 +494,7 @@ class RegisterPublication:
 
 
 def _read_issued(statement: str | None) -> int:
-    """When a statement was issued; 0 if it is none."""
+    """Return the time when a statement was issued; 0 if it is none."""
     try:
         return 0 if statement is None else read_register(statement).issued
     except InvalidStatement:

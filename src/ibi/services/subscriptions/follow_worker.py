@@ -1,13 +1,12 @@
-"""Keeps the Copies of what is followed up to date, while a server runs.
+"""Keeps the Copies of followed items up to date, while a server runs.
 
-One job reads the feed of each source for all its follows but searches, each of which has a job of its own: a search is
-asked of the source, and delays nothing else. What the feed tells is written down with the position in one step, and
-then worked off. So nothing is lost when the process is killed at any point, and a page that was read is not needed
-again. A source that does not answer is asked again after a while that doubles; when it answers, one poll tells all that
-was missed.
+One job reads the feed of each source for all its follows but searches. Each search has a job of its own: the source is
+asked, and nothing else is delayed. The entries of a feed are written down with the position in one step, and then
+worked off. So nothing is lost when the process is killed at any point, and no page is needed twice. A source that does
+not answer is asked again after a while that doubles. When it answers, one poll brings everything that was missed.
 
-An item whose Copy cannot be brought waits by itself, and keeps nothing else waiting. A feed that was begun again is
-read from its beginning, and compared: of what is held in the version that it tells, nothing is fetched.
+An item whose Copy cannot be brought waits by itself, and delays nothing else. A feed that was begun again is read from
+its beginning, and compared: an item is fetched only if the version here is another one.
 """
 
 from __future__ import annotations
@@ -41,9 +40,6 @@ from ibi.signing import SigningKey
 
 # --- threads ----------------------------------------------------------------------------------------------------------
 
-# Calls that wait for a disk or a network, in threads for which the end of the process does not wait.
-#
-# What runs here is safe at any point, as it is against SIGKILL.
 
 _MOMENT: Final = 0.01
 
@@ -51,7 +47,11 @@ T = TypeVar("T")
 
 
 class DaemonThreads:
-    """Makes each call in a thread of its own. For one event loop."""
+    """Makes each call in a daemon thread of its own, so that the end of the process does not wait for a disk or a
+    network. For one event loop.
+
+    Each call is safe at any point, as it is against SIGKILL.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -64,7 +64,7 @@ class DaemonThreads:
         def run() -> None:
             try:
                 value = call()
-            except BaseException as error:  # noqa: BLE001 - handed to whom it belongs
+            except BaseException as error:  # noqa: BLE001 - handed to the caller
                 failure = error
                 _tell(loop, future, lambda: future.set_exception(failure))
             else:
@@ -93,14 +93,17 @@ def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], call: Call
         return
 
 
+# --- the worker -------------------------------------------------------------------------------------------------------
+
+
 WAIT: Final = 20
 """Seconds for which a source is asked to wait for its next change."""
 _LOOK: Final = 1.0
-"""Seconds between two looks at what is to be followed."""
+"""Seconds between two looks at the list of follows."""
 _FIRST_REST: Final = 1.0
 _LONGEST_REST: Final = 60.0
-"""Seconds after which a source is asked again that does not answer, at first and at most. One that does not wait is
-asked again after at most `WAIT` seconds."""
+"""Seconds until a source without an answer is asked again: the first and the longest rest. A source that does not wait
+is asked again after at most `WAIT` seconds."""
 _TOLERANCE: Final = 0.5
 """Seconds by which an answer may come before the wait is over."""
 _AT_ONCE: Final = 2
@@ -110,47 +113,47 @@ _TOGETHER: Final = 100
 _BATCH: Final = _AT_ONCE * _TOGETHER
 """Items after which the feed is looked at again."""
 _MOST_WAITING: Final = 10_000
-"""Items that wait their turn before more of the feed is read."""
+"""Waiting items before more of the feed is read."""
 _MOST_STEPS: Final = 64
 """Steps of jobs at a time. With more jobs than these, none waits at its source, so that each has its turn."""
 _LOWER_BELIEVED: Final = 3
-"""Answers in a row after which a source is believed that its feed ends lower than it said before."""
+"""Answers in a row after which a source is believed that its feed ends lower than before."""
 _ASKED_AT_ONCE: Final = 250
-"""Entries of which the source is asked what its search finds before the position moves on."""
+"""Entries for which the source runs its search before the position moves on."""
 _STOP: Final = 5.0
-"""Seconds that a stop waits for what is being brought."""
+"""Seconds that a stop waits for Copies under way."""
 
 
 class SourceGateway(Protocol):
-    """Asks Archives for what is followed there. Answers are bounded, in size and in time, and checked. A call raises
-    `SourceAway` if there is none, `SourceUnusable` if it is not one that an Archive gives. The token is sent to the
+    """Asks Archives for followed items. Answers are bounded, in size and in time, and checked. A call raises
+    `SourceAway` without an answer, and `SourceUnusable` if no Archive gives such an answer. The token is sent to the
     source alone."""
 
     async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
-        """The entries after that number, once there is one, for which at most `wait` seconds are waited. Without a
-        number, where the feed ends. `FeedBegunAgain` if it has another epoch, or ends before that number."""
+        """Return the entries after that number, waiting at most `wait` seconds for one. Without a number, return the
+        end of the feed. `FeedBegunAgain` if it has another epoch, or ends before that number."""
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
-        """What the source says of the item; None if it does not have it."""
+        """Return the source's record of the item; None if it does not have the item."""
 
     def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
-        """The names of all items that a search finds there."""
+        """Yield the names of all items that a search finds there."""
 
     async def find_among(
         self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
     ) -> frozenset[RepositoryName]:
-        """Those of the items that the search finds, too; asked for together."""
+        """Return the items among `names` that the search finds, asked for together."""
 
 
 class FollowerIntroduction:
-    """Says to a source, signed, that this Archive keeps Copies of its items. Only follows of the whole source or of
-    prefixes count: what a search finds is no set that others know. Blocks."""
+    """Tells a source, signed, that this Archive keeps Copies of its items. Only follows of the whole source or of
+    prefixes count: others do not know the set of a search. Blocks."""
 
     def __init__(self, store: FollowStore, key: Callable[[], SigningKey], now: Callable[[], float]) -> None:
         self._store, self._key, self._now = store, key, now
 
     def __call__(self, url: str) -> str | None:
-        """The statement for the source at that address; None if none of its items is followed as a part of a set."""
+        """Return the statement for the source at that address; None if no such set of its items is followed."""
         targets = [each.target for each in self._store.all() if each.source.url == url]
         has_all = any(each.kind is FollowKind.ALL for each in targets)
         prefixes = {each.text for each in targets if each.kind is FollowKind.PREFIX}
@@ -161,18 +164,18 @@ class FollowerIntroduction:
 
 
 class StepOutcome(Enum):
-    """What the last answer of a source says about when to ask it again."""
+    """The last answer of a source, which decides when to ask it again."""
 
     READ = auto()
-    """At once: the source answers when it has something to tell."""
+    """Ask at once: the source answers when it has something to tell."""
     BEGUN = auto()
-    """A follow was begun, at first or again."""
+    """A follow was begun, for the first time or again."""
     EMPTY_EARLY = auto()
     """The source had nothing to tell and did not wait: asked at once, it would be asked without end."""
 
 
 class _LaneKey(NamedTuple):
-    """What one job works on: the follows of a source, or one of its searches."""
+    """The work of one job: the follows of a source, or one of its searches."""
 
     source: SourceAddress
     search: str = ""
@@ -191,7 +194,7 @@ class _LaneKey(NamedTuple):
 
 @dataclass(slots=True)
 class _Lane:
-    """What one job knows from step to step."""
+    """The memory of one job from step to step."""
 
     key: _LaneKey
     follows: list[tuple[str, str | None]] = field(default_factory=list)
@@ -200,7 +203,7 @@ class _Lane:
     """Set to end the waiting for the feed."""
     rest: float = _FIRST_REST
     begun: int = 0
-    """How often in a row the feed was begun."""
+    """The number of times in a row that the feed was begun."""
 
 
 class FollowWorker:
@@ -227,7 +230,7 @@ class FollowWorker:
         self._items = FollowedItems(store, bringer, catalog, now, self._log, own_url)
         self._lanes: dict[_LaneKey, _Lane] = {}
         self._lower: dict[str, int] = {}
-        """How often in a row the feed of a follow ended lower than before, by its id."""
+        """The number of times in a row that the feed of a follow ended lower than before, by its id."""
         self._turns = asyncio.Semaphore(_MOST_STEPS)
         self._job = Job("follows", self._look, _LOOK, hold=store.hold, halt=self._items.stop)
 
@@ -239,10 +242,8 @@ class FollowWorker:
         await self._in_thread.join(_STOP)
         await asyncio.to_thread(self._store.release)
 
-    # --- which jobs there are ---
-
     async def _look(self) -> None:
-        """Have a job for each source and for each search, and wake those whose follows are others than before."""
+        """Run a job for each source and for each search. Wake jobs whose follows have changed."""
         runner = self._job.runner
         assert runner is not None
         wanted: dict[_LaneKey, list[tuple[str, str | None]]] = {}
@@ -264,10 +265,8 @@ class FollowWorker:
                 lane = self._lanes[key] = _Lane(key, wanted[key])
                 runner.add(Job(key.job, partial(self._follow, lane), _LOOK))
 
-    # --- one source ---
-
     async def _follow(self, lane: _Lane) -> float:
-        """Work on the follows of a lane; return how long to rest."""
+        """Work on the follows of a lane. Return the seconds to rest."""
         follows = [each for each in await self._in_thread(self._store.all) if _LaneKey.of(each) == lane.key]
         if not follows:
             return _LOOK
@@ -276,7 +275,7 @@ class FollowWorker:
                 outcome = await self.step(follows, lane.changed)
         except (SourceAway, SourceUnusable) as error:
             await self._note_failure(follows, error)
-            # What is followed at a new address has a job of its own.
+            # Follows at the new address have a job of their own.
             return _LOOK if await self._has_moved(lane.key.source, follows) else self._rest_longer(lane)
         lane.begun = lane.begun + 1 if outcome is StepOutcome.BEGUN else 0
         if outcome is StepOutcome.EMPTY_EARLY:
@@ -292,8 +291,9 @@ class FollowWorker:
         return rest * (0.5 + self._chance())
 
     async def _has_moved(self, source: SourceAddress, follows: Sequence[Follow]) -> bool:
-        """Whether a source that does not answer is at another address, as the resolver says, and says itself that it is
-        the same Archive: it is followed there from now on, where it was. Its token is not sent to another host."""
+        """Return whether a silent source has moved: the resolver knows another address, and the server there says that
+        it is the same Archive. From now on it is followed there, from the same position. Its token is not sent to
+        another host."""
         name = next((each.archive for each in follows if each.archive), "")
         if not name or any(each.archive not in ("", name) for each in follows):
             return False
@@ -315,8 +315,7 @@ class FollowWorker:
         return True
 
     async def step(self, follows: Sequence[Follow], changed: asyncio.Event) -> StepOutcome:
-        """Work off what is due of follows of one source, then read its feed. `changed` ends the waiting for the
-        feed."""
+        """Bring the due items of follows of one source, then read its feed. `changed` ends the waiting for the feed."""
         source, ids = follows[0].source, [each.id for each in follows]
         new = [each for each in follows if not each.epoch]
         if new:
@@ -324,15 +323,15 @@ class FollowWorker:
             return StepOutcome.BEGUN
         items = await self._in_thread(lambda: self._store.due(ids, int(self._now()), _MOST_WAITING + 1))
         await self._bring(source, items[:_BATCH], {each.id: each.token for each in follows})
-        if len(items) > _MOST_WAITING:  # what is told later is no longer behind for waiting at the source
+        if len(items) > _MOST_WAITING:  # otherwise later entries would wait behind a wait at the source
             return StepOutcome.READ
         return await self._read(source, follows, changed, is_busy=len(items) > _BATCH)
 
     async def _bring(
         self, source: SourceAddress, items: Sequence[WantedItem], tokens: Mapping[str, str | None]
     ) -> None:
-        """Bring those items, a group of one follow beside another. Each that cannot be brought waits by itself: whether
-        the source answers at all, its feed tells."""
+        """Bring those items, a group of one follow beside another. An item that fails waits by itself: the feed shows
+        whether the source answers at all."""
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def bring(follow: str, group: Sequence[WantedItem]) -> None:
@@ -344,12 +343,10 @@ class FollowWorker:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    # --- the feed ---
-
     async def _begin(self, source: SourceAddress, follows: Sequence[Follow]) -> None:
-        """Find out where the feed ends, and what is followed by name; the rest follows from the feed."""
+        """Find the end of the feed, and the items that are followed by name. The rest comes from the feed."""
         place = await self._sources.page(source, None, "", 0)
-        # To list what a search finds takes a while, in which the follow is as far behind as the feed is long.
+        # Listing the items of a search takes a while, in which the follow is as far behind as the feed is long.
         ids = [each.id for each in follows]
         await self._in_thread(lambda: self._store.expect(ids, place.end))
         for follow in follows:
@@ -370,7 +367,7 @@ class FollowWorker:
     async def _read(
         self, source: SourceAddress, follows: Sequence[Follow], changed: asyncio.Event, *, is_busy: bool
     ) -> StepOutcome:
-        """Take in one page for each position at which follows of the source stand; they meet at the end of the feed."""
+        """Take in one page for each position of the source's follows. They meet at the end of the feed."""
         places = sorted({(each.epoch, each.position) for each in follows})
         is_crowded = len(self._lanes) > _MOST_STEPS
         is_short = is_busy or is_crowded or len(places) > 1
@@ -395,8 +392,8 @@ class FollowWorker:
         return StepOutcome.EMPTY_EARLY if is_early and not is_told else StepOutcome.READ
 
     def _ends_lower(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> bool:
-        """Whether the source has said again and again that its feed ends lower than it said before: the higher number
-        was wrong, or what was numbered so is gone. `SourceUnusable` as long as it said so a few times only."""
+        """Return whether the source has said again and again that its feed ends lower than before: the higher number
+        was wrong, or those entries are gone. `SourceUnusable` while it said so only a few times."""
         key, end = follows[0].id, max(each.end for each in follows)
         if page.end >= end:
             self._lower.pop(key, None)
@@ -415,7 +412,7 @@ class FollowWorker:
     async def _wait_for_page(
         self, source: SourceAddress, epoch: str, position: int, wait: int, changed: asyncio.Event
     ) -> SourcePage | None:
-        """The page; None if something else is to be followed before there is one."""
+        """Return the page; None if the follows change before there is one."""
         page = asyncio.ensure_future(self._sources.page(source, position, epoch, wait))
         woken = asyncio.ensure_future(changed.wait())
         try:
@@ -452,8 +449,8 @@ class FollowWorker:
                     self._log.info("items are looked at of which the feed does not tell", number=unseen)
 
     async def _select_concerned(self, source: SourceAddress, follow: Follow, page: SourcePage) -> tuple[FeedEntry, ...]:
-        """The entries that concern the follow. Of a search the source is asked, for items that are not known yet. The
-        source's own item, by which resolvers find it, is no part of what it keeps."""
+        """Return the entries that concern the follow. For a search, the source is asked about items that are not known
+        yet. The source's own item, by which resolvers find it, is not one of its holdings."""
         is_item = follow.target.kind is FollowKind.ITEM
         names = {
             each.label: RepositoryName.parse(each.label)
@@ -483,7 +480,7 @@ class FollowWorker:
 
 
 def _parts(page: SourcePage, most: int) -> Iterator[SourcePage]:
-    """The page in parts of so many entries, after each of which it can be gone on with."""
+    """Yield the page in parts of so many entries. Work can resume after each part."""
     entries = page.entries
     for start in range(0, len(entries) or 1, most or 1):
         part = entries[start : start + most]

@@ -1,7 +1,7 @@
-"""Brings the items that follows want, and writes down what became of each as soon as it is known.
+"""Brings the items that follows want, and writes down the result of each as soon as it is known.
 
-An item that cannot be brought waits by itself, for a while that doubles. A Copy stays here whatever becomes of its
-Original; an Original of this Archive is never asked for.
+An item that cannot be brought waits by itself, for a while that doubles. A Copy stays here, even if its Original goes.
+An Original of this Archive is never asked for.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ibi.vocabulary import State
 
 _FIRST_RETRY: Final = 30
 _LONGEST_RETRY: Final = 6 * 3_600
-"""Seconds after which an item is tried again that was refused, at first and at most."""
+"""Seconds until a refused item is tried again: the first and the longest wait."""
 _MOST_LOOKS: Final = 8
-"""Times that the new holder of an item is looked for, over two hours."""
+"""The number of searches for the new holder of an item, over two hours."""
 _LONGEST_CUT: Final = 60
-"""The same at most, of an item whose connection broke off."""
+"""The longest wait of an item whose connection broke off."""
 _LONGEST_WAIT: Final = 3.0
 """Seconds for which a follow waits while another one brings the same items."""
 
@@ -40,10 +40,10 @@ _LOST: Final = {
     "not-the-original": FollowedState.MOVED,
     "original-deleted": FollowedState.DELETED,
 }
-"""Codes that say that the source does not have the Original, or any more."""
+"""Codes for a source that does not have the Original, or no longer has it."""
 _OURS: Final = frozenset({"own-label", "already-there"})
 _SOON: Final = frozenset({"source-cut", "copy-under-way", "copy-stopped", "content-changed"})
-"""Codes that say nothing of the item."""
+"""Codes that say nothing about the item."""
 _HELD: Final = frozenset({FollowedState.COPY, FollowedState.DELETED, FollowedState.PURGED})
 
 
@@ -62,18 +62,18 @@ class Bringer(Protocol):
     def bring_many(
         self, labels: Sequence[Label], source: SourceAddress, token: str | None
     ) -> Iterable[tuple[Label, BroughtItem | IbiError]]:
-        """Of each label, in any order, the Copy of what the source has, durable by then, or why there is none; of what
-        was deleted there, the Copy that says so. An `IbiError` that is raised is why the others are not brought."""
+        """Yield, in any order, each label with its durable Copy, or with the error. The Copy of an item deleted at the
+        source records that. An `IbiError` that is raised applies to all labels that are left."""
 
     def find_holder(self, label: Label) -> str:
-        """The address of the Archive that keeps the Original now; an `IbiError` if that is not known."""
+        """Return the address of the Archive that has the Original now; an `IbiError` if that is not known."""
 
     def stop(self) -> None:
-        """Break off what is under way; it can be gone on with."""
+        """Break off the work under way; it can be resumed."""
 
 
 class _UnderWay:
-    """The items that are brought at this moment: what two follows want is brought by one, and found by the other."""
+    """The items that are brought at this moment. If two follows want an item, one brings it, and the other finds it."""
 
     def __init__(self) -> None:
         self._labels: Counter[str] = Counter()
@@ -110,7 +110,7 @@ class FollowedItems:
         self._under_way = _UnderWay()
 
     def find_holder(self, label: Label) -> str:
-        """The address of the Archive that keeps the Original; an `IbiError` if that is not known."""
+        """Return the address of the Archive that has the Original; an `IbiError` if that is not known."""
         return self._bringer.find_holder(label)
 
     def stop(self) -> None:
@@ -137,7 +137,7 @@ class FollowedItems:
                 self._note(source, item, here, error)
 
     def _is_settled(self, item: WantedItem, here: Item | None) -> bool:
-        """Whether nothing has to be asked of the source; what is to be said of the item is noted then."""
+        """Return whether the source need not be asked. Then the state of the item is recorded."""
         if here is not None and here.state is not State.COPY:
             self._store.finish(item, FollowedState.OWN, 0, "")
         elif here is None and item.state in _HELD:
@@ -173,7 +173,7 @@ class FollowedItems:
         self._store.finish(item, state, brought.head, at)
 
     def _note_loss(self, source: SourceAddress, item: WantedItem, here: Item | None, state: FollowedState) -> None:
-        """The source does not have the Original, or any more. A Copy that is here stays."""
+        """Record that the source does not have the Original, or no longer has it. A Copy that is here stays."""
         if here is None or item.state is FollowedState.WAITING:  # no Copy of this follow
             self._store.forget(item)
             return
@@ -187,13 +187,14 @@ class FollowedItems:
         self._store.finish(item, state, 0, "")
 
     def _has_moved(self, source: SourceAddress, item: WantedItem) -> bool:
-        """Follow the item where its Original is now; whether that is done, or is to be tried again."""
+        """Follow the item at the present holder of its Original. Return whether that is done, or is to be tried
+        again."""
         try:
             holder = self._bringer.find_holder(RepositoryName.parse(item.entry.label))
         except IbiError as error:
             if item.attempts >= _MOST_LOOKS:
                 return False
-            self._put_off(source, item, error)  # who takes it over may not have done so yet
+            self._put_off(source, item, error)  # the new holder may not have taken it over yet
             return True
         if holder == source.url:
             return False

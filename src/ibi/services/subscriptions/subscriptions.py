@@ -1,5 +1,4 @@
-"""Subscriptions of an Archive: adds, lists and removes follows and webhooks, for the command, the API and the page
-alike, and puts together what a server needs of them."""
+"""Subscriptions of an Archive: adds, lists and removes follows and webhooks, for the command, the API and the page."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ class InsecureSource(IbiError):
 class UnusableSourceToken(IbiError):
     """The token for the source holds characters that no token has."""
 
-    # The token itself is not repeated.
+    # The error does not repeat the token.
     code = "unusable-source-token"
     kind = ErrorKind.MALFORMED
     request_field = "token"
@@ -97,18 +96,19 @@ class FollowAdmin:
         audit: AuditLog | None = None,
         actor: Actor = COMMAND,
     ) -> None:
-        """`own_url` is that of this Archive. Who follows what is told to the `audit` log, with the `actor`."""
+        """`own_url` is that of this Archive. The `audit` log records changes of follows, with the `actor`."""
         self._store, self._sources, self._now, self._own_url = store, sources, now, own_url
         self._audit, self._actor = audit, actor
 
     def acting_as(self, actor: Actor) -> FollowAdmin:
-        """The same for a caller of the API, whose sources have to be public, or in networks that the settings name."""
+        """Return the same service for a caller of the API, whose sources have to be public, or in networks that the
+        settings name."""
         return FollowAdmin(self._store, self._sources, self._now, own_url=self._own_url, audit=self._audit, actor=actor)
 
     async def add(self, kind: FollowKind, text: str, source_url: str, token: str | None) -> tuple[FollowResource, bool]:
-        """Follow something from now on; how it is listed, and whether it was not followed before.
+        """Follow something from now on. Return the follow, and whether it is new.
 
-        The source is asked whether it has a feed, and such an item, before anything is kept.
+        The source is asked for its feed, and for the item, before anything is stored.
         """
         source = SourceAddress(_origin(source_url), self._actor.address == COMMAND.address)
         if self._own_url is not None and is_same_place(source.url, self._own_url):
@@ -123,7 +123,7 @@ class FollowAdmin:
                 raise UnknownAtSource(source=source.url, label=target.text)
             target = FollowTarget(FollowKind.ITEM, str(found.name))
         now = int(self._now())
-        # Behind by all that the source has, until a server has begun to work on it.
+        # The follow is behind by the whole feed until a server has begun to work on it.
         identity = secrets.token_hex(4)
         follow = Follow(id=identity, target=target, source=source, token=token, created=now, end=place.end)
         is_new = await beside(lambda: self._store.add(follow))
@@ -131,12 +131,12 @@ class FollowAdmin:
         return next(each for each in await beside(self.list_follows) if _is_same(each, follow)), is_new
 
     def list_follows(self) -> list[FollowResource]:
-        """Blocks."""
+        """Return all follows. Blocks."""
         counts: Mapping[str, FollowCounts] = self._store.counts()
         return [FollowResource.of(each, counts.get(each.id, FollowCounts({}))) for each in self._store.all()]
 
     def remove_follow(self, identity: str) -> FollowResource:
-        """Follow it no longer; Copies stay. Blocks."""
+        """Remove a follow; Copies stay. Blocks."""
         counts = self._store.counts().get(identity, FollowCounts({}))
         removed = self._store.remove(identity)
         if removed is None:
@@ -154,9 +154,9 @@ class FollowAdmin:
 
 
 def _origin(url: str) -> str:
-    """The address of the source: a scheme, a host and perhaps a port, in one spelling."""
+    """Return the address of the source: a scheme, a host and perhaps a port, in one spelling."""
     if "@" in authority_of(url):
-        # Not repeated: what stands there may be a password.
+        # Not repeated: the user part may hold a password.
         raise InvalidOrigin(authority_of(url).rpartition("@")[2], 0, "a user name has no place in it")
     origin = Origin.of_url(url)
     rest = url.partition("://")[2].partition("/")
@@ -181,7 +181,6 @@ def _is_same(listed: FollowResource, follow: Follow) -> bool:
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
-# Adds, lists, enables and removes webhooks: for the command and the API alike.
 
 MOST_WEBHOOKS: Final = 100
 _END: Final = 1 << 62
@@ -220,7 +219,7 @@ class WebhookAdmin:
         return WebhookAdmin(self._store, self._feed, self._now, audit=self._audit, actor=actor)
 
     def add_webhook(self, url: str, prefix: str | None, kinds: Sequence[str]) -> NewWebhook:
-        """A new webhook, told of what changes from now on. Its `secret` is in the answer, this once."""
+        """Create a webhook, which hears of changes from now on. Only this answer holds its `secret`."""
         place, secret = self._feed.since(_END, 1), secrets.token_bytes(SECRET_BYTES)
         webhook = Webhook(
             id=secrets.token_hex(4),
@@ -250,7 +249,7 @@ class WebhookAdmin:
         return self._listed(removed)
 
     def enable_webhook(self, identity: str) -> WebhookResource:
-        """Tell it again, from where it was told last as far as that is known."""
+        """Enable a webhook again, from its last known position."""
         known = next((each for each in self._store.all() if each.id == identity), None)
         enabled = None if known is None else self._store.enable(identity, known.epoch, known.position)
         if enabled is None:
@@ -273,7 +272,6 @@ class WebhookAdmin:
 
 # --- all of them together ---------------------------------------------------------------------------------------------
 
-# All that a server needs of what its Archive follows and of its webhooks, put together once.
 
 FollowListing = Callable[[], list[FollowResource]]
 WebhookListing = Callable[[], list[WebhookResource]]
@@ -289,7 +287,7 @@ class Subscriptions:
 
     @property
     def lists(self) -> tuple[FollowListing, WebhookListing]:
-        """What lists follows, and what lists webhooks."""
+        """The functions that list follows and webhooks."""
         return self.follows.list_follows, self.webhooks.list_webhooks
 
     def jobs(self) -> tuple[Job, ...]:

@@ -1,8 +1,8 @@
 """Tells webhooks of each change of this Archive, in order and at least once, while a server runs.
 
-The queue is the feed itself: each webhook has a position in it, which moves when a delivery was taken. So nothing grows
-while a receiver is away, and a process that is killed repeats at most the delivery that was under way, under the same
-id. A receiver that does not answer is tried again after a while that doubles; after some days it is disabled.
+The queue is the feed itself: each webhook has a position in it, which moves after a successful delivery. So nothing
+grows while a receiver is away. A process that is killed repeats at most the delivery under way, under the same id. A
+receiver that does not answer is retried after a while that doubles; after some days it is disabled.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _MOST_AT_ONCE: Final = 16
 
 class WebhookSender(Protocol):
     async def send(self, webhook: Webhook, delivery: Delivery, second: int) -> str | None:
-        """Deliver it, signed at that second; None if it was taken, or why not. Never raises. `GONE` if the receiver
-        wants nothing more."""
+        """Send a delivery, signed at that second. Return None if it was accepted, otherwise the reason. Never raises.
+        `GONE` if the receiver wants nothing more."""
 
 
 class ArchivePlace(NamedTuple):
-    """What deliveries say of this Archive: its service, and its URL."""
+    """This Archive in deliveries: its service, and its URL."""
 
     service: str
     public_url: str
@@ -81,7 +81,7 @@ class WebhookWorker:
         await asyncio.to_thread(self._store.release)
 
     async def _look(self) -> None:
-        """Have a job for each webhook, and wake those that have something to be told."""
+        """Run a job for each webhook, and wake those with news."""
         runner = self._job.runner
         assert runner is not None
         webhooks = await asyncio.to_thread(self._store.all)
@@ -103,14 +103,14 @@ class WebhookWorker:
         return bool(page.changes) or page.epoch != webhook.epoch or page.end < webhook.position
 
     async def _tell_if_due(self, identity: str) -> None:
-        """Tell one webhook all that there is, until a delivery is in vain."""
+        """Tell one webhook the changes that wait, until a delivery fails."""
         async with self._places:
             webhook = next((each for each in await asyncio.to_thread(self._store.all) if each.id == identity), None)
             if webhook is not None and self._is_due(webhook) and await self.tell(webhook):
                 self._log.info("a webhook is told again", webhook=identity)
 
     async def tell(self, webhook: Webhook) -> bool:
-        """Deliver what the feed has after its position. Whether it was failing before and is not any more."""
+        """Deliver the changes after its position. Return whether it works again after failures."""
         was_failing = webhook.failing is not None
         while True:
             page = await asyncio.to_thread(self._feed.since, webhook.position, _PAGE)
@@ -131,7 +131,7 @@ class WebhookWorker:
                 await asyncio.to_thread(self._store.advance, webhook.id, webhook.epoch, webhook.position, None)
 
     async def _deliver(self, webhook: Webhook, delivery: Delivery, epoch: str, position: int) -> Webhook | None:
-        """Send it, and note what became of it: the webhook as it is then, None if the delivery was in vain."""
+        """Send a delivery, and record the result. Return the webhook in its new state, None if the delivery failed."""
         failure = await self._sender.send(webhook, delivery, int(self._now()))
         now = int(self._now())
         if failure is None:

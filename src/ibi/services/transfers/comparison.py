@@ -1,7 +1,7 @@
-"""Compares the chains of items with their states, and repairs what does not agree (E102).
+"""Compares the chains of items with their states, and repairs disagreements (E102).
 
-Sources of a release, in this order: the item's object, the ledger, the resolver, any Archive that has a Copy. What the
-last two show is taken in by `Tracking`; this job acts on it. `ibi.federation.repair` has the rules.
+Sources of a release, in this order: the item's object, the ledger, the resolver, any Archive with a Copy. `Tracking`
+takes in the chains from the last two; this job acts on them. `ibi.federation.repair` has the rules.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from ibi.services.transfers.item_chains import ItemChains
 from ibi.services.transfers.receiving import BringsCopies
 
 AGAIN: Final = 60
-"""Seconds after which an item that is open is looked at again."""
+"""Seconds until the next look at an open item."""
 _DAY: Final = 86_400
 _RECENT: Final = 7 * _DAY
-"""Seconds for which the receiver of an Original is asked at a start whether it has it still."""
+"""Seconds for which a start asks the receiver of an Original whether it still has it."""
 _SELDOM: Final = 600
-"""Seconds after which a receiver is asked again that was silent again and again. One that comes back asks by itself."""
+"""Seconds until a receiver that was silent again and again is asked again. A receiver that comes back asks by
+itself."""
 _SLICE: Final = 200
 """Items that are compared in one step."""
 _IDLE: Final = 1.0
@@ -57,14 +58,14 @@ _LONGEST_STEP: Final = 10.0
 _FIRST_REST: Final = 5.0
 """Seconds for which an Archive that did not answer is not asked again."""
 _AWAIT: Final = 2
-"""Seconds between two looks at whether others were heard, which asks no one."""
+"""Seconds between two looks for answers of others. The look itself asks nobody."""
 _FIRST_LOOKS: Final = 5
-"""Looks at an open item that follow each other sooner: others that were restored with this Archive start up."""
+"""Looks at an open item that follow each other sooner: other Archives that were restored with this one start up."""
 _RECEIVER_LOOKS: Final = 20
 _RECEIVER_SOON: Final = 8
-"""The same of a receiver, which takes the Original meanwhile, and the longest wait between them."""
+"""The same for a receiver, which takes the Original meanwhile, and the longest wait between the looks."""
 _MOST_ASKED: Final = 20
-"""Archives that are asked for the bytes of one item in one look; the next look goes on with the others."""
+"""Archives that are asked for the bytes of one item in one look. The next look goes on with the others."""
 _MOST_TURNS: Final = 4
 _LONGEST_REASON: Final = 300
 
@@ -84,14 +85,14 @@ class ChainComparison:
         unheard: Callable[[], tuple[str, ...]] = tuple,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`url` is the address of this Archive, `resolver` that of its resolver; `unheard` are the servers that did not
-        say yet what was given away."""
+        """`url` is the address of this Archive, `resolver` that of its resolver. `unheard` returns the servers that did
+        not yet answer which Originals were given away."""
         self._chains, self._ledger, self._peers, self._copies = chains, ledger, peers, copies
         self._url, self._resolver, self._unheard, self._now = url, resolver, unheard, now
         self._walk: Iterator[None] | None = None
         self._walk_at = 0.0
         self._given: dict[Label, dict[RepositoryName, Chain]] = {}
-        """What was given away lately, by receiver, as found at the start; a receiver is asked for it once."""
+        """Chains of recent transfers by receiver, as found at the start. A receiver is asked for them once."""
         self._is_first_walk, self._start, self._given_until = True, 0, 0.0
         self._receivers_at, self._receivers_rest = 0.0, AGAIN
         self._looks: dict[RepositoryName, int] = {}
@@ -100,7 +101,7 @@ class ChainComparison:
         self._log = structlog.get_logger("ibi.transfers")
 
     def step(self) -> float:
-        """Compare a part of all items where that is due, and look at the open items that are due; return the seconds
+        """Compare a part of all items when that is due, and look at the open items that are due. Return the seconds
         until the next look."""
         now = int(self._now())
         self._start = self._start or now
@@ -123,11 +124,9 @@ class ChainComparison:
             self._walk, self._walk_at = None, now + AGAIN
             raise
 
-    # --- finding what does not agree ---
-
     def learn(self, rep: RepositoryName, texts: tuple[str, ...]) -> bool:
-        """Keep a chain that another has shown, if this Archive signed what is new in it; whether it did.
-        `InvalidProvenance` for what is no chain, and for one that contradicts the own one."""
+        """Store a chain that another Archive has shown, if this Archive signed its new part. Return whether it did.
+        `InvalidProvenance` for an invalid chain, and for one that contradicts the own chain."""
         here = self._chains.here(rep)
         chain = believe(here, own_chain(here, self._remembered(rep)), texts)
         if chain is None or chain.links[0].said.labels.rep != rep:
@@ -136,13 +135,13 @@ class ChainComparison:
         return True
 
     def remember(self, rep: RepositoryName, chain: Chain) -> None:
-        """Keep the chain of an item in the ledger, where it outlives the object."""
+        """Store the chain of an item in the ledger, where it outlives the object."""
         first = chain.first_release
         services = () if first is None else (first.giver, *chain.successors)
         self._ledger.note_chain(rep, chain.texts, services)
 
     def note(self, rep: RepositoryName, hint: str = "") -> None:
-        """Have an item looked at soon; `hint` is the address of an Archive that knows more of it."""
+        """Look at an item soon. `hint` is the address of an Archive that knows more about it."""
 
         def open_item(known: OpenItem | None) -> OpenItem:
             if known is None:
@@ -155,7 +154,7 @@ class ChainComparison:
         return _read_chain(self._ledger.chain(rep))
 
     def _compare_all(self) -> Iterator[None]:
-        """Compare the chains of the ledger, in which this Archive is, with the objects: one may be gone, or older.
+        """Compare the chains in the ledger that name this Archive with the objects: an object may be gone, or older.
         Then compare the chains of all objects with their states."""
         service, name = self._chains.service.labels[0], ""
         while found := self._ledger.chains_of(service, name, _SLICE):
@@ -197,8 +196,8 @@ class ChainComparison:
         self.note(rep)
 
     def look_again(self, rep: RepositoryName, hint: str = "") -> None:
-        """Have an item looked at whose object has learned a release. A receiver that has countersigned it is no more
-        than asked whether it has it still."""
+        """Look at an item whose object has learned a release. A receiver that has countersigned it is only asked
+        whether it still has the Original."""
         here = self._chains.here(rep)
         known = newest_chain(here, self._remembered(rep))
         step = next_repair(here, known)
@@ -213,8 +212,8 @@ class ChainComparison:
         self._given_until = self._now() + _DAY
 
     def _ask_receivers(self, now: int) -> None:
-        """Ask those to whom Originals were given lately, once after the start, whether they know it: one that was put
-        back while this Archive was away is told."""
+        """Ask the receivers of recent transfers once after the start. A receiver that was restored while this Archive
+        was away is told its chains again."""
         if self._is_first_walk or not self._given or now < self._receivers_at:
             return
         self._receivers_at, self._receivers_rest = now + self._receivers_rest, min(2 * self._receivers_rest, _SELDOM)
@@ -228,7 +227,7 @@ class ChainComparison:
             self._given.clear()
 
     def _has_answered(self, place: str, given: Mapping[RepositoryName, Chain]) -> bool:
-        """Whether the receiver said what it knows; what it does not know is open."""
+        """Return whether the receiver answered. Chains that it does not know become open items."""
         try:
             told = self._peers.releases(place, self._chains.service.labels[0])
             known = {name.lower(): len(texts) for name, texts in told}
@@ -242,11 +241,9 @@ class ChainComparison:
         return True
 
     def _is_sent(self, rep: RepositoryName) -> bool:
-        """Whether the transfer itself goes on: it tells the receiver."""
+        """Return whether the transfer itself goes on: it tells the receiver."""
         out = self._ledger.outgoing(rep)
         return out is not None and not out.stage.is_final
-
-    # --- repairing ---
 
     def _try(self, item: OpenItem, now: int) -> None:
         try:
@@ -267,7 +264,7 @@ class ChainComparison:
         self._ledger.change_open(item.rep, lambda known: _merge_look(known, item, after))
 
     def _next_look(self, item: OpenItem) -> int:
-        """Seconds until the next look at an open item."""
+        """Return the seconds until the next look at an open item."""
         if item.problem is OpenProblem.IN_DOUBT and self._unheard():
             return _AWAIT
         looks = self._looks[item.rep] = self._looks.get(item.rep, 0) + 1
@@ -276,14 +273,14 @@ class ChainComparison:
         return 1 << looks if looks <= _FIRST_LOOKS else AGAIN
 
     def _is_silent(self, place: str) -> bool:
-        """Whether an Archive did not answer a moment ago: it is not asked again for each open item."""
+        """Return whether an Archive did not answer a moment ago. It is not asked again for each open item."""
         return self._silent_until.get(place, 0.0) > self._now()
 
     def _note_silent(self, place: str) -> None:
         self._silent_until[place] = self._now() + _FIRST_REST
 
     def _look(self, item: OpenItem) -> OpenItem | None:
-        """Make the steps that can be made now; what is left open."""
+        """Make the steps that are possible now. Return the part that is left open, or None."""
         self._ask_hint(item)
         for _ in range(_MOST_TURNS):
             here = self._chains.here(item.rep)
@@ -294,7 +291,7 @@ class ChainComparison:
         return replace(item, reason="it changes while it is looked at")
 
     def _do(self, item: OpenItem, known: Chain, step: RepairStep) -> tuple[OpenItem | None, bool]:
-        """Make one step: what is left open after it, and whether there is another one now."""
+        """Make one step. Return the part that is left open after it, and whether another step is possible now."""
         match step:
             case LearnRelease(chain):
                 if not self._chains.keep_chain(item.rep, chain, "transfer"):
@@ -313,8 +310,8 @@ class ChainComparison:
         return None, False
 
     def _find_obstacle(self, item: OpenItem, known: Chain) -> OpenItem | None:
-        """What keeps an Original from being taken back that the chain gives to this Archive: a dispute that was settled
-        for another one (E98)."""
+        """Return an obstacle to taking back an Original that the chain gives to this Archive: a dispute that was
+        settled for another Archive (E98)."""
         if self._chains.has_yielded(item.rep):
             return self._open(item, known, OpenProblem.CONTRADICTED, "this Archive yielded the Original in a dispute")
         if self._resolver is None:
@@ -350,8 +347,8 @@ class ChainComparison:
         return replace(self._open(item, step.chain, OpenProblem.NOT_FETCHED, reason), asked=told), False
 
     def _holders(self, item: OpenItem, step: FetchContent) -> list[str]:
-        """Archives that may have the bytes: the giver first, the hint, and then those that the resolver and the ledger
-        know; some of them, and the others the next time."""
+        """Return Archives that may have the bytes: the giver first, then the hint, then those that the resolver and the
+        ledger know. Each look returns some of the latter."""
         places = self._find_places()
         first = [places.get(step.release.giver, ""), item.hint]
         come = self._ledger.incoming(item.rep)
@@ -365,7 +362,7 @@ class ChainComparison:
 
     def _take_over(self, item: OpenItem, step: TakeOver) -> tuple[OpenItem | None, bool]:
         release = step.chain.last_release
-        assert release is not None  # or nothing is taken over
+        assert release is not None  # otherwise nothing is taken over
         if not self._chains.take_over(item.rep, step, "transfer"):
             return self._open(item, step.chain, OpenProblem.CONTRADICTED, "the item here has changed meanwhile"), False
         self._ledger.note_untold(item.rep)
@@ -379,7 +376,8 @@ class ChainComparison:
         return None, False
 
     def _tell(self, item: OpenItem, step: TellReceiver) -> tuple[OpenItem | None, bool]:
-        """Tell the receiver of the release: what is open unless it says that it has the Original, or gave it on."""
+        """Tell the receiver of the release. The item stays open unless the receiver says that it has the Original, or
+        gave it on."""
         release = step.release
         out = self._ledger.outgoing(item.rep)
         place = self._find_places().get(release.to) or (out.receiver if out is not None else "")
@@ -423,7 +421,8 @@ class ChainComparison:
             self._log.info("a chain was not told", item=str(item.rep), asked=item.hint, reason=_shorten(error))
 
     def _find_places(self) -> Mapping[Label, str]:
-        """The addresses of the Archives that the resolver knows; those of an earlier question while it is silent."""
+        """Return the addresses of the Archives that the resolver knows. While it is silent, return those of its last
+        answer."""
         if self._resolver is not None and self._now() - self._places[0] >= AGAIN:
             try:
                 self._places = self._now(), self._peers.archives(self._resolver)
@@ -442,7 +441,7 @@ class ChainComparison:
 
 
 def _read_chain(texts: tuple[str, ...]) -> Chain:
-    """A chain of the ledger, which was checked when it came; none if it is damaged."""
+    """Return a chain of the ledger, which was checked when it came; none if it is damaged."""
     try:
         return check_chain(texts, lambda _who, _key: True)
     except InvalidInput:
@@ -450,7 +449,7 @@ def _read_chain(texts: tuple[str, ...]) -> Chain:
 
 
 def _shows_taken(release: Release, known: Chain, texts: tuple[str, ...]) -> bool:
-    """Whether a chain goes on from the release: its receiver countersigned."""
+    """Return whether a chain goes on from the release: its receiver countersigned."""
     try:
         chain = check_chain(texts, lambda _who, _key: True, release.labels)
     except InvalidInput:
@@ -459,7 +458,7 @@ def _shows_taken(release: Release, known: Chain, texts: tuple[str, ...]) -> bool
 
 
 def _merge_look(known: OpenItem | None, seen: OpenItem, after: OpenItem | None) -> OpenItem | None:
-    """What is left open after a look. What was noted meanwhile is looked at again."""
+    """Return the item to store after a look. An item that was noted meanwhile is looked at again."""
     if known is None or known == seen:
         return after
     return known if after is None else replace(after, hint=known.hint or after.hint, due=known.due)

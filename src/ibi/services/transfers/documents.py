@@ -48,11 +48,11 @@ OPEN_WORDS: Final = {
         " settles disputes.",
     ),
 }
-"""What is open, and what to do, by the problem of an open item."""
+"""The state and the remedy of an open item, by its problem."""
 
 
 def open_words(item: OpenItem) -> tuple[str, str]:
-    """What is open about an item, with the reason and who was asked; and what to do."""
+    """Return the state of an open item, with the reason and the Archives that were asked, and the remedy."""
     what, remedy = OPEN_WORDS[item.problem]
     names = {"archive": item.archive or "the other Archive", "item": item.rep.spelling}
     reason = f" ({item.reason})" if item.reason else ""
@@ -67,8 +67,8 @@ def open_transfer(item: OpenItem) -> TransferResource:
 def list_transfers(
     ledger: TransferLedger, senders: Senders, direction: str, stage: str = "", after: str = ""
 ) -> list[TransferResource]:
-    """Transfers of one direction, `in` or `out`, or items that are `open`: at most `MOST_TRANSFERS`, of
-    those after an item."""
+    """Return transfers of one direction, `in` or `out`, or items that are `open`: at most `MOST_TRANSFERS`, of those
+    after an item."""
     kinds = {"in": ReceiverStage, "out": SenderStage, "open": OpenProblem}[direction]
     if stage and stage not in {kind.value for kind in kinds}:
         raise UnknownStage(stage=repr(stage[:40]), known=", ".join(kind.value for kind in kinds))

@@ -1,7 +1,7 @@
 """The chain of an item in its object, and the two changes that a transfer makes there.
 
-Each is one version of the object: the release together with `local.json` that says Copy, and the countersignature
-together with `local.json` that says Original. A crash leaves one version or the other, and nothing in between.
+Each change is one version of the object: the release together with a `local.json` of a Copy, and the countersignature
+together with a `local.json` of an Original. A crash leaves one version or the other, and nothing in between.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from ibi.vocabulary import State
 
 
 def _trust_all(_who: Label, _key: object) -> bool:
-    """Whose the keys are was decided when the Original was taken over. The chain of a Copy is what its source says:
-    nothing follows from it but what this Archive has signed itself."""
+    """Return True. The owners of the keys were judged when the Original was taken over. The chain of a Copy comes from
+    its source: only the parts that this Archive signed itself have consequences."""
     return True
 
 
@@ -60,15 +60,15 @@ def _last_given(chain: Chain, service: LabelForms) -> Label | None:
 
 
 def has_yielded(item: Item, kept: KeptObject) -> bool:
-    """Whether the object tells that a dispute was settled for the Archive that has the Original now (E98): there is no
-    release then."""
+    """Return whether the object records a dispute that was settled for the present Archive of the Original (E98): then
+    there is no release."""
     if item.transferred_to is None or item.state is not State.COPY:
         return False
     return any(version.change.message == yield_message(item.transferred_to) for version in kept.versions)
 
 
 def yield_message(to: Label) -> str:
-    """What the object tells of a version in which an Original became a Copy because of a dispute that was settled."""
+    """Return the message of a version in which an Original became a Copy because of a settled dispute."""
     return f"Yielded to {to}"
 
 
@@ -87,17 +87,16 @@ class ItemChains:
         resolver_keys: Callable[[], tuple[PublicKey, ...]] = lambda: (),
         remember: Callable[[RepositoryName, Chain], None] = lambda _rep, _chain: None,
     ) -> None:
-        """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over;
-        `in_doubt` says whether the directory may have been put back from a backup; `resolver_keys` are the key by
-        which the resolver is known, and those before it. `remember` is told of the chain of each object that
-        changed."""
+        """`service` is the Archive's own item. `keep_track` is called before anything is given away or taken over.
+        `in_doubt` returns whether the directory may have been restored from a backup. `resolver_keys` returns the known
+        key of the resolver, and those before it. `remember` is called with the chain of each object that changed."""
         self._remember = remember
         self.repository, self.service, self.keys = repository, service, keys
         self._clocks, self._keep_track, self._in_doubt = clocks, keep_track, in_doubt
         self._resolver_keys = resolver_keys
 
     def here(self, label: Label) -> Here:
-        """The item as this Archive has it."""
+        """Return the item as this Archive has it."""
         public = (self.keys.signing_key().public, *self.keys.former())
         nothing = Here(self.service, public, resolver_keys=self._resolver_keys(), in_doubt=self._in_doubt())
         item = find_labelled(self.repository.catalog, label)
@@ -119,18 +118,18 @@ class ItemChains:
         )
 
     def chain(self, label: Label) -> Chain:
-        """The chain of an item; empty if it never moved, or is not here."""
+        """Return the chain of an item; empty if it never moved, or is not here."""
         item = find_labelled(self.repository.catalog, label)
         return Chain() if item is None else self._chain_of(item)
 
     def has_yielded(self, label: Label) -> bool:
-        """Whether the item is a Copy because a dispute was settled for another Archive (E98)."""
+        """Return whether the item is a Copy because a dispute was settled for another Archive (E98)."""
         item = find_labelled(self.repository.catalog, label)
         return item is not None and has_yielded(item, self.repository.content.read(name_of(item)))
 
     def moved(self, after: RepositoryName | None, most: int) -> tuple[list[tuple[Item, Chain]], RepositoryName | None]:
-        """The items with a chain among so many that come after a name, and the name to go on after; None at the end.
-        An item that cannot be read is left out."""
+        """Return the items with a chain among the next `most` items after a name, and the name for the next call; None
+        at the end. An unreadable item is left out."""
         found: list[tuple[Item, Chain]] = []
         items = list(islice(self.repository.catalog.items(after), most))
         for item in items:
@@ -140,9 +139,9 @@ class ItemChains:
         return found, items[-1].rep if len(items) == most else None
 
     def tell(self, label: Label) -> tuple[Chain, str | None]:
-        """The chain, for others; empty with the reason if the files that are there are none. A release that a process
-        has kept and died before it was listed is listed first: who hears of it takes the Original over, and none may be
-        called so here from then on."""
+        """Return the chain, for others. It is empty, with the reason, if the files there are no chain. A process may
+        have died after it stored a release, and before it listed it: then it is listed first. An Archive that hears of
+        the release takes the Original over, and from then on it may not be called Original here."""
         item = find_labelled(self.repository.catalog, label)
         try:
             chain = Chain() if item is None else self._chain(name_of(item))
@@ -172,11 +171,9 @@ class ItemChains:
         with self.repository.open_record(name, path, version) as record:
             return decode_link(record.read_all())
 
-    # --- changes ---
-
     def keep_release(self, label: Label, step: KeepRelease, who: str, is_wanted: Callable[[], bool]) -> bool:
-        """Keep the release and be a Copy; False if the item is not any more what it was when that was decided, or it
-        is not wanted any more."""
+        """Store the release and become a Copy. Return False if the item has changed since the decision, or the transfer
+        is no longer wanted."""
 
         def release(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             if not here.is_original or (here.chain.texts, here.manifest) != (step.chain.texts, step.manifest):
@@ -196,7 +193,7 @@ class ItemChains:
         return self._change(label, who, "release", release)
 
     def take_over(self, label: Label, step: TakeOver, who: str) -> bool:
-        """Countersign and be the Original; False if the Copy is not any more what it was when that was decided."""
+        """Countersign and become the Original. Return False if the Copy has changed since the decision."""
 
         def take(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             if here.state is not State.COPY or here.manifest != step.manifest:
@@ -205,17 +202,17 @@ class ItemChains:
             if order is not ChainOrder.NEWER and not (order is ChainOrder.SAME and here.is_owed):
                 return None
             release = step.chain.last_release
-            assert release is not None  # what is taken over was released
+            assert release is not None  # an item is taken over only after a release
             chain = countersign(step.chain, self.keys.signing_key()) if step.chain.is_under_way else step.chain
             return life_cycle.become_original(before.item), chain, f"Taken over from {release.giver}"
 
         return self._change(label, who, "take over", take)
 
     def keep_chain(self, label: Label, chain: Chain, who: str) -> bool:
-        """Keep a chain that others have shown, which goes on from the one here; be what it says.
+        """Store a chain that others have shown, if it goes on from the one here, and take the state that it gives.
 
-        An Original becomes a Copy, and a Copy the Original only if its bytes are those of the last release: the
-        comparison fetches them otherwise.
+        An Original becomes a Copy. A Copy becomes the Original only if its bytes are those of the last release:
+        otherwise the comparison fetches them.
         """
 
         def adopt(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
@@ -224,7 +221,7 @@ class ItemChains:
                 return None
             message = f"Learned that it was given to {release.to}"
             if before.item.state is State.ORIGINAL:
-                # Also where it came back since: the bytes here are older than those that came back.
+                # Also if it came back since: the bytes here are older than those that came back.
                 last = _last_given(chain, self.service) or release.to
                 transfer = life_cycle.send_away(replace(before.item, transferable=True), last, self._now())
                 return life_cycle.keep_copy(before.item, transfer, None), chain, message
@@ -238,8 +235,8 @@ class ItemChains:
         return self._change(label, who, "learn release", adopt, even_in_doubt=True)
 
     def yield_to(self, label: Label, to: Label, source: str, theirs: Chain, who: str) -> bool:
-        """Be a Copy of what the Archive at `source` keeps as its Original, with the chain `theirs`: a dispute was
-        settled for it (E98). Links that contradict it are not kept. False if there is no Original here any more."""
+        """Become a Copy of the Original at `source`, with the chain `theirs`: a dispute was settled for that Archive
+        (E98). Links that contradict the chain are not stored. Return False if there is no Original here any more."""
 
         def give_up(before: StoredItem, here: Here) -> tuple[Item, Chain, str] | None:
             if not here.is_original:
@@ -285,8 +282,8 @@ class ItemChains:
         return True
 
     def _keep(self, item: Item, others: Mapping[str, bytes], links: int, change: Change, head: int) -> None:
-        """A version more in which `local.json` and these files are new; all else stays byte for byte, but for what is
-        no link of the chain."""
+        """Store a version in which `local.json` and these files are new. Everything else stays byte for byte, except
+        links that are not in the chain."""
         name, repository = name_of(item), self.repository
         files: dict[str, Source] = {path: Keep(path) for path in repository.content.read(name).head.files}
         chain = {link_path(number) for number in range(1, links + 1)}

@@ -1,5 +1,7 @@
-"""Checks the chains of items that moved: that each link follows from the one before, that keys are those they should
-be, that what was released was in the object, and that the item is what its chain says.
+"""Checks the chains of items that moved.
+
+Each link has to follow from the one before, with the right keys. The released content has to be in the object, and the
+state of the item has to agree with its chain.
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ from ibi.vocabulary import State
 
 @dataclass(frozen=True, slots=True)
 class CheckedProvenance:
-    """The chain of one item, and what is wrong with it; nothing if it is sound."""
+    """The chain of one item, with its problems; none if it is sound."""
 
     item: Item
     chain: Chain
     problems: tuple[str, ...] = ()
     unproven: tuple[int, ...] = ()
-    """Numbers of the links that are signed with keys of which is not known here whose they are, or that the register of
-    the resolver does not have of their Archives."""
+    """Numbers of the links that are signed with keys of unknown owners, or with keys that the resolver's register does
+    not have for their Archives."""
 
     @property
     def way(self) -> tuple[str, ...]:
@@ -53,7 +55,7 @@ class CheckedProvenance:
 
 
 def provenance_document(found: CheckedProvenance) -> dict[str, Any]:
-    """The result as JSON."""
+    """Return the result as JSON."""
     return {
         "item": found.item.rep.spelling,
         "state": found.item.state.value,
@@ -84,15 +86,15 @@ class ProvenanceCheck:
         resolver_keys: tuple[PublicKey, ...] = (),
         register: KnownArchives | None = None,
     ) -> None:
-        """`keys` are those of this Archive, and `resolver_keys` those of its resolver, the former ones among them. The
-        `register` of the resolver has those of others, and those that this Archive has lost. `is_key_of` knows those of
-        others for certain; without either, what others signed is proven by what this Archive signed after it, or by a
-        release that is proven."""
+        """`keys` are those of this Archive, and `resolver_keys` those of its resolver, both with former ones. The
+        `register` of the resolver has the keys of others, and those that this Archive has lost. `is_key_of` knows the
+        keys of others for certain. Without either, a signature of others is proven by a later signature of this
+        Archive, or by a proven release."""
         self._repository, self._service, self._keys = repository, service, keys
         self._is_key_of, self._resolver_keys, self._register = is_key_of, resolver_keys, register
 
     def check_all(self, labels: Iterable[Label] = ()) -> Iterator[CheckedProvenance]:
-        """These items, or all that have moved."""
+        """Yield the result for these items, or for all that have moved."""
         wanted = [self._repository.find(label) for label in labels]
         for item in wanted or self._repository.catalog.items():
             found = self.check(item)
@@ -112,8 +114,8 @@ class ProvenanceCheck:
         )
 
     def _unproven(self, chain: Chain, unknown: set[PublicKey]) -> Iterator[int]:
-        """From the first link that is signed with an unknown key; this Archive has checked what it signed itself, and
-        so all that came before that."""
+        """Yield the unproven links: those from the first unknown key on. This Archive checked its own links when it
+        signed them, and so the links before those."""
         if self._register is not None:
             yield from (link.said.number for link in chain.links if not self._is_registered(link, self._register))
             return
@@ -124,8 +126,8 @@ class ProvenanceCheck:
             yield from (link.said.number for link in after if link.said.number >= first)
 
     def _is_registered(self, link: ProvenanceLink, register: KnownArchives) -> bool:
-        """Whether the register has the key as one of its Archive, or it is this Archive's own; and whether that is the
-        home of the item, if it gave it first."""
+        """Return whether the register has the key for its Archive, or the key is this Archive's own. The first giver
+        also has to be the home of the item."""
         who, said = link.speaker, link.said
         first = said if isinstance(said, Release) and said.number == 1 else None
         if first is not None and not self._is_here(first.giver) and not register.is_home(first.giver, first.labels):

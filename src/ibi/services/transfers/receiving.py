@@ -1,7 +1,7 @@
 """Takes Originals over from other Archives: brings a complete Copy, waits for the release, countersigns it.
 
-The release is fetched from the sender for as long as it takes: an Archive that has said that it holds the Copy may be
-the only one that can have the Original.
+The release is fetched from the sender for as long as it takes: once an Archive has said that it holds the Copy, no
+other Archive may be able to have the Original.
 """
 
 from __future__ import annotations
@@ -49,24 +49,25 @@ from ibi.signing import PublicKey
 _MOST_TURNS: Final = 8
 MOST_WAITING: Final = 1000
 MOST_OF_NETWORK: Final = 100
-"""Offers that wait for a librarian, in all and of one network (/24, /48): more are refused, since any server can send
-some."""
+"""Offers that wait for a librarian, in all and of one network (/24, /48). Further ones are refused, since any server
+can send offers."""
 A_MINUTE: Final = 60
 A_MINUTE_OF_NETWORK: Final = 20
-"""Offers without a token that are taken in a minute, in all and of one network. To ask how far a known one is does not
-count."""
+"""Offers without a token that are accepted in a minute, in all and of one network. Questions about the progress of a
+known offer do not count."""
 _DAY: Final = 86400
 _ENDED: Final = 7 * _DAY
 _WAITING: Final = 30 * _DAY
-"""Seconds for which an offer is kept that ended before this Archive agreed, and one that waits and is not heard of."""
+"""Seconds for which offers are stored: one that ended before this Archive agreed, and one that waits without a further
+question."""
 MOST_ENDED: Final = 10_000
-"""Offers of the former kind that are kept."""
+"""Offers of the former kind that are stored."""
 _FULL: Final = 3600
-"""Seconds after which another try is worth it: people answer."""
+"""Seconds until a retry makes sense: people answer."""
 
 
 class BringsCopies(Protocol):
-    """What makes the Copy, whole or not at all (`ibi.services.copies`)."""
+    """Makes the Copy, whole or not at all (`ibi.services.copies`)."""
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 
@@ -83,7 +84,7 @@ class TooManyOffers(LimitExceeded):
 
 
 def _pass(_: str) -> None:
-    """Default: steps are not watched."""
+    """Do nothing: by default steps are not watched."""
 
 
 class Receiving:
@@ -105,10 +106,10 @@ class Receiving:
         offers: LimitRows | None = None,
         hear_released: Callable[[RepositoryName, str], None] = lambda _rep, _source: None,
     ) -> None:
-        """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives; `check_source` refuses
-        items that may not come from an address, as those of a sandbox; `senders` knows who offers something, by the
-        register. `offers` counts those of all processes. `hear_released` is told of an item that a sender at an address
-        says it has released."""
+        """`url` is the address of this Archive. `is_key_of` knows the keys of other Archives. `check_source` refuses
+        items that may not come from an address, such as those of a sandbox. `senders` judges the sender of an offer by
+        the register. `offers` counts the offers of all processes. `hear_released` is called with an item and the
+        address of a sender that claims to have released it."""
         self._hear_released = hear_released
         self.senders, self._log = senders, structlog.get_logger("ibi.transfers")
         self._is_home: Callable[[Offer, PublicKey], bool] = senders.is_home
@@ -117,8 +118,8 @@ class Receiving:
         self._rate, self._turn = RateLimiter(A_MINUTE, A_MINUTE_OF_NETWORK, TooManyOffers, rows=offers), Lock()
 
     def take_offer(self, text: str, *, agreed: bool, network: str = "unknown") -> Reply:
-        """What is answered to an offer. `agreed` is whether a token came with it that may accept; `network` is where
-        it came from. `InvalidStatement`, `TransferRefused`, `TooManyOffers`."""
+        """Return the answer to an offer. `agreed` is True if it came with a token that may accept; `network` is the
+        network of the sender. `InvalidStatement`, `TransferRefused`, `TooManyOffers`."""
         offer, signer = read_offer(text)
         rep, here, now = offer.labels.rep, self._chains.here(offer.labels.labels[0]), self._now()
         assert rep is not None  # an offer without one is not read
@@ -146,8 +147,8 @@ class Receiving:
         return reply
 
     def _judge(self, rep: RepositoryName, offer: Offer, signer: PublicKey, here: Here) -> SenderStanding:
-        """The standing of the sender; `TransferRefused` if the register contradicts it. Of what this Archive has
-        accepted, signed, that was decided before; and to withdraw is harmless."""
+        """Return the standing of the sender; `TransferRefused` if the register contradicts it. An offer that this
+        Archive has accepted, signed, was judged before, and a withdrawal is harmless."""
         if offer.withdrawn or was_accepted(offer, signer, here):
             return SenderStanding.REGISTERED
         standing = self.senders.judge_offer(offer, signer)
@@ -155,7 +156,8 @@ class Receiving:
         return standing
 
     def _check_room(self, rep: RepositoryName, offer: Offer, signer: PublicKey, network: str) -> None:
-        """Refuse what a stranger offers too fast, or too much of. Strangers that fill the room keep no home out."""
+        """Refuse offers that a stranger sends too fast, or too many of. Strangers that fill the room keep no home
+        out."""
         if not is_another(self._ledger.incoming(rep), offer, signer):
             return
         try:
@@ -172,8 +174,8 @@ class Receiving:
             raise TooManyOffers(bound=LimitScope.SERVER, retry_after=_FULL)
 
     def forget_offers(self) -> None:
-        """Forget offers that came to nothing, which any server can send: those that ended, and those that wait and were
-        not asked for any more, as a sender does that lives."""
+        """Delete offers that came to nothing, since any server can send them: ended ones, and waiting ones that their
+        sender no longer asks about."""
         now = self._now()
         forgotten = self._ledger.forget_offers(ended=now - _ENDED, waiting=now - _WAITING, most=MOST_ENDED)
         if forgotten:
@@ -200,7 +202,7 @@ class Receiving:
         return self._ledger.change_incoming(rep, lambda known: decline(_require_known(rep, known), reason))
 
     def go_on(self, rep: RepositoryName) -> IncomingTransfer:
-        """Make the steps of one transfer that can be made now; how far it is then."""
+        """Make the steps of one transfer that are possible now. Return the transfer."""
         kept = _require_known(rep, self._ledger.incoming(rep))
         kept, step = next_of_receiver(kept, self._chains.here(kept.rep))
         for _ in range(_MOST_TURNS):
@@ -243,7 +245,7 @@ class Receiving:
         self._step("copy brought")
         here, key = self._chains.here(kept.rep), self._chains.keys.signing_key()
         if kept.stage is ReceiverStage.ACCEPTED and not here.is_owed:
-            kept = self._judge_way(kept, here.chain.texts) or kept  # what came with the Copy may be another chain
+            kept = self._judge_way(kept, here.chain.texts) or kept  # another chain may have come with the Copy
         kept = self._save(receiver_holds(kept, here, key, self._now()))
         self._step("acceptance kept")
         if kept.stage is not ReceiverStage.HELD:
@@ -254,8 +256,8 @@ class Receiving:
         return next_of_receiver(kept, here)
 
     def _doubt_sender(self, kept: IncomingTransfer) -> IncomingTransfer | None:
-        """The transfer as it is kept if the Original is not the sender's to give, or that cannot be known now; None if
-        it is. Asked before a Copy is brought, which replaces the one that is here."""
+        """Return the transfer in its new state if the sender may not give the Original, or nobody can know now; None if
+        it may. Called before a Copy is brought, which replaces the one that is here."""
         if kept.number == 1:
             return None
         try:
@@ -289,13 +291,13 @@ class Receiving:
         self._step("release fetched")
         here = self._chains.here(kept.rep)
         if len(texts) >= kept.number and (doubted := self._judge_way(kept, texts)) is not None:
-            self._save(kept.delayed(self._now(), doubted.reason))  # it has said that it holds the Copy
+            self._save(kept.delayed(self._now(), doubted.reason))  # this Archive has said that it holds the Copy
             return None
         kept, step = receiver_hears_chain(kept, here, texts, self._is_key_of, self._now())
         return self._save(kept), step
 
     def _save(self, kept: IncomingTransfer) -> IncomingTransfer:
-        """Keep the record, unless the sender has offered something else meanwhile."""
+        """Store the record, unless the sender has offered something else meanwhile."""
 
         def keep(known: IncomingTransfer | None) -> IncomingTransfer:
             if known is None or (known.giver_key, known.number, known.manifest) == _what(kept):
@@ -304,11 +306,9 @@ class Receiving:
 
         return self._ledger.change_incoming(kept.rep, keep)
 
-    # --- of an Archive that is lost ---
-
     def ask_for_lost(self, item: Item, resolver: str) -> IncomingTransfer:
         """Take over the Original of a Copy whose Archive is lost, as the administrator of the resolver has decided.
-        `TransferRefused`, `PeerRefused`, `PeerSilent`. To ask again is harmless."""
+        `TransferRefused`, `PeerRefused`, `PeerSilent`. A repeated call is harmless."""
         if item.original_tombstone is not None:
             raise TransferRefused(label=str(item.rep), reason="it was deleted, and an IBI that is gone never returns")
         here, key = self._chains.here(item.rep), self._chains.keys.signing_key()
@@ -319,13 +319,13 @@ class Receiving:
         return self.take_lost(item.labels, texts, resolver)
 
     def take_lost(self, labels: LabelForms, texts: tuple[str, ...], resolver: str) -> IncomingTransfer:
-        """Take over what the resolver has released in the place of a lost Archive: this Archive asked for it."""
+        """Take over a release of the resolver in the place of a lost Archive: this Archive asked for it."""
         rep, here = _repository_name(labels), self._chains.here(labels.labels[0])
         step = hear_lost(here, texts, labels)
         if step is not None and not self._chains.take_over(rep, step, "transfer"):
             raise TransferRefused(label=str(rep), reason="the Copy here has changed meanwhile: ask again")
         said = check_chain(texts, lambda *_: True).last_release
-        assert said is not None  # or nothing was given
+        assert said is not None  # otherwise nothing was given
         signer, stage = read_link(texts[said.number - 1], said.number).signer, ReceiverStage.TAKEN
         taken = IncomingTransfer(labels, said.giver, signer, resolver, said.number, said.manifest, stage)
         self._ledger.note_untold(rep)
@@ -340,7 +340,7 @@ def _what(kept: IncomingTransfer) -> tuple[object, int, str]:
 
 
 def _explain_wait(kept: IncomingTransfer, standing: SenderStanding) -> IncomingTransfer:
-    """Have the sender told why its token is not enough."""
+    """Return the transfer with a reason for the sender why its token is not enough."""
     if kept.stage is not ReceiverStage.WAITING or standing.verdict is not SenderVerdict.OPEN:
         return kept
     return replace(kept, reason=f"{explain_standing(standing)}; a librarian has to accept it")

@@ -1,8 +1,8 @@
-"""The releases that a resolver was told, and why it believes them: they are signed by the home of the label, whose key
-it has pinned, and by those who came after. Who is registered longest plays no part, nor does a date.
+"""The releases that a resolver believes. The home of the label, whose key is pinned, and its successors have to sign
+them. Neither the age of a registration nor a date plays a part.
 
-A chain that goes on from the known one replaces it; a beginning of it says nothing new; one that contradicts it is not
-believed, since one Archive has signed two releases of one Original, and people have to decide.
+A chain that goes on from the known one replaces it; a beginning of it says nothing new. A chain that contradicts it is
+not believed: one Archive has signed two releases of one Original, and people have to decide.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from ibi.ports.federation import Beliefs, ChainStore
 from ibi.signing import PublicKey
 
 LostTo = Callable[[Label], Iterable[Registration]]
-"""The Archives that are lost, and whose successor is the one with this service."""
+"""Returns the lost Archives whose successor is the one with this service."""
 HasPrefix = Callable[[Label, str], bool]
-"""Whether the Archive with this service is a home of labels with that prefix."""
+"""Returns whether the Archive with this service is a home of labels with that prefix."""
 
 
 class ReleaseNotBelieved(IbiError):
@@ -67,28 +67,27 @@ class ReleaseRegister:
         keys: KeyStore | None = None,
         lost_to: LostTo = lambda _successor: (),
     ) -> None:
-        """`is_key_of` knows the keys that are pinned with registrations, `is_former_key` those that were before, and
-        `is_home` their prefixes. With `keys`, those of the resolver, it signs in the place of Archives that are
-        lost."""
+        """`is_key_of` knows the keys that are pinned with registrations, `is_former_key` the keys before them, and
+        `is_home` the prefixes. With `keys`, those of the resolver, it signs in the place of lost Archives."""
         self._store, self._beliefs, self._is_home, self._now = store, beliefs, is_home, now
         self._keys, self._lost_to, self._is_archive_key = keys, lost_to, is_key_of
         self._is_former_key = is_former_key
         self._log = structlog.get_logger("ibi.resolver")
 
     def hear(self, texts: tuple[str, ...]) -> Label:
-        """Believe a chain, if it proves anything: the service of who has the Original by it. `InvalidProvenance`,
-        `ReleaseNotBelieved`."""
-        first = read_link(texts[0], 1).said  # an empty chain is none to tell
+        """Believe a chain, if it proves anything. Return the service of the Archive that has the Original by it.
+        `InvalidProvenance`, `ReleaseNotBelieved`."""
+        first = read_link(texts[0], 1).said  # callers never tell an empty chain
         rep = _repository_name(first.labels)
         self._store.change(rep, lambda known: self._judge(known, texts))
         return check_chain(texts, _trust_all).successors[-1]
 
     def _judge(self, known: tuple[str, ...], texts: tuple[str, ...]) -> ToldChain | None:
-        """What is to be kept in the place of the known chain; None if it stays. What is believed changes with it, in
-        the same turn: else an older chain could be believed after a later one was kept."""
+        """Return the chain to store in the place of the known one; None if that stays. The beliefs change in the same
+        turn: otherwise an older chain could be believed after a later one was stored."""
         chain = self._check(texts, known)
         first = chain.first_release
-        assert first is not None  # which is the first link
+        assert first is not None  # it is the first link
         labels = self._labels_of_home(first)
         order = compare_chains(known, texts)
         if order is ChainOrder.FORKED and not _takes_place(known, chain):
@@ -104,7 +103,8 @@ class ReleaseRegister:
         return self._keep(chain, first, labels)
 
     def _check(self, texts: tuple[str, ...], known: tuple[str, ...]) -> Chain:
-        """The chain, whose keys are known. What is kept already was judged when it came, by the keys of then."""
+        """Return the chain, with keys that are known. Links that are stored already were judged when they came, by the
+        keys of then."""
         given_up: set[PublicKey] = set()
 
         def is_key_of(service: Label, key: PublicKey) -> bool:
@@ -122,9 +122,9 @@ class ReleaseRegister:
         return chain
 
     def _require_agreement(self, chain: Chain, release: Release) -> None:
-        """A release by a key that its Archive has given up since. It was made in time, and is told late; or one who
-        could read that key makes it now, and dates it as they like. It counts if the receiver is registered here and
-        has countersigned it, and nothing that is known contradicts it."""
+        """Check a release by a key that its Archive has given up since. Either it was made in time and is told late, or
+        a thief of that key makes it now, with any date. It counts if the receiver is registered here and has
+        countersigned it, and no known fact contradicts it."""
         label, answer = str(release.labels.labels[0]), chain.links[release.number : release.number + 1]
         if not answer or not self._knows_key(release.to, answer[0].signer):
             reason = "it is signed by a key that was given up, and no Archive that is known here has countersigned it"
@@ -148,16 +148,16 @@ class ReleaseRegister:
             return self._is_archive_key(service, key)
         return self._keys is not None and key in (self._keys.signing_key().public, *self._keys.former())
 
-    # --- Archives that are lost (E97) ---
-
     def give_lost(self, acceptance: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-        """The chain of an item, with the release that is signed here in the place of its Archive, which is lost: for
-        its successor, which holds a Copy and says so. `texts` is the chain that the successor has.
+        """Return the chain of an item, with a release signed here in the place of its lost Archive (E97). It is for the
+        successor, which holds a Copy and says so. `texts` is the successor's chain.
 
-        Asked again, it is the same to the letter, since its date is that of the loss; until it is countersigned, the
-        successor gets another in its place for another Copy or key. If more of the chain is known than the successor
-        accepts to go on from, it is the chain that is known, without a release, and the successor asks again with that.
-        `InvalidInput`, `OriginalNotGiven`, and `ReleaseNotBelieved` for what is wrong with `texts`.
+        A repeated call gives the same text, since its date is that of the loss. Until the release is countersigned, the
+        successor gets another one in its place for another Copy or key. If more of the chain is known than the
+        successor's acceptance goes on from, the answer is the known chain, without a release, and the successor asks
+        again with that.
+
+        `InvalidInput`, `OriginalNotGiven`, and `ReleaseNotBelieved` for errors in `texts`.
         """
         said, signer = read_acceptance(acceptance)
         rep = _repository_name(said.labels)
@@ -170,7 +170,7 @@ class ReleaseRegister:
         return self._store.change(rep, lambda known: self._give(known, said, signer))
 
     def _give(self, known: tuple[str, ...], said: TransferAcceptance, signer: PublicKey) -> ToldChain | None:
-        """What is to be kept in the place of the known chain; None if it stays, and is the answer."""
+        """Return the chain to store in the place of the known one. None if that stays, and is the answer."""
         chain = check_chain(known, _trust_all, said.labels)
         last = chain.last_release
         if last is not None and last.by is not None and (last.to, last.number) == (said.to, said.number):
@@ -185,7 +185,7 @@ class ReleaseRegister:
         return self._release(chain, said, signer, lost)
 
     def _release(self, chain: Chain, said: TransferAcceptance, signer: PublicKey, lost: Registration) -> ToldChain:
-        assert self._keys is not None  # or nothing is lost
+        assert self._keys is not None  # otherwise nothing is lost
         assert lost.lost is not None
         last = chain.last_release
         at = lost.lost if last is None else max(lost.lost, last.at)
@@ -199,7 +199,7 @@ class ReleaseRegister:
         return kept
 
     def _lost_holder(self, said: TransferAcceptance, known: Chain) -> Registration:
-        """The lost Archive that has the Original, as far as is known."""
+        """Return the lost Archive that has the Original, as far as is known."""
         label, holder = said.labels.labels[0], known.successors[-1] if known.links else None
         prefixes = frozenset(map(home_prefix, said.labels.labels))
         for lost in self._lost_to(said.to):
@@ -213,8 +213,8 @@ class ReleaseRegister:
         raise OriginalNotGiven(label=str(label), reason=reason)
 
     def _require_undisputed(self, said: TransferAcceptance, lost: Registration, known: Chain) -> None:
-        """What the lost Archive gave away, signed or not, or what the administrator said of the item, stands: by any
-        of its labels."""
+        """Raise `OriginalNotGiven` if the lost Archive gave the item away, signed or not, or the administrator ruled
+        otherwise, by any of its labels."""
         label = said.labels.labels[0]
         if known.is_under_way:
             raise OriginalNotGiven(label=str(label), reason="the Original is on its way to the lost Archive")
@@ -232,9 +232,9 @@ class ReleaseRegister:
             raise OriginalNotGiven(**error.parameters) from error
 
     def _labels_of_home(self, first: Release) -> tuple[Label, ...]:
-        """Those of the labels of which the giver is the home: that another's label names the same item is its own word
-        alone, and it decides about its own. `ReleaseNotBelieved` if the repository name, by which the item is kept, is
-        not among them."""
+        """Return the labels whose home is the giver. Each home decides about its own labels: that another home's label
+        names the same item is only the giver's claim. `ReleaseNotBelieved` if the repository name, the key of the
+        store, is not among them."""
         forms = first.labels
         labels = tuple(each for each in forms.labels if self._is_home(first.giver, home_prefix(each)))
         if forms.rep is None or forms.rep not in labels:
@@ -247,7 +247,7 @@ class ReleaseRegister:
         return ToldChain(labels, chain.texts, (first.giver, *chain.successors))
 
     def _believe_again(self, chain: Chain, first: Release, labels: tuple[Label, ...]) -> None:
-        """What was believed of a known chain may be lost; what the administrator has said of it since is not."""
+        """Restore lost beliefs of a known chain. A later ruling by the administrator stays."""
         expected = Succession(self._after_home(chain, first), is_signed=True)
         changed = (label for label in labels if self._beliefs.succession(label) != expected)
         self._believe([label for label in changed if self._beliefs.about(label).ruling is None], expected.chain)
@@ -258,7 +258,7 @@ class ReleaseRegister:
 
     @staticmethod
     def _after_home(chain: Chain, first: Release) -> tuple[Label, ...]:
-        """The successors since the home had the Original last; none if it has it again."""
+        """Return the successors since the home last had the Original; none if it has it again."""
         successors = chain.successors
         if first.giver in successors:
             last = len(successors) - 1 - successors[::-1].index(first.giver)
@@ -273,8 +273,9 @@ class ReleaseRegister:
 
 
 def _takes_place(known: tuple[str, ...], chain: Chain) -> bool:
-    """Whether the chain has another release of the resolver in the place of an Archive that is lost than the known one
-    ends with, and goes on from it: of two that the resolver signed, that one counts which the successor took."""
+    """Return whether the chain replaces the last release of the known one, and goes on from it. Both releases are
+    the resolver's, in the place of a lost Archive. Of two that the resolver signed, the one that the successor took
+    counts."""
     place = len(known) - 1
     last = check_chain(known, _trust_all).links[place].said
     if len(chain.links) <= len(known) or chain.texts[:place] != known[:place]:
@@ -292,7 +293,7 @@ def _repository_name(labels: LabelForms) -> RepositoryName:
 
 
 def _trust_all(_who: Label, _key: object) -> bool:
-    """For what was judged before."""
+    """Return True, for chains that were judged before."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""Looks up in the register of the resolver who offers an Original; `ibi.federation.standing` has the rule."""
+"""Looks up the sender of an offer in the register of the resolver; `ibi.federation.standing` has the rule."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class RegisterLookup(Protocol):
     """The register of the resolver as this Archive has it. Calls block."""
 
     def read(self) -> KnownArchives | None:
-        """The one that is kept; None if there is none."""
+        """Return the stored register; None if there is none."""
 
     def renew(self) -> KnownArchives | None:
-        """The one that the resolver has now, if it can be asked: an Archive may have been registered a moment ago, or
-        have replaced its key."""
+        """Return the resolver's present register, if the resolver can be asked. An Archive may have been registered, or
+        have replaced its key, a moment ago."""
 
 
 class _NoRegister:
@@ -36,18 +36,18 @@ NO_REGISTER: Final[RegisterLookup] = _NoRegister()
 
 
 class Senders:
-    """Who offers Originals to one Archive. Calls block, from any thread."""
+    """The senders of offers to one Archive. Calls block, from any thread."""
 
     def __init__(self, register: RegisterLookup = NO_REGISTER) -> None:
         self._register = register
 
     def find(self, service: Label) -> RegisteredArchive | None:
-        """An Archive of the register that is kept, by any form of its label."""
+        """Return an Archive of the stored register, by any form of its label."""
         known = self._register.read()
         return None if known is None else known.find(service)
 
     def judge_offer(self, offer: Offer, signer: PublicKey) -> SenderStanding:
-        """The standing of the sender of an offer."""
+        """Return the standing of the sender of an offer."""
 
         def judge(known: KnownArchives) -> SenderStanding:
             return known.judge_sender(offer.giver, signer, offer.labels, offer.number)
@@ -59,7 +59,7 @@ class Senders:
         return SenderStanding.NO_REGISTER if newest is None else judge(newest)
 
     def judge_kept(self, kept: IncomingTransfer) -> SenderStanding:
-        """The standing of the sender of a transfer that is kept; the resolver is not asked."""
+        """Return the standing of the sender of a stored transfer, without a question to the resolver."""
         known = self._register.read()
         if known is None:
             return SenderStanding.NO_REGISTER
@@ -68,7 +68,7 @@ class Senders:
     def judge_chain(
         self, kept: IncomingTransfer, texts: Sequence[str], own: tuple[PublicKey, ...]
     ) -> tuple[SenderStanding, str]:
-        """The standing of the sender by the releases before its own, and what is wrong with them."""
+        """Return the standing of the sender by the releases before its own, with their error."""
         before, known = tuple(texts)[: kept.number - 1], self._register.read()
         if known is None or kept.number == 1 or _has_countersigned(texts, kept, own):
             return SenderStanding.REGISTERED, ""
@@ -77,7 +77,7 @@ class Senders:
         return found if newest is None else newest.judge_chain(before, kept.giver, kept.labels, own)
 
     def is_home(self, offer: Offer, signer: PublicKey) -> bool:
-        """Whether an offer is signed by the home of its label, as the register has it."""
+        """Return whether the home of the label signed the offer, by the register."""
         known = self._register.read()
         if known is None or not known.is_home(offer.giver, offer.labels):
             return False
@@ -88,7 +88,8 @@ WITHOUT_REGISTER: Final = Senders()
 
 
 def _has_countersigned(texts: Sequence[str], kept: IncomingTransfer, own: tuple[PublicKey, ...]) -> bool:
-    """Whether this Archive had taken the Original over, and was put back from a backup since: it judged it then."""
+    """Return whether this Archive had taken the Original over, and was restored from a backup since: it judged the
+    sender then."""
     try:
         chain = check_chain(texts[: kept.number + 1], lambda *_: True, kept.labels)
     except InvalidProvenance:
@@ -97,7 +98,7 @@ def _has_countersigned(texts: Sequence[str], kept: IncomingTransfer, own: tuple[
 
 
 def require_standing(label: object, standing: SenderStanding, cause: str = "") -> None:
-    """`TransferRefused` for a sender that the register contradicts."""
+    """Raise `TransferRefused` for a sender that the register contradicts."""
     if standing.verdict is SenderVerdict.REFUSED:
         raise TransferRefused(label=str(label), reason=explain_standing(standing, cause))
 

@@ -1,7 +1,8 @@
-"""Gives Originals to other Archives: offers them, keeps the release when the other holds a complete Copy, and tells it.
+"""Gives Originals to other Archives: offers them, stores the release when the other holds a complete Copy, and tells
+it.
 
-A command begins transfers and goes on with them as far as it can; the server of the Archive goes on where it ended, for
-as long as it takes. Both may do so at a time: what matters is decided under the lock of the item.
+A command begins transfers and takes them as far as it can. The server of the Archive resumes them, for as long as it
+takes. Both may run at a time: the decisions fall under the lock of the item.
 """
 
 from __future__ import annotations
@@ -48,20 +49,20 @@ from ibi.ports.federation import (
 from ibi.services.transfers.item_chains import ItemChains
 
 _MOST_TURNS = 8
-"""Steps made of one transfer at a time: an Original that changes faster than it is copied waits for the next round."""
+"""Steps of one transfer at a time. An Original that changes faster than it is copied waits for the next round."""
 
 
 class Originals(Protocol):
     """Originals of other Archives (`ibi.services.copies`)."""
 
     def find_original(self, label: Label, token: str | None = None) -> tuple[str, ItemObjectRecord]:
-        """The address of the Archive that keeps the Original, by the resolver, and what it says of the item."""
+        """Return the address of the Archive that has the Original, by the resolver, and its record of the item."""
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object: ...
 
 
 def _pass(_: str) -> None:
-    """Default: steps are not watched."""
+    """Do nothing: by default steps are not watched."""
 
 
 class Sending:
@@ -82,7 +83,7 @@ class Sending:
         self._url, self._step = url, on_step
 
     def check(self, item: Item, receiver: str, actor: Actor = COMMAND) -> None:
-        """Refuse what cannot be given away, or not by this actor."""
+        """Refuse an item that cannot be given away, or not by this actor."""
         now = self._clocks.read().wall
         require_right(actor, ItemAct.DELETE, Belonging.of(item, self._chains.service, now))
         life_cycle.require(item, life_cycle.Act.SEND_AWAY)
@@ -98,10 +99,10 @@ class Sending:
     def begin(
         self, item: Item, receiver: str, token: str | None = None, *, copy_token: str | None = None
     ) -> OutgoingTransfer:
-        """Offer the Original of an item, which was checked, to the Archive at that address; go on as far as possible.
+        """Offer the Original of a checked item to the Archive at that address, and go on as far as possible.
 
-        `token` is one of the receiver's own, by which it agrees. By `copy_token`, of this Archive, the receiver reads
-        files that are not for all. A transfer that was begun before is gone on with.
+        `token` is one of the receiver's own, by which it agrees. With `copy_token`, of this Archive, the receiver reads
+        restricted files. A transfer that was begun before is resumed.
         """
         receiver = receiver.rstrip("/")
         self._ledger.add_peer(receiver)
@@ -123,7 +124,7 @@ class Sending:
         return self.go_on(item.rep, token)
 
     def go_on(self, rep: RepositoryName, token: str | None = None) -> OutgoingTransfer:
-        """Make the steps of one transfer that can be made now; how far it is then."""
+        """Make the steps of one transfer that are possible now. Return the transfer."""
         kept = self._ledger.outgoing(rep)
         if kept is None:
             raise TransferRefused(label=str(rep), reason="no transfer of it was begun")
@@ -139,15 +140,14 @@ class Sending:
         return self._save(kept)
 
     def abandon(self, kept: OutgoingTransfer) -> OutgoingTransfer:
-        """Keep an Original that was offered to a server which has never answered; how far the transfer is then.
-
-        Should the offer have come there all the same, that server asks again, and is told."""
+        """Give up an offer to a server that has never answered, and keep the Original. Return the transfer. If the
+        offer did arrive, that server asks again, and is told."""
         if kept.stage is not SenderStage.OFFERED or kept.remote is not None or not kept.attempts:
             return kept
         return self._save(give_up(kept, self._now(), kept.reason)[0])
 
     def withdraw(self, label: Label, reason: str = "") -> OutgoingTransfer:
-        """Keep the Original after all; `TransferRefused` once it is released."""
+        """Withdraw an offer, and keep the Original. `TransferRefused` once it is released."""
         rep = self._chains.repository.find(label).rep
         name = str(rep)
         offers: list[Offer] = []
@@ -159,17 +159,17 @@ class Sending:
             offers.append(offer)
             return after
 
-        with self._chains.repository.locks.hold(name):  # under which a release is kept
+        with self._chains.repository.locks.hold(name):  # the lock under which a release is stored
             ended = self._ledger.change_outgoing(rep, end)
         with suppress(PeerSilent, PeerRefused):  # it asks again, and is told then
             self._peers.send_offer(ended.receiver, sign_offer(offers[0], self._chains.keys.signing_key()))
         return ended
 
     def yield_original(self, item: Item, resolver: str, originals: Originals, token: str | None = None) -> Label:
-        """Be a Copy of the Original that another Archive has, for which a dispute was settled; that Archive (E98).
+        """Become a Copy of the Original at another Archive, for which a dispute was settled (E98). Return that Archive.
 
-        It has to have the Original, so that there is one. What this Archive had stays among the versions of the object.
-        `TransferRefused`, `PeerSilent`, `PeerRefused`; what `originals` raises.
+        It has to have the Original, so that there is one. The content of this Archive stays among the versions of the
+        object. `TransferRefused`, `PeerSilent`, `PeerRefused`, and the errors of `originals`.
         """
         life_cycle.require(item, life_cycle.Act.YIELD)
         settled = self._peers.settled_holders(resolver, item.rep) - frozenset(self._chains.service.labels)
@@ -215,7 +215,7 @@ class Sending:
             self._step("offer answered")
             reply = read_reply(answer)
         except TokenRefused as error:
-            kept, step = self._send(kept, offer, None)  # as one that a librarian has to accept
+            kept, step = self._send(kept, offer, None)  # as an offer that a librarian has to accept
             return (kept if kept.stage.is_final else replace(kept, reason=_describe_error(error))), step
         except NoTransferService as error:
             return give_up(kept, self._now(), _describe_error(error))
@@ -227,7 +227,7 @@ class Sending:
         return sender_hears(kept, self._chains.here(kept.rep), reply, self._now())
 
     def _save(self, kept: OutgoingTransfer) -> OutgoingTransfer:
-        """Keep the record, unless the transfer was ended meanwhile, or another begun in its place."""
+        """Store the record, unless the transfer was ended meanwhile, or another begun in its place."""
 
         def keep(known: OutgoingTransfer | None) -> OutgoingTransfer:
             if known is None or (known.receiver, known.since) != (kept.receiver, kept.since):

@@ -1,12 +1,8 @@
-"""What goes on by itself about transfers: asking others for one's own releases, and doing what is due.
+"""Asks other servers for the releases of this Archive after a restore from a backup, before anything is called its
+Original again, and from time to time afterwards.
 
-What an Archive does that may have been put back from a backup: it asks others for its own releases before it calls
-anything its Original again, and from time to time afterwards.
-
-The resolver is asked first, and names the Archives that it knows; then these, and the Archives with which there was a
-transfer. What they show is signed by this Archive itself.
-
-Goes on with the transfers of an Archive while its server runs: a thread that does what is due, and waits.
+The resolver is asked first, and names the Archives that it knows. Then these are asked, and the Archives of earlier
+transfers. This Archive itself has signed the chains that they show.
 """
 
 from __future__ import annotations
@@ -56,19 +52,19 @@ class ItemInDoubt(IbiError):
 
 
 _RECENT: Final = 86_400
-"""Seconds after a restore for which others are asked more often what was given away since."""
+"""Seconds after a restore for which others are asked more often which Originals were given away since."""
 _LATE_AGAIN: Final = 60
-"""Seconds after which a witness is asked again that is known at once not to answer."""
+"""Seconds until a witness is asked again if it failed to answer at once."""
 _LATE_SELDOM: Final = 600
-"""The same of one that was waited for."""
+"""Seconds until a witness is asked again if its silence took a while."""
 _LATE_SLOW: Final = 2.0
 _LATE_STEP: Final = 5.0
-"""Seconds after which a step asks no further one: transfers go on in the same thread."""
+"""Seconds after which a step asks no further witness: transfers go on in the same thread."""
 
 
 class LateWitnesses:
-    """The Archives that are asked after a restore without anything waiting for them: those that were switched off then,
-    and those that are followed. Each is asked until it has answered once, for a day."""
+    """The Archives that are asked after a restore while nothing waits for them: those that were switched off then, and
+    those that are followed. Each is asked until it has answered once, for a day."""
 
     def __init__(self, peers: TransferPeers, resolver: str | None, url: str) -> None:
         self._peers, self._resolver, self._url = peers, resolver, url
@@ -76,7 +72,7 @@ class LateWitnesses:
         self._is_new = False
         self._heard: set[str] = set()
         self._again: dict[str, float] = {}
-        """When those are asked next that did not answer."""
+        """The time of the next question to each Archive that did not answer."""
         self._look_at = 0.0
         self._places: frozenset[str] = frozenset()
 
@@ -90,7 +86,7 @@ class LateWitnesses:
         return self._began is not None and now < self._began + _RECENT
 
     def due(self, now: float, sources: Iterable[str]) -> Iterator[str]:
-        """Those that are asked now."""
+        """Yield the Archives to ask now."""
         if not self.is_recent(now):
             return
         if now >= self._look_at:
@@ -117,8 +113,8 @@ class LateWitnesses:
 
 
 class Tracking:
-    """Whether one Archive knows what it gave away. Calls block, from any thread, but for `in_doubt`, `is_silent` and
-    `open_item`."""
+    """Tracks whether one Archive knows which Originals it gave away. Calls block, from any thread, except `in_doubt`,
+    `is_silent` and `open_item`."""
 
     def __init__(
         self,
@@ -129,7 +125,7 @@ class Tracking:
         resolver: str | None,
         is_alone: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`url` is the address of this Archive, `resolver` that of its resolver. If both are one, `is_alone` says
+        """`url` is the address of this Archive, `resolver` that of its resolver. If both are one, `is_alone` returns
         whether no other Archive is on its register."""
         self._ledger, self._peers, self._url, self._resolver = ledger, peers, url, resolver
         self._is_alone = is_alone
@@ -140,28 +136,28 @@ class Tracking:
         self._lock = Lock()
         self._log = structlog.get_logger("ibi.transfers")
         self.sources: Callable[[], Iterable[str]] = tuple
-        """The Archives that are followed here, which may know what was given to this one."""
+        """Returns the Archives that are followed here, which may know of Originals given to this one."""
         self._late = LateWitnesses(peers, resolver, url)
         self.comparison: ChainComparison | None = None
-        """Repairs what backups left behind, by the chains that others show. It is set before the first question."""
+        """Repairs the consequences of restores, by the chains that others show. It is set before the first question."""
 
     @property
     def in_doubt(self) -> bool:
-        """Whether nothing may be released or taken over."""
+        """True if nothing may be released or taken over."""
         return self._doubt is not None
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing may be called Original."""
+        """True if nothing may be called Original."""
         doubt = self._doubt
         return doubt is not None and doubt.is_grave and not self._asked_elsewhere
 
     def open_item(self, rep: RepositoryName) -> OpenItem | None:
-        """What is open about an item, whose chain and state do not agree; as of a second ago."""
+        """Return the open question about an item if its chain and state do not agree; as of a second ago."""
         return self._open_items.get(rep)
 
     def count_open(self) -> Mapping[OpenProblem, int]:
-        """How many items are open, by problem; as of a second ago, and of the first 1,000."""
+        """Return the number of open items by problem; as of a second ago, and of the first 1,000."""
         found = Counter(item.problem for item in self._open_items.values())
         return {problem: found[problem] for problem in OpenProblem}
 
@@ -174,9 +170,8 @@ class Tracking:
         return tuple(sorted((not self._asks and self._unheard_elsewhere) or doubt.unheard))
 
     def begin(self, *, lost: bool = False, is_new: bool = False) -> None:
-        """Look whether this is the directory that was used last. `lost` if something else says that it is not, which
-        all processes know from then on; `is_new` if the Archive was begun a moment ago, and has nothing to have
-        lost."""
+        """Check whether this is the directory that was used last. `lost` if another source says that it is not: from
+        then on all processes know. `is_new` if the Archive was begun a moment ago, and has nothing to lose."""
         if is_new:
             self.trust()
             return
@@ -185,8 +180,8 @@ class Tracking:
         self.follow()
 
     def follow(self) -> None:
-        """Be in doubt as long as the ledger says so: of several processes one asks, and all have to know the end of it;
-        and one of them may have noticed alone that the directory was put back. To be called every moment."""
+        """Take over the doubt from the ledger. One of several processes asks, and all have to learn of the end. One
+        process alone may have noticed that the directory was restored. Call it every moment."""
         self._open_items = {item.rep: item for item in self._ledger.open_items()}
         if not self._ledger.has_lost_track():
             self._doubt, self._asked_elsewhere = None, False
@@ -198,7 +193,7 @@ class Tracking:
             self._unheard_elsewhere = self._ledger.unheard()
 
     def lead(self) -> None:
-        """Be the process that asks, and by which all others go: not by what one before it, or a command, has noted."""
+        """Become the process that asks. The others go by its notes, not by those of an earlier process or a command."""
         self._asks, self._asked_elsewhere, doubt = True, False, self._doubt
         if doubt is not None:
             self._ledger.note_asked(asked=not doubt.is_grave)
@@ -227,22 +222,22 @@ class Tracking:
         return Doubt(self._resolver, peers)
 
     def trust(self) -> None:
-        """Be sure that nothing was given away that is not known here."""
+        """End the doubt: no Original was given away unknown to this directory."""
         self._ledger.keep_track()
         self._doubt, self._asked_elsewhere = None, False
 
     def keep_track(self) -> None:
-        """To be called before anything is given away or taken over: another process may have noticed since the last
-        look that the directory was put back, which puts it in doubt here as well."""
+        """Renew the track before anything is given away or taken over. Another process may have noticed since the last
+        look that the directory was restored: then there is doubt here as well."""
         if not self._ledger.renew_track():
             self.follow()
 
     def is_recent(self, now: float) -> bool:
-        """Whether the directory may have been put back a short time ago: others are asked more often."""
+        """Return whether the directory may have been restored a short time ago: others are asked more often."""
         return self._late.is_recent(now)
 
     def ask_late(self, now: float, chains: ItemChains, receiving: Receiving) -> None:
-        """Ask Archives that were away when the doubt ended, and those that are followed. They keep nothing waiting."""
+        """Ask the Archives that were away when the doubt ended, and those that are followed. Nothing waits for them."""
         for witness in self._late.due(now, self.sources()):
             began = time.monotonic()
             if self.listen(witness, chains, receiving):
@@ -255,12 +250,12 @@ class Tracking:
             raise StillInDoubt(witnesses=", ".join(self.unheard)[:300])
 
     def require_changeable(self, name: str) -> None:
-        """`ItemInDoubt` as long as the Original of an item may have been given away unknown to this Archive."""
+        """Raise `ItemInDoubt` as long as the Original of an item may have been given away unknown to this Archive."""
         if self.is_silent:
             raise ItemInDoubt(label=name, witnesses=", ".join(self.unheard)[:300])
 
     def ask(self, chains: ItemChains, receiving: Receiving) -> bool:
-        """Ask all who were not heard yet; whether there is doubt still."""
+        """Ask the witnesses that have not answered yet. Return whether there is still doubt."""
         with self._lock:
             while (doubt := self._doubt) is not None:
                 for witness in sorted(doubt.unheard, key=lambda each: each != doubt.resolver):
@@ -274,8 +269,8 @@ class Tracking:
             return self.in_doubt
 
     def ask_own_resolver(self, chains: ItemChains, receiving: Receiving) -> None:
-        """Ask before anything is served, where the resolver of this server is the only witness: what it knows is read
-        from its files."""
+        """Ask before anything is served, if the resolver of this server is the only witness: its knowledge is read from
+        its files."""
         doubt = self._doubt
         if doubt is not None and doubt.witnesses == {self._url}:
             self.ask(chains, receiving)
@@ -298,17 +293,19 @@ class Tracking:
             self._doubt = doubt
 
     def listen(self, witness: str, chains: ItemChains, receiving: Receiving) -> bool:
-        """Ask one server for the chains of this Archive, and believe what it signed itself; whether it answered."""
+        """Ask one server for the chains of this Archive, and believe the parts that this Archive signed. Return whether
+        it answered."""
         try:
             self.hear(witness, chains, receiving)
         except PeerRefused:
-            return True  # one that does not know the question knows no releases
+            return True  # a server without this question knows no releases
         except PeerSilent:
             return False
         return True
 
     def hear(self, witness: str, chains: ItemChains, receiving: Receiving) -> frozenset[RepositoryName]:
-        """The same; the items of whose chains the server knows as much as this Archive. `PeerSilent`, `PeerRefused`."""
+        """Ask one server as `listen` does. Return the items whose chains it knows as far as this Archive. `PeerSilent`,
+        `PeerRefused`."""
         found = self._peers.releases(witness, chains.service.labels[0])
         known = (self._learn(name, texts, witness, chains, receiving) for name, texts in found)
         return frozenset(rep for rep in known if rep is not None)
@@ -316,7 +313,7 @@ class Tracking:
     def _learn(
         self, name: str, texts: tuple[str, ...], witness: str, chains: ItemChains, receiving: Receiving
     ) -> RepositoryName | None:
-        """Take in a chain; the item, unless more of its chain is known here."""
+        """Take in a chain. Return the item, unless more of its chain is known here."""
         try:
             rep = RepositoryName.parse(name)
             here = chains.here(rep)
@@ -331,7 +328,7 @@ class Tracking:
     def _take_in(
         self, rep: RepositoryName, here: Here, texts: tuple[str, ...], told_by: str, chains: ItemChains
     ) -> bool:
-        """Take in what this Archive signed itself; whether it was new."""
+        """Take in the parts that this Archive signed. Return whether they were new."""
         chain = recall(here, texts)
         is_kept = chain is not None and chains.keep_chain(rep, chain, "transfer")
         if is_kept:
@@ -345,7 +342,7 @@ class Tracking:
         return is_kept or is_learned
 
     def take_told(self, texts: tuple[str, ...], chains: ItemChains) -> bool:
-        """Take in a chain that anyone may have told; whether this Archive signed what is new in it."""
+        """Take in a chain that anyone may have told. Return whether this Archive signed its new part."""
         try:
             chain = check_chain(texts, lambda _who, _key: True)
             release, ours = chain.first_release, chains.service.labels
@@ -354,14 +351,14 @@ class Tracking:
             rep = release.labels.rep
             return self._take_in(rep, chains.here(rep), texts, "an Archive", chains)
         except InvalidInput:
-            return False  # the resolver says why
+            return False  # the resolver gives the reason
         except IbiError as error:
             self._log.warning("a chain that was told cannot be taken in", reason=str(error))
             return False
 
     def _go_on_with_lost(self, texts: tuple[str, ...], here: Here, receiving: Receiving, resolver: str) -> None:
-        """What the resolver released to this Archive in the place of a lost one, which it had asked for before it was
-        stopped (E97)."""
+        """Take over an Original that the resolver released to this Archive in the place of a lost one. This Archive had
+        asked for it before it was stopped (E97)."""
         release = check_chain(texts, lambda *_: True).last_release
         if release is None or release.by is None or release.to not in here.service.labels or len(texts) % 2 == 0:
             return
@@ -373,7 +370,7 @@ class Tracking:
 
 
 def _is_in(service: Label, chain: Chain) -> bool:
-    """Whether an Archive gave or took the Original."""
+    """Return whether an Archive gave or took the Original."""
     release = chain.first_release
     return service in chain.successors or (release is not None and service == release.giver)
 
@@ -382,21 +379,22 @@ def _is_in(service: Label, chain: Chain) -> bool:
 
 
 _IDLE: Final = 1.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two looks at the work that is due."""
 _MOST: Final = 100
-"""Transfers of each direction that are gone on with in one round."""
+"""Transfers of each direction that are resumed in one round."""
 _TELL_AGAIN: Final = 60
-"""Seconds after which the resolver is told again what it did not confirm."""
+"""Seconds until the resolver is told again a chain that it did not confirm."""
 _ASK_AGAIN: Final = 3600
-"""Seconds after which it is told again what it did not believe: it may know the sender by then."""
+"""Seconds until it is told again a chain that it did not believe: it may know the sender by then."""
 _POLL: Final = 600
 """Seconds between two questions to the resolver about the own releases."""
 _POLL_RECENT: Final = 60
-"""The same on the day after a restore: others that were away tell the resolver what this Archive does not know."""
+"""The same on the day after a restore: others that were away tell the resolver chains that this Archive does not
+know."""
 _LOOK: Final = 15
-"""Seconds between two questions to the resolver whether it was started again."""
+"""Seconds between two checks whether the resolver was restarted."""
 _FORGET: Final = 3600
-"""Seconds after which offers that came to nothing are forgotten again."""
+"""Seconds between two deletions of offers that came to nothing."""
 
 
 class TransferWorker:
@@ -415,7 +413,7 @@ class TransferWorker:
         now: Callable[[], float] = time.time,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """Of several processes that one goes on with transfers for which `hold` is true."""
+        """Of several processes, the one for which `hold` is true resumes transfers."""
         self.chains, self.ledger, self.sending, self.receiving, self.tracking = (
             chains,
             ledger,
@@ -431,7 +429,7 @@ class TransferWorker:
         self._poll_at = self._forget_at = self._look_at = 0.0
         self._run = ""
         self._disbelieved: dict[RepositoryName, float] = {}
-        """When the resolver is told again what it did not believe."""
+        """The time at which the resolver is told again a chain that it did not believe."""
         self._doubts = 0
 
     def ask_for_lost(self, item: Item) -> IncomingTransfer:
@@ -441,7 +439,7 @@ class TransferWorker:
         return self.receiving.ask_for_lost(item, self.resolver)
 
     def yield_original(self, item: Item, originals: Originals, token: str | None = None) -> Label:
-        """Be a Copy of an item over which a dispute was settled for another Archive; that Archive."""
+        """Become a Copy of an item over which a dispute was settled for another Archive. Return that Archive."""
         if self.resolver is None:
             raise TransferRefused(label=str(item.rep), reason="this Archive has no resolver, which could say so")
         return self.sending.yield_original(item, self.resolver, originals, token)
@@ -450,11 +448,11 @@ class TransferWorker:
         return (self._job,)
 
     def wake(self) -> None:
-        """Look at once at what is due."""
+        """Look at once at the work that is due."""
         self._job.wake()
 
     def tell_again(self) -> None:
-        """The resolver may have lost what it was told: compare soon. From any thread."""
+        """Compare soon with the resolver, which may have lost chains. From any thread."""
         self._forget_told()
         self.wake()
 
@@ -463,7 +461,7 @@ class TransferWorker:
         self._disbelieved = {}
 
     def take_told(self, texts: tuple[str, ...]) -> None:
-        """Take in a chain that the resolver of this server is told, if this Archive signed what is new in it. From any
+        """Take in a chain that was told to the resolver of this server, if this Archive signed its new part. From any
         thread."""
         if self.tracking.take_told(texts, self.chains):
             self.wake()
@@ -474,11 +472,11 @@ class TransferWorker:
             self.step()
 
     def step(self) -> None:
-        """One round: everything that is due. Blocks."""
+        """Do one round of the work that is due. Blocks."""
         now = int(self._now())
         self.tracking.lead()
         self._look_for_restart(now)
-        self._poll_resolver(now)  # first: what was given away in the place of this Archive is not given again
+        self._poll_resolver(now)  # first: an Original given in the place of this Archive must not be given again
         if self.tracking.in_doubt and now >= self._ask_at:
             self._ask_at = now + min(1 << min(self._doubts, 6), 60)
             self._doubts += 1
@@ -506,14 +504,14 @@ class TransferWorker:
             self._log.warning("a transfer cannot be gone on with at the moment", item=str(rep), reason=str(error))
 
     def _look_for_restart(self, now: int) -> None:
-        """Compare with the resolver soon after it was started again: it may have been put back from a backup."""
+        """Compare with the resolver soon after it was restarted: it may have been restored from a backup."""
         if self.resolver is None or now < self._look_at:
             return
         try:
             run = self._peers.run_of(self.resolver, self.chains.service.labels[0])
         except (PeerSilent, PeerRefused):
             run = self._run
-        # One that lets this Archive wait for an answer is asked less often.
+        # A resolver that makes this Archive wait is asked less often.
         self._look_at = now + _LOOK + 4 * max(0.0, self._now() - now)
         if run != self._run:
             self._run = run
@@ -528,7 +526,7 @@ class TransferWorker:
             self._note_lost(known)
 
     def _note_lost(self, known: frozenset[RepositoryName]) -> None:
-        """The resolver knows no more than these: it is told again of all others that came here or went from here."""
+        """Queue chains for the resolver: all that came here or went from here, except the `known` ones."""
         after = ""
         while gone := self.ledger.list_outgoing(SenderStage.RELEASED, SenderStage.DONE, after=after):
             self._note_untold(known, (each.rep for each in gone))
@@ -545,8 +543,8 @@ class TransferWorker:
                 self._tell_at = 0.0
 
     def _tell(self, resolver: str, now: int) -> float:
-        """Tell the resolver the chains that it has not confirmed; after how many seconds to do so again. One that it
-        does not believe keeps none of the others from being told."""
+        """Tell the resolver the chains that it has not confirmed. Return the seconds until the next time. A chain that
+        it does not believe does not keep others from being told."""
         after = ""
         while untold := self.ledger.untold(_MOST, after):
             for rep in untold:
