@@ -233,9 +233,9 @@ class ArchiveSite:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
         object.__setattr__(self, "content_url", (self.content_url or self.public_url).rstrip("/"))
         resolver = (self.resolver or "").rstrip("/")
-        # An Archive that is its own resolver has none to redirect to.
         if self.changes is not None:
             object.__setattr__(self, "watch", ChangeWatch(self.catalog, self.changes, self.feed))
+        # An Archive that is its own resolver has none to redirect to.
         is_own = not resolver or is_same_place(resolver, self.public_url)
         object.__setattr__(self, "resolver", None if is_own else resolver)
         places = filter(None, (self.public_url, self.content_url, self.resolver))

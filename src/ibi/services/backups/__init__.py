@@ -1,1 +1,1 @@
-"""Backups of data directories, and what is put back from them."""
+"""Backups of data directories, and restores from them."""

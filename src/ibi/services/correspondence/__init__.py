@@ -1,1 +1,1 @@
-"""What people write to each other about items and drafts: mails, and requests of readers."""
+"""Mails between people about items and drafts, and requests of readers."""

@@ -1,1 +1,1 @@
-"""Items under way: what was sent to a server and is not published yet."""
+"""Drafts: items that were sent to a server and are not published yet."""

@@ -96,7 +96,7 @@ class Drafts:
         news: ReviewNews | None = None,
         hold: Callable[[], bool] = hold_alone,
     ) -> None:
-        """If `is_reviewed`, what depositors publish waits for review in `reviews`, and `news` hears of each step.
+        """If `is_reviewed`, publications of depositors wait for review in `reviews`, and `news` hears of each step.
         `hold` returns whether this process sweeps, of several on one data directory."""
         self.rules, self.is_reviewed = rules, is_reviewed and reviews is not None
         self._files, self._kept, self._clocks = files, kept, clocks
@@ -328,7 +328,7 @@ class Drafts:
         successor = None if replaced_by is None else changes.forms(replaced_by)
         life_cycle.delete(
             item, self._clocks.read().wall, reason, replaced_by=successor
-        )  # refuse what it cannot express
+        )  # an invalid deletion is refused now
         draft = self._make_request(who, item, RequestedDeletion(reason, successor))
         text = reason_as_comment(reason)
         return self.reviews.submit(who, draft, self._publishing.check_publishable, text=text, check=_no_conditions)

@@ -174,8 +174,8 @@ class Share:
         self.is_open = True
 
     def begin(self, incoming: IncomingFile) -> None:
-        """Begin counting the bytes of `incoming`. Called before the first byte: no byte counts twice from now on, nor
-        do those that came with earlier requests."""
+        """Begin counting the bytes of `incoming`. Called before the first byte. From now on none of its bytes counts
+        twice, including those of earlier requests."""
         self._incoming = incoming
         self._announced, self.size = self._announced + incoming.size, self.size + incoming.size
 

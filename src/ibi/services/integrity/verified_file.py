@@ -195,7 +195,7 @@ class VerifiedFile:
             hasher.update(self._read_exactly(position, min(_READ, end - position)))
 
     def _whole(self) -> Iterator[bytes]:
-        """Yield a whole file without known blocks, and store their digests at its end."""
+        """Yield a whole file without known blocks. Store the digests of its blocks when its end was read."""
         hasher, last = BlockHasher(), (self.size - 1) // _READ * _READ
         for offset in range(0, last, _READ):
             piece = self._read_exactly(offset, _READ)

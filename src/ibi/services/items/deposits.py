@@ -338,8 +338,8 @@ class Deposits:
     def change(
         self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str, *, act: str = "relate"
     ) -> dict[Label, Item]:
-        """Change the relations of items, all or none, in this order. Each function makes the new item from the present
-        one. `act` is the name of the change in the audit log."""
+        """Change items, such as their relations, all or none, in this order. Each function makes the new item from the
+        present one. `act` is the name of the change in the audit log."""
         names = {label: name_of(self._kept.find(label)) for label in changes}
         for name in names.values():
             self._kept.require_changeable(name)

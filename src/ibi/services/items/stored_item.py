@@ -278,7 +278,8 @@ def with_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
 
 def with_backlink_to(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
     """Return `held` with the back-link to an item with the labels `new`, here or elsewhere, that makes the claims of
-    `claimant`."""
+    `claimant`. A translation of metadata makes no claim on the item described, which names only the source of the
+    metadata."""
     if _names(claimant.edition_of, held):
         held = record_next_edition(catalog, held, new)
     if _names(claimant.translation_of, held) and claimant.language is not None:

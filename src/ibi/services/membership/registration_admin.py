@@ -168,7 +168,7 @@ class RegistrationAdmin:
         With `ask`, Archives are asked for the unknown form of their label. The `signer` checks the signatures of
         Archives, and signs the answers. With `prove`, Archives are asked to prove their keys. `compared` counts the
         keys that all processes compare. Of several processes, the one for which `hold` is true calls Archives again.
-        `on_included` is called for Archives that have confirmed, beside the answer to them.
+        `on_included` is called in the background for Archives that have confirmed.
 
         The `audit` log records changes by hand. The `published` register lists the Archives that the administrator
         removes.
@@ -206,12 +206,12 @@ class RegistrationAdmin:
         self.contacts = ContactRecord(registry, clocks, monotonic=monotonic, log=self._log)
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
-        """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
+        """Include an Archive (R §7.2, messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
         registered Archive."""
         return await self._inclusions.include(request, client)
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
-        """Exclude an Archive (messages 7 and 8)."""
+        """Exclude an Archive (R §7.2, messages 7 and 8)."""
         return await self._inclusions.exclude(request, client)
 
     def signed_fields(
@@ -240,8 +240,9 @@ class RegistrationAdmin:
         replace_key: bool = False,
         actor: Actor = COMMAND,
     ) -> Registered:
-        """Register an Archive. With `replace_key`, give a registered Archive a new key, and everything else that the
-        application adds. An Archive that was recovered without a public key gets its registration key either way.
+        """Register an Archive (R §7.1). With `replace_key`, give a registered Archive a new key, and everything else
+        that the application adds. An Archive that was recovered without a public key gets its registration key either
+        way.
 
         `WeakKey` if the key is among the first guesses, unless allowed or in a sandbox. `AlreadyRegistered`,
         `PrefixTaken`, or `UnknownArchive` if there is none to replace. The mail is sent last; its failure undoes

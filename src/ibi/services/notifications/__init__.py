@@ -1,1 +1,1 @@
-"""Claims between Archives: the inbox, the claims that items here make elsewhere, and what is sent."""
+"""Claims between Archives: the inbox, the claims that items here make elsewhere, and the outgoing notifications."""

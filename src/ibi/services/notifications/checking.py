@@ -160,8 +160,8 @@ class ClaimChecker:
         self._store.sent.change(claim.number, lambda row: self._mark_informed(row, is_named=is_named, knows=knows))
 
     def _learn_texts(self, item: Item, record: RemoteRecord) -> bool:
-        """Learn the texts of the group. Return whether the language of the source is known now. The source lists its
-        whole group once it has admitted the item."""
+        """Learn the texts of the group. Return whether the language of the source is known now. Until the source
+        has admitted the item, only the source's own text counts."""
         admitted = record.names(ClaimRelation.TRANSLATION_OF, item.labels)
         texts = record.texts() if admitted else tuple(each for each in record.texts() if each[1] == record.labels)
         if record.language is None:

@@ -2,9 +2,9 @@
 
 An Archive that names its feed at its inclusion is followed as soon as one of its answers is to be cached. It is
 followed until no answer was to be cached for a minute and none is cached any more. Its server answers as soon as
-something changes, so a changed answer is dropped here within a fraction of a second. If a feed falls silent, begins
-again or cannot be read, all cached answers of its Archive are dropped. Until the feed is heard again, new ones are
-cached for seconds only.
+something changes, so a changed answer is dropped here within a fraction of a second. Its pages also report deletions,
+and statements about Copies. If a feed falls silent, begins again or cannot be read, all cached answers of its Archive
+are dropped. Until the feed is heard again, new ones are cached for seconds only.
 """
 
 from __future__ import annotations

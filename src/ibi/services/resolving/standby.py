@@ -138,8 +138,8 @@ class KeptRegister:
         return None if self.refusal is None else ResolverStanding.REGISTER_REFUSED
 
     async def is_alone(self) -> bool:
-        """Return whether a link to an item elsewhere has to be resolved here. This takes a stored register, and at the
-        resolver's address another server, or one without the register."""
+        """Return whether a link to an item elsewhere has to be resolved here. This takes a stored register, and a
+        resolver that is away, is not proven to be the resolver, or offers no acceptable register."""
         if self.presence is None or self.register is None:
             return False
         return self.refusal is not None or await self.presence.is_away()

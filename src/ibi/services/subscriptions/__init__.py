@@ -1,1 +1,1 @@
-"""What an Archive follows elsewhere, and who is told of its own changes."""
+"""Follows of other Archives, and webhooks that hear of this Archive's own changes."""

@@ -280,6 +280,8 @@ WebhookListing = Callable[[], list[WebhookResource]]
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
+    """The follows and webhooks of an Archive, as a server needs them."""
+
     follows: FollowAdmin
     webhooks: WebhookAdmin
     follow_worker: FollowWorker | None

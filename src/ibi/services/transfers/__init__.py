@@ -1,1 +1,1 @@
-"""Originals that move between Archives: offering, releasing, taking over, and knowing afterwards."""
+"""Originals that move between Archives: offered, released, taken over, and recalled after a restore."""

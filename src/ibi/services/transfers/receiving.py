@@ -1,7 +1,7 @@
 """Takes Originals over from other Archives: brings a complete Copy, waits for the release, countersigns it.
 
-The release is fetched from the sender for as long as it takes: once an Archive has said that it holds the Copy, no
-other Archive may be able to have the Original.
+The release is fetched from the sender for as long as it takes: an Archive that has said that it holds the Copy may be
+the only one that can have the Original.
 """
 
 from __future__ import annotations

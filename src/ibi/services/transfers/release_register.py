@@ -153,9 +153,9 @@ class ReleaseRegister:
         successor, which holds a Copy and says so. `texts` is the successor's chain.
 
         A repeated call gives the same text, since its date is that of the loss. Until the release is countersigned, the
-        successor gets another one in its place for another Copy or key. If more of the chain is known than the
-        successor's acceptance goes on from, the answer is the known chain, without a release, and the successor asks
-        again with that.
+        successor gets another one in its place for another Copy or key. The known chain may be longer than the one that
+        the successor accepted to go on from. Then the answer is the known chain, without a release, and the successor
+        asks again with that.
 
         `InvalidInput`, `OriginalNotGiven`, and `ReleaseNotBelieved` for errors in `texts`.
         """

@@ -1,8 +1,8 @@
-"""Asks other servers for the releases of this Archive after a restore from a backup, before anything is called its
-Original again, and from time to time afterwards.
+"""Asks other servers for this Archive's own releases, after a possible restore from a backup.
 
-The resolver is asked first, and names the Archives that it knows. Then these are asked, and the Archives of earlier
-transfers. This Archive itself has signed the chains that they show.
+It asks before anything is called its Original again, and from time to time afterwards. The resolver is asked first, and
+names the Archives that it knows. Then these are asked, and the Archives of earlier transfers. This Archive itself has
+signed the chains that they show.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class ItemInDoubt(IbiError):
 _RECENT: Final = 86_400
 """Seconds after a restore for which others are asked more often which Originals were given away since."""
 _LATE_AGAIN: Final = 60
-"""Seconds until a witness is asked again if it failed to answer at once."""
+"""Seconds until a witness is asked again if its silence was clear within `_LATE_SLOW` seconds."""
 _LATE_SELDOM: Final = 600
-"""Seconds until a witness is asked again if its silence took a while."""
+"""Seconds until a witness is asked again if finding it silent took longer."""
 _LATE_SLOW: Final = 2.0
 _LATE_STEP: Final = 5.0
 """Seconds after which a step asks no further witness: transfers go on in the same thread."""
