@@ -1,7 +1,7 @@
-"""Work that many threads want at the same time, done by one of them for all; and commits of SQLite made in this way.
+"""Run jobs of many threads in groups: one thread does the work for all that wait.
 
-A disk is asked once for as many changes as there are callers to keep it busy. And it is one thread that makes them:
-threads that each make their own side by side spend more on taking turns at the interpreter than on what they do.
+The disk is asked once for a whole group. One thread makes the changes, because threads that each make their own spend
+more time on taking turns at the interpreter than on the work.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 
 _PATIENCE = 0.001
-"""Seconds that a group waits for those who were there a moment ago and may be on their way back."""
+"""Seconds that a group waits for recent callers, which may be about to return."""
 _MOST = 64
-"""Jobs of one group, so that no thread waits for long."""
+"""Maximum jobs per group, so that no thread waits for long."""
 
 
 class _Place(Generic[Job, Outcome]):
-    """A job that a thread waits for, and what has become of it."""
+    """A job that a thread waits for, with its outcome."""
 
     __slots__ = ("error", "is_done", "job", "leads", "outcome", "turn")
 
@@ -53,21 +53,21 @@ class _Place(Generic[Job, Outcome]):
 
 
 class Batcher(Generic[Job, Outcome]):
-    """Jobs of any number of threads, in groups, one group at a time."""
+    """Run jobs of any number of threads in groups, one group at a time."""
 
     def __init__(self, work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> None:
-        """`work` gives the outcomes of jobs in their order; an exception among them is raised to whom it belongs, one
-        that `work` itself raises to all of that group."""
+        """`work` returns the outcomes of jobs in their order. An exception among them is raised to the caller of that
+        job; an exception that `work` itself raises goes to the whole group."""
         self._work = work
         self._lock = Lock()
         self._arrival = Condition(self._lock)
         self._waiting: list[_Place[Job, Outcome]] = []
         self._is_led = False
         self._expected = 1
-        """Callers there were lately at a time."""
+        """Number of recent concurrent callers."""
 
     def run(self, job: Job) -> Outcome:
-        """What becomes of the job, once it is done."""
+        """Return the outcome of the job, once it is done."""
         place: _Place[Job, Outcome] = _Place(job)
         with self._lock:
             self._waiting.append(place)
@@ -83,7 +83,7 @@ class Batcher(Generic[Job, Outcome]):
     def _wait(self, place: _Place[Job, Outcome]) -> None:
         try:
             place.turn.acquire()
-        except BaseException:  # interrupted: a thread that was to lead passes that on
+        except BaseException:  # interrupted: if this thread was to lead, another one must
             with self._lock:
                 if place in self._waiting:
                     leads = place.leads
@@ -93,17 +93,17 @@ class Batcher(Generic[Job, Outcome]):
             raise
 
     def _hand_over(self) -> None:
-        """The first of those who wait leads them, if there is one."""
+        """Let the first waiting thread lead, if there is one."""
         self._is_led = bool(self._waiting)
         if self._waiting:
             self._waiting[0].leads = True
             self._waiting[0].turn.release()
 
     def _lead(self, own: _Place[Job, Outcome]) -> None:
-        """Do the jobs of all who wait. Those that have come meanwhile are then led by the first of them."""
+        """Do the jobs of all waiting threads. The first thread that arrived meanwhile leads the next group."""
         try:
             group = self._gather_group()
-        except BaseException:  # interrupted, before anything was done: another thread leads
+        except BaseException:  # interrupted before any work was done: another thread leads
             with self._lock:
                 self._waiting.remove(own)
                 self._hand_over()
@@ -123,7 +123,7 @@ class Batcher(Generic[Job, Outcome]):
                 place.turn.release()
 
     def _gather_group(self) -> list[_Place[Job, Outcome]]:
-        """Those whose jobs are done now: when all that may be on their way have come, or after `_PATIENCE`."""
+        """Return the jobs of this group, once all expected callers are here or after `_PATIENCE`."""
         with self._lock:
             deadline = monotonic() + _PATIENCE
             while len(self._waiting) < self._expected and (left := deadline - monotonic()) > 0:
@@ -133,16 +133,11 @@ class Batcher(Generic[Job, Outcome]):
 
 
 def batched(work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> Callable[[Job], Outcome]:
-    """The port `Batching`."""
+    """Implement the port `Batching`."""
     return Batcher(work).run
 
 
 # --- commits of SQLite ------------------------------------------------------------------------------------------------
-
-# Changes to an SQLite file by many threads, in few commits.
-#
-# A thread that comes while a commit is under way waits; then one of those that wait makes the changes of all of them in
-# one transaction: a disk is asked once for as many changes as it takes callers to keep it busy.
 
 T = TypeVar("T")
 _Change = Callable[[Connection], Any]
@@ -151,13 +146,16 @@ _Change = Callable[[Connection], Any]
 def writer_queue(path: Path) -> FairLock:
     """Return the lock that all writers of the database at `path` take in turn, in this process and in others.
 
-    SQLite itself has those who wait look again now and then, and the first to look is next.
+    SQLite alone makes waiting writers poll, and then the first to poll is next.
     """
     return shared_lock(path.with_name(f"{path.name}.lock"))
 
 
 class GroupCommit:
-    """The only writer of a file in this process, for any number of threads."""
+    """The only writer of a file in this process, for any number of threads.
+
+    Threads that arrive during a commit wait. Then one of them makes the changes of all in one transaction.
+    """
 
     def __init__(
         self,
@@ -166,8 +164,8 @@ class GroupCommit:
         before_commit: Callable[[Connection], None] | None = None,
         damaged: type[StoreDamaged] = StoreDamaged,
     ) -> None:
-        """`before_commit` is called inside each transaction that has changed something, at its end. Damage of the file
-        is raised as `damaged`."""
+        """`before_commit` is called at the end of each transaction that changed something, inside it. Damage of the
+        file is raised as `damaged`."""
         self._path, self._before_commit, self._damaged = path, before_commit, damaged
         self._connection: Connection | None = connection
         self._queue = writer_queue(path)
@@ -175,9 +173,9 @@ class GroupCommit:
         self._together: Batcher[_Change, Any] = Batcher(self._commit)
 
     def run(self, change: Callable[[Connection], T]) -> T:
-        """What `change` returns, once it is durable. An `IbiError` that it raises leaves nothing of it.
+        """Return the result of `change`, once it is durable. An `IbiError` that it raises undoes the whole change.
 
-        It may be run more than once, and the last time counts.
+        `change` may run more than once; the last run counts.
         """
         outcome: T = self._together.run(change)
         return outcome
@@ -190,10 +188,11 @@ class GroupCommit:
             self._queue.close()
 
     def _commit(self, changes: Sequence[_Change]) -> list[Any]:
-        """What became of each. If the transaction of all fails, each gets its own: whose fault it is fails alone."""
+        """Return the outcome of each change. If the common transaction fails, each change gets its own, so that only
+        the faulty one fails."""
         try:
             return self._in_one(changes)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+        except Exception as error:  # noqa: BLE001 - whatever it is, its own caller is told
             if len(changes) == 1:
                 return [error]
         return [outcome for change in changes for outcome in self._commit([change])]
@@ -214,7 +213,8 @@ class GroupCommit:
 
 
 def _attempt(change: _Change, connection: Connection) -> Any:
-    """What the change returns, or its refusal, which undoes it alone; what SQLite raises ends the whole transaction."""
+    """Return the result of the change, or its refusal, which undoes this change alone. An error of SQLite ends the
+    whole transaction."""
     connection.execute("SAVEPOINT change")
     try:
         outcome = change(connection)

@@ -1,6 +1,5 @@
-"""What takes how much of a data directory beside the items: databases, logs, and the disk itself, with the room that is
-kept for the next start; and the note of its last backup, which a backup leaves here: where backups are kept, a server
-does not know."""
+"""Disk usage of a data directory beside the items, the room reserved for the next start, and the note of the last
+backup. A backup leaves that note here because the server does not know where backups are kept."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from ibi.storage.machine import refusals, write_durably
 NOTE: Final = "last-backup.json"
 RESERVE: Final = "start-reserve"
 _RESERVED: Final = 8 << 20
-"""Bytes: a start needs less than one million, mostly for what SQLite makes beside each database."""
+"""Bytes. A start needs less than one million, mostly for the files that SQLite makes beside each database."""
 _BLOCK: Final = 4096
 _FOLDERS: Final = (".", "mint", "audit", "dumps")
 _ENDINGS: Final = (".sqlite", ".log", ".ndjson.gz")
@@ -28,7 +27,7 @@ _JOURNALS: Final = ("-wal", "-shm", "-journal")
 
 
 def read_left_out(data: Path) -> LeftOutOfRestore:
-    """What a restore could not give to this data directory, since its backup was damaged."""
+    """Return the items and files that the last restore could not bring back, because its backup was damaged."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads((data / LEFT_OUT).read_bytes())
         return LeftOutOfRestore(tuple(map(str, found["items"])), tuple(map(str, found["files"])))
@@ -36,31 +35,31 @@ def read_left_out(data: Path) -> LeftOutOfRestore:
 
 
 class StartReserve:
-    """Room that a file of the data directory takes, so that a server starts on a disk that is full otherwise.
+    """A file that reserves room in the data directory, so that a server can start on a full disk.
 
-    What a start makes on the disk cannot be done without (locks, what SQLite keeps beside each database). The file
-    gives its room back to a start that finds none, and takes it again while the server runs: on a full disk, what the
-    start left of it.
+    A start must write to the disk (locks, the files that SQLite keeps beside each database). The file gives its room to
+    a start that finds none. While the server runs, the file takes the room again: on a full disk, as much as the start
+    left.
     """
 
     def __init__(self, data: Path, size: int = _RESERVED) -> None:
         self._path, self._size = data / RESERVE, size
 
     def release(self) -> bool:
-        """Give the room back if the disk has less than that left; whether there was any to give."""
+        """Release the room if the disk has less than that left. Return whether room was released."""
         with suppress(OSError):
             if self._free() < self._size and self._path.stat().st_size:
-                os.truncate(self._path, 0)  # the file stays: to make one anew may need room itself
+                os.truncate(self._path, 0)  # the file stays, because to recreate it may need room itself
                 return True
         return False
 
     def take_again(self) -> None:
-        """Take the room if it was taken before: a server that runs for seconds leaves none behind."""
+        """Take the room if it was taken before, so that a server that runs for seconds leaves no reserve behind."""
         if self._path.exists():
             self.take()
 
     def take(self) -> None:
-        """Take the room, as much of it as there is. From any process, also several at once."""
+        """Take as much of the room as there is. Several processes may call this at once."""
         with suppress(OSError):
             taken = self._path.stat().st_size if self._path.exists() else 0
             wanted = min(self._size, taken + self._free()) // _BLOCK * _BLOCK
@@ -78,7 +77,7 @@ class StartReserve:
 
 
 class DataDirectoryFiles:
-    """The port `DataFiles` on one data directory."""
+    """Implement the port `DataFiles` on one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -97,7 +96,7 @@ class DataDirectoryFiles:
         for path in paths:
             name = path.name
             if name.endswith(_ENDINGS) and (status := _status(path)) is not None:
-                # What was written last is in the log of a database until SQLite has copied it over.
+                # The newest data are in the log of a database until SQLite copies them over.
                 beside = (_status(Path(f"{path}{each}")) for each in _JOURNALS)
                 size = status.st_size + sum(each.st_size for each in beside if each is not None)
                 found.append(DataFile(name if folder == "." else f"{folder}/{name}", size, int(status.st_mtime)))
@@ -120,7 +119,7 @@ class DataDirectoryFiles:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """None for what is no file, or is gone."""
+    """Return the status of a regular file; None if there is none."""
     with suppress(FileNotFoundError):
         found = path.lstat()
         return found if stat.S_ISREG(found.st_mode) else None

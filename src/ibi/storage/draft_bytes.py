@@ -1,5 +1,4 @@
-"""The bytes of drafts: a file on its way into one, locked until it has come, and the sizes of those that are there. And
-which drafts were changed."""
+"""The bytes of drafts: incoming files, locked until they are complete, and the records and sizes of finished ones."""
 
 from __future__ import annotations
 
@@ -43,17 +42,17 @@ _READ: Final = 1024 * 1024
 
 
 def _tell_none() -> None:
-    """Default: no other process has to know."""
+    """Do nothing: no other process has to know."""
 
 
 class Incoming:
-    """The port `IncomingFile`. It is locked until `close` or `abandon`, and the lock of a process that dies goes with
-    it: so `unless_incoming` tells which files are not being sent any more."""
+    """Implement the port `IncomingFile`. The file is locked until `close` or `abandon`. A process that dies loses its
+    lock, so `unless_incoming` can tell which files are no longer being sent."""
 
     def __init__(self, folder: Path, *, with_sha256: bool = False, on_growth: Callable[[], None] = _tell_none) -> None:
-        """SHA-512 and the digests of blocks are always computed, the SHA-256 of the whole only for a sender that wants
-        it checked: it costs half as much again. `on_growth` is called each time that much more has come, or all of it
-        has gone."""
+        """SHA-512 and the digests of blocks are always computed. The SHA-256 of the whole file costs half as much
+        again, so it is computed only for a sender that wants it checked. `on_growth` is called each time that `_MUCH`
+        more bytes have come, and when the file is abandoned."""
         self.path = folder / secrets.token_hex(16)
         self.size = 0
         self._on_growth = on_growth
@@ -88,7 +87,7 @@ class Incoming:
         return self._hash_written().seal()
 
     def _hash_written(self) -> BlockHasher:
-        """Of all that was written, read again where this process has not written it."""
+        """Return the hasher of all written bytes. Bytes that this process did not write are read again."""
         if self._hasher is None:
             hasher, offset = BlockHasher(), 0
             with self._lock, room_refusals(self.path):
@@ -99,7 +98,7 @@ class Incoming:
         return self._hasher
 
     def cut(self, size: int) -> None:
-        """What was hashed is hashed again, from the disk, when it is asked for."""
+        """Truncate the file. Its digests are computed again from the disk on demand."""
         with self._lock, room_refusals(self.path):
             os.ftruncate(self._descriptor, size)
             os.lseek(self._descriptor, size, os.SEEK_SET)
@@ -117,7 +116,7 @@ class Incoming:
         self._on_growth()
 
     def close(self) -> None:
-        # Not while a thread writes: the number would soon be another file's.
+        # Not while a thread writes: another file would soon have this descriptor number.
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -125,8 +124,8 @@ class Incoming:
 
 
 class Resumed(Incoming):
-    """A file of which a part came before, perhaps to another process. `hasher` has seen that part, if it is known.
-    What this one has hashed is told to `on_close`, with the number of bytes, for who goes on after it."""
+    """A file whose first part came earlier, perhaps to another process. `hasher` has hashed that part, if it is known.
+    `on_close` gets the number of bytes and their hasher, for the next process that continues."""
 
     def __init__(
         self,
@@ -150,8 +149,8 @@ class Resumed(Incoming):
         on_growth: Callable[[], None],
         on_close: Callable[[int, BlockHasher], None],
     ) -> Resumed | None:
-        """None if it is being sent already; `FileNotFoundError` if it is gone. `hasher` gives what has seen so many
-        bytes of it."""
+        """Open the file; return None if it is being sent already. Raise `FileNotFoundError` if it is gone. `hasher`
+        returns the hasher of its first bytes, by their number."""
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             if not _try_lock(descriptor):
@@ -171,7 +170,7 @@ class Resumed(Incoming):
 
 @contextmanager
 def unless_incoming(path: Path) -> Iterator[bool]:
-    """Whether the file is not being sent; then no sender begins within the `with`."""
+    """Yield whether nobody is sending the file. If so, no sender can begin within the `with`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -192,7 +191,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _create_locked(path: Path) -> int:
-    """A new file, open and locked. A sweep may see it before it is locked, and remove it: then another is made."""
+    """Create a file and lock it. A sweep may see the file before the lock and remove it; then another is made."""
     while True:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -206,11 +205,11 @@ def _create_locked(path: Path) -> int:
 
 
 RecordStamp = tuple[int, int, int]
-"""Of a file: a record is never written over, so that another one has another."""
+"""The inode, change time and size of a record. Records are never overwritten, so a new record has a new stamp."""
 
 
 def last_change(path: str) -> int:
-    """When something at that path was changed last, in nanoseconds; 0 if nothing is there."""
+    """Return the last change time of this path in nanoseconds; 0 if nothing is there."""
     try:
         return os.stat(path).st_ctime_ns  # noqa: PTH116
     except OSError:
@@ -218,7 +217,7 @@ def last_change(path: str) -> int:
 
 
 def record_stamp(entry: os.DirEntry[str]) -> RecordStamp | None:
-    """None if it has gone."""
+    """Return the stamp of a record; None if it is gone."""
     try:
         found = entry.stat()
     except FileNotFoundError:
@@ -227,7 +226,7 @@ def record_stamp(entry: os.DirEntry[str]) -> RecordStamp | None:
 
 
 def read_upload(record: Path, folder: Path) -> Uploaded | None:
-    """A file that was sent, by its record; its bytes are in `folder`. None if there is none."""
+    """Return an uploaded file by its record; its bytes are in `folder`. None if there is no record."""
     try:
         document = require_type(dict, decode_document(record.read_bytes()), record.name)
         name = string(document.pop("bytes", None), "bytes")
@@ -243,7 +242,7 @@ def read_upload(record: Path, folder: Path) -> Uploaded | None:
 
 
 def read_record(path: Path) -> DraftRecord | None:
-    """The record of a draft; None if there is none."""
+    """Return the record of a draft; None if there is none."""
     try:
         body = path.read_bytes()
     except FileNotFoundError:
@@ -258,20 +257,21 @@ def read_record(path: Path) -> DraftRecord | None:
 
 
 def folder_mark(files: Path, folder: str) -> Path:
-    """The file whose presence says that a file in a folder of this name was recorded in `files`."""
+    """Return the marker file for a folder: it exists if `files` has recorded a file in a folder of this name."""
     return files / f".in-{sha256(collision_key(folder).encode()).hexdigest()}"
 
 
 def mark_folders(files: Path, path: str) -> None:
-    """Mark the folders of a file that is recorded in `files`. A mark stays when the file goes; one that is lost costs
-    no more than a refusal that comes later."""
+    """Mark the folders of a file that is recorded in `files`. Marks stay when the file goes. Without a mark, a conflict
+    of names is only refused later."""
     for folder in folders_of(path):
         with suppress(FileExistsError):
             os.close(os.open(folder_mark(files, folder), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def read_partial(path: Path) -> PartialUpload | None:
-    """The record of a file that comes in several requests; its name is the id. None if there is none."""
+    """Return the record of a file that comes in several requests; the name of the record is the id. None if there is
+    none."""
     try:
         document = require_type(dict, decode_document(path.read_bytes()), path.name)
         media_type, length = document.get("media_type"), require_type(int, document.get("length"), "length")
@@ -291,56 +291,55 @@ _MOST_NAMES: Final = 1_000_000
 
 
 class DraftSizes:
-    """Of drafts that files come into at the moment. What one forgets is looked up again. From any thread."""
+    """Cache of file sizes for drafts that currently receive files. Evicted entries are read again. Safe in any
+    thread."""
 
     def __init__(self) -> None:
         self._known: SharedLruCache[str, dict[str, int]] = SharedLruCache(_MOST_DRAFTS, _MOST_NAMES, RLock())
 
     def learn(self, draft: str, read: Callable[[], Mapping[str, int]]) -> None:
-        """Have what is there already `read`, once."""
+        """Load the sizes of the draft's present files by `read`, once."""
         if self._known.find(draft) is None:
             known = dict(read())
             self._known.keep(draft, known, len(known))
 
     def add(self, draft: str, name: str, size: int) -> None:
-        """All of this file has come."""
+        """Add the size of a file that has come completely."""
         known = self._known.find(draft)
         if known is not None:
             known[name] = size
             self._known.keep(draft, known, len(known))
 
     def look(self, draft: str, folder: str) -> dict[str, int]:
-        """The sizes of the files in `folder` by their names, of those that are still on their way as they are now."""
+        """Return the sizes of the files in `folder` by name. Incoming files count with their present size."""
         try:
-            names = os.listdir(folder)  # noqa: PTH208 - names are all that is wanted
+            names = os.listdir(folder)  # noqa: PTH208 - only the names are needed
         except FileNotFoundError:
             return {}
         known = self._known.find(draft) or {}
         sizes = {name: known[name] for name in names if name in known}
         for name in names if len(sizes) < len(names) else ():
             if name not in sizes:
-                with suppress(FileNotFoundError):  # it has gone while the others were looked at
+                with suppress(FileNotFoundError):  # gone meanwhile
                     sizes[name] = os.stat(f"{folder}/{name}").st_size  # noqa: PTH116 - no path is made for each
         return sizes
 
 
 # --- which drafts were changed ----------------------------------------------------------------------------------------
 
-# Which drafts were changed: told among the processes that share a data directory, so that none has to look at all.
-#
-# Each process appends the id of a draft that it has changed to one file, in records of equal length, and reads what
-# others have appended since it last looked. The drafts themselves are the truth; this says where to look. It need not
-# survive a crash, nor be complete after one: a process that starts looks at all drafts, and each does so now and then.
+# Each process appends the id of a changed draft to one file, in records of equal length, and reads the records that
+# others appended since its last look. The drafts themselves are the truth; this file only says where to look. It need
+# not survive a crash, nor be complete after one: each process looks at all drafts when it starts, and periodically.
 
 _RECORD: Final = 32
-"""Bytes: who, a space, the id of a draft, a line feed."""
+"""Bytes: the id of the process, a space, the id of a draft, a line feed."""
 _MOST: Final = _RECORD * 32_768
-"""Bytes after which the file is begun anew. Readers then look at all drafts once."""
+"""Bytes after which a new file is begun. Readers then look at all drafts once."""
 _ATTEMPTS: Final = 3
 
 
 class _Opened:
-    """A file that stays open; what is open cannot have its number taken by another file."""
+    """A file that stays open, so that no other file can get its inode number."""
 
     __slots__ = ("descriptor", "number")
 
@@ -354,7 +353,7 @@ class _Opened:
 
 
 class DraftChanges:
-    """The changes of one data directory. From any thread."""
+    """The shared list of changed drafts of one data directory. Safe in any thread."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._who, self._lock = path, secrets.token_hex(4), Lock()
@@ -363,29 +362,30 @@ class DraftChanges:
         self._position, self._is_first = 0, True
 
     def note(self, draft: str) -> None:
-        """Say that the draft has changed. What cannot be said, on a full disk, is seen by others later."""
+        """Tell other processes that the draft has changed. If the disk is full, they notice the change later."""
         record = f"{self._who} {draft}\n".encode("ascii")
         with self._lock, suppress(OSError):
             for _ in range(_ATTEMPTS):
                 if self._append(record):
                     break
-                self._writer = None  # another process has begun the file anew
+                self._writer = None  # another process has begun a new file
 
     def read_others(self) -> Collection[str] | None:
-        """The drafts that others have changed since the last call; None if that is not known, as the first time."""
+        """Return the drafts that others have changed since the last call; None if that is unknown, as on the first
+        call."""
         with self._lock:
             found = None
             with suppress(OSError):
                 found = self._path.stat()
             before, number = None if self._reader is None else self._reader.number, found and found.st_ino
-            # Shorter than before it is if it was emptied by hand.
+            # The file is shorter than before if someone emptied it by hand.
             if self._is_first or number != before or (found is not None and found.st_size < self._position):
                 self._open_reader()
                 return None
             return () if found is None or found.st_size == self._position else self._read_on(found.st_size)
 
     def _open_reader(self) -> None:
-        """What is there by now is not read, for the caller looks at all drafts."""
+        """Open the file at its end. Its present records are skipped, because the caller looks at all drafts."""
         self._is_first, self._reader, self._position = False, None, 0
         with suppress(OSError):
             self._reader = _Opened(self._path, os.O_RDONLY)
@@ -410,7 +410,7 @@ class DraftChanges:
         return drafts
 
     def _append(self, record: bytes) -> bool:
-        """Whether the record is where others read."""
+        """Append the record; return whether it is in the file that others read."""
         if self._writer is None:
             self._writer = _Opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(self._writer.descriptor, record)

@@ -1,7 +1,7 @@
-"""This machine: what is on its disks for certain, its clocks, and its name for itself.
+"""Services of this machine: durable writes, clocks, a machine id, and limits on open descriptors.
 
-Descriptors are bounded: with none left, no file, no database and no connection can be opened. A refused connection
-costs one client a moment, so that connections are bounded well before the system refuses.
+With no descriptor left, no file, database or connection can be opened. A refused connection costs one client a moment,
+so connections are limited well below the system's limit.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused, NotAStore, TooManyOpenFiles
 
 
-class refusals:  # like a function; a generator would cost every commit three times as much
-    """What the system raises inside, raised as `kind`, which takes a path and a reason."""
+class refusals:  # lower case, as a function; a generator would make every commit three times as expensive
+    """Context manager that raises an `OSError` inside it as `kind`, with a path and a reason."""
 
     __slots__ = ("_kind", "_path")
 
@@ -46,7 +46,7 @@ class refusals:  # like a function; a generator would cost every commit three ti
 
 
 def check_same_file(descriptor: int, path: Path) -> None:
-    """Raise `NotAStore` if the path does not lead any more to what the descriptor has open."""
+    """Raise `NotAStore` if the path no longer leads to the file that the descriptor has open."""
     opened = os.fstat(descriptor)
     with refusals(NotAStore, path):
         found = path.stat()
@@ -55,15 +55,15 @@ def check_same_file(descriptor: int, path: Path) -> None:
 
 
 def sync_file(descriptor: int) -> None:
-    """What was written to the file, and its size."""
-    if sys.platform == "darwin":  # where a plain sync stops at the disk's own cache
+    """Make the content and size of the file durable."""
+    if sys.platform == "darwin":  # where a plain sync stops at the disk's cache
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fdatasync(descriptor)
 
 
 def sync_directory(directory: Path) -> None:
-    """The names in it."""
+    """Make the names in the directory durable."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -72,7 +72,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """The directory and whatever is missing above it, there after a crash too."""
+    """Make the directory and its missing parents durably."""
     if directory.is_dir():
         return
     make_directory(directory.parent)
@@ -81,7 +81,7 @@ def make_directory(directory: Path) -> None:
 
 
 def write_durably(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """The file with this content, there after a crash either whole or as it was before."""
+    """Write the file durably and atomically: after a crash it has the new content or the old one."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with refusals(DiskRefused, path):
         try:
@@ -98,7 +98,7 @@ def write_durably(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def sync_tree(directory: Path) -> None:
-    """Every file and name below it, and its own name."""
+    """Make every file and name below the directory durable, and its own name."""
     for place, _, names in os.walk(directory):
         for name in names:
             with Path(place, name).open("rb") as file:
@@ -108,9 +108,9 @@ def sync_tree(directory: Path) -> None:
 
 
 def sync_file_system(descriptor: int) -> bool:
-    """Everything on the file system of an open file; false where the system cannot, or does not tell of failures.
+    """Sync the whole file system of an open file. Return false where the system cannot, or does not report failures.
 
-    A failure since the descriptor was opened is told, and only once to each descriptor.
+    A failure since the descriptor was opened is reported once for each descriptor.
     """
     function = _system_call("syncfs") if _SYNCFS_TELLS else None
     if function is None:
@@ -121,7 +121,7 @@ def sync_file_system(descriptor: int) -> bool:
 
 
 def exchange(one: str, other: str) -> bool:
-    """Exchange two names in one step; false where the system or the file system cannot."""
+    """Swap two names atomically. Return false where the system or the file system cannot."""
     function = _system_call("renameat2")
     if function is None:
         return False
@@ -136,7 +136,7 @@ def exchange(one: str, other: str) -> bool:
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _SYNCFS_TELLS = sys.platform == "linux" and tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 8)
-"""Linux before 5.8 reports success for what it could not write."""
+"""Linux before 5.8 reports success even if writing failed."""
 
 
 @cache
@@ -161,19 +161,19 @@ def _raise_last() -> None:
 
 
 _UPTIME_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Goes on while the machine sleeps, where the system has such a clock."""
+"""A clock that continues while the machine sleeps, where the system has one."""
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _NO_ADDRESS = 1 << 40
-"""A bit that no network card's address has: `uuid.getnode` sets it in the number it draws where it finds no card."""
+"""A bit that no network card's address has. `uuid.getnode` sets it in the random number it returns without a card."""
 
 
 class MachineClocks:
-    """The port `Clocks` on the real clocks."""
+    """Implement the port `Clocks` on the real clocks."""
 
     def __init__(self, boot_id: Path = _BOOT_ID) -> None:
-        # Where the system does not number its boots, uptimes are compared within this process only.
+        # Without boot ids from the system, uptimes are compared within this process only.
         self._boot = _text(boot_id) or secrets.token_hex(16)
 
     def read(self) -> Reading:
@@ -185,7 +185,7 @@ class MachineClocks:
 
 
 def machine_id(places: tuple[Path, ...] = _MACHINE_IDS) -> str:
-    """The same text on this machine always, on another another; hashed, since the number itself is confidential."""
+    """Return a stable id of this machine, hashed because the machine's own id is confidential."""
     found = next((text for text in map(_text, places) if text and text != "uninitialized"), None)
     return sha256(f"ibi {found or _hardware()}".encode()).hexdigest()
 
@@ -205,18 +205,18 @@ def _text(path: Path) -> str | None:
 _EXHAUSTION: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 _MOST_RESERVED: Final = 4096
-"""Descriptors for databases, files of deposits, connections to Archives and mail servers, and connections that are
-accepted before they are counted; a quarter where there are fewer."""
+"""Descriptors for databases, files of deposits, outgoing connections to Archives and mail servers, and accepted
+connections that are not counted yet. A quarter of the limit where the limit is low."""
 OWN_DESCRIPTORS: Final = 160
-"""Descriptors that a server has open before anything is asked of it, and some more."""
+"""Descriptors that an idle server has open, and some more."""
 _MOST_CONNECTIONS: Final = 8192
-"""Each takes some ten kilobytes of memory, whatever it does."""
+"""A connection takes about ten kilobytes of memory in any state."""
 _MOST_PENDING: Final = 2048
 _UNLIMITED: Final = 1 << 20
 
 
 def raise_limit() -> int:
-    """Let this process have as many descriptors as it is allowed to give itself. Returns how many those are."""
+    """Raise this process's limit of descriptors as far as allowed. Return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         wanted = _UNLIMITED if hard == resource.RLIM_INFINITY else hard
@@ -229,14 +229,16 @@ def raise_limit() -> int:
 
 
 def most_connections(limit: int) -> int:
-    """How many connections there may be with so many descriptors: each may need one for a file as well."""
+    """Return how many connections this limit allows, since each may need a second descriptor for a file."""
     return max(1, min(_MOST_CONNECTIONS, (limit - _reserve(limit)) // 2))
 
 
 def pending_connections(limit: int) -> int:
-    """How many connections may wait to be accepted. All of them are in one go, and those that are refused are closed
-    after it: a part of what other connections leave, unless there is plenty. With fewer, a client that meets a flood
-    would have to knock again, which takes it a second."""
+    """Return how many connections may wait to be accepted.
+
+    All of them are accepted in one go, and the refused ones are closed after that. So this is a part of the descriptors
+    that the other connections leave. With a shorter backlog, a client that meets a flood must retry after a second.
+    """
     return max(16, min(_MOST_PENDING, 3 * (limit - most_connections(limit) - OWN_DESCRIPTORS) // 4))
 
 
@@ -245,18 +247,18 @@ def _reserve(limit: int) -> int:
 
 
 def is_exhaustion(error: BaseException | None) -> bool:
-    """Whether the system has refused something because this process, or the machine, has too many files open."""
+    """Return whether the error says that this process, or the machine, has too many open files."""
     return isinstance(error, OSError) and error.errno in _EXHAUSTION
 
 
 def raise_if_exhausted(error: BaseException) -> None:
-    """Say that no file can be opened, before it is taken for damage of the file that was to be opened."""
+    """Raise `TooManyOpenFiles` for such an error, so that it is not taken for damage of the file."""
     if is_exhaustion(error):
         raise TooManyOpenFiles from error
 
 
 def are_exhausted() -> bool:
-    """Whether this process can open nothing more, which is tried."""
+    """Return whether this process can open nothing more, by trying it."""
     try:
         os.close(os.dup(2))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""One prefix, one minter: a lock for each prefix of an identity that the whole machine respects.
+"""One minter per prefix: a lock for each prefix of an identity, valid on the whole machine.
 
-The file of a prefix tells who mints under it and how far that has come. A minter holds a shared lock on it for as long
-as its store is open; the processes of one data directory share it.
+The file of a prefix records its minter and the last minted date. A minter holds a shared lock on the file while its
+store is open; the processes of one data directory share the lock.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from ibi.storage.machine import refusals
 _LONGEST = 16_384
 _BEYOND = 1 << 62
 _PATIENCE = 5.0
-"""Seconds to wait while another process takes or gives up a lock, which is done in a millisecond."""
+"""Seconds to wait while another process takes or releases a lock, which takes a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An instance of a store, and the data directory it lives in."""
+    """An instance of a store, and its data directory."""
 
     instance: str
     path: str
 
     def is_elsewhere(self, other: Owner) -> bool:
-        """Whether it lives in its directory still, and that is not the directory of the `other`."""
+        """Return whether the instance is still in its directory, and that is not the directory of the `other`."""
         if not self.path or self.is_beside(other):
             return False
         return is_data_directory_of(Path(self.path), self.instance)
 
     def is_beside(self, other: Owner) -> bool:
-        """Whether both have one directory, by whatever name."""
+        """Return whether both have the same directory, under any name."""
         try:
             return self.path == other.path or Path(self.path).samefile(other.path)
         except OSError:
@@ -57,19 +57,19 @@ NO_OWNER = Owner("", "")
 
 
 class Use(NamedTuple):
-    """Which continuous use of a data directory a record belongs to. A record of another use proves nothing."""
+    """The continuous use of a data directory to which a record belongs. A record of another use proves nothing."""
 
     boot: str = ""
     epoch: str = ""
     place: str = ""
-    """The inodes of the data directory and of the file of the prefix: copies of both have others."""
+    """The inodes of the data directory and of the prefix's file. Copies have other inodes."""
 
 
 NO_USE = Use()
 
 
 class Trail(NamedTuple):
-    """The last line of the log when the record was written: where it begins and ends, and its hash."""
+    """The last line of the log when the record was written: its begin, its end and its hash."""
 
     begin: int = 0
     end: int = 0
@@ -81,7 +81,7 @@ NO_TRAIL = Trail()
 
 @dataclass(frozen=True, slots=True)
 class PrefixRecord:
-    """What the file of a prefix says: who mints under it, the latest date, and the number of the log's last line."""
+    """The content of a prefix's file: the minter, the latest date, and the number of the log's last line."""
 
     prefix: str
     owner: Owner
@@ -96,12 +96,13 @@ class PrefixRecord:
 
     @classmethod
     def decode(cls, content: bytes) -> PrefixRecord | None:
-        """None of what a crash has left without sense. A longer record may have left its end after the line."""
+        """Decode the record; None if a crash left it unreadable. After the line, the end of a longer record may
+        remain."""
         try:
             fields = json.loads(content.partition(b"\n")[0])
             prefix, instance, path, high, number = (fields[name] for name in _FIELDS)
             date = None if high is None else Instant.parse(str(high))
-            # Earlier versions wrote no more than that.
+            # Earlier versions wrote only the fields above.
             trail = Trail(int(fields.get("begin", 0)), int(fields.get("end", 0)), str(fields.get("head", "")))
             use = Use(*(str(fields.get(name, "")) for name in Use._fields))
             return cls(str(prefix), Owner(str(instance), str(path)), date, int(number), trail, use)
@@ -114,19 +115,19 @@ _FIELDS = ("prefix", "instance", "path", "high", "number")
 
 @lru_cache(maxsize=64)
 def _encode_owner(prefix: str, owner: Owner, use: Use) -> str:
-    """The part of a record that stays the same, up to its last brace."""
+    """Return the constant part of a record, up to its last brace."""
     return json.dumps({"prefix": prefix, "instance": owner.instance, "path": owner.path, **use._asdict()})[:-1]
 
 
 def _encode_date(high: Instant | None, number: int, trail: Trail) -> str:
-    """The rest of it."""
+    """Return the changing part of a record."""
     date = "null" if high is None else f'"{high}"'
     begin, end, head = trail
     return f', "high": {date}, "number": {number}, "begin": {begin}, "end": {end}, "head": {json.dumps(head)}}}\n'
 
 
 class PrefixLocks:
-    """The prefixes that a store mints under, held against all others on this machine.
+    """The prefixes of a store, held against all other stores on this machine.
 
     Its methods are called under the lock of the data directory.
     """
@@ -140,15 +141,16 @@ class PrefixLocks:
         self._sandbox = False
 
     def are_just(self, prefixes: Iterable[str]) -> bool:
-        """Whether these are held, and no others."""
+        """Return whether exactly these prefixes are held."""
         return self._held.keys() == set(prefixes)
 
     def hold(self, prefixes: Iterable[str], number: int, *, sandbox: bool = False) -> Instant | None:
-        """Hold these prefixes; `IdentityInUse` and none more than before if one is another's. `number` is that of the
-        log's last line. A prefix of sandboxes goes to the one that runs: every clone of the software has the same one.
+        """Hold these prefixes, and return the date that the clock has to pass; None if there is none.
 
-        Gives the date that the clock has to be later than: one that another minter issued under a prefix, or this one
-        before its data directory was put back from a backup.
+        Another minter issued that date under a prefix, or this one did before its data directory was restored from a
+        backup. `number` is the number of the log's last line. Raise `IdentityInUse` if another store has one of the
+        prefixes; then no prefix is held that was not held before. A sandbox takes its prefix from other sandboxes:
+        every clone of the software has the same one.
         """
         before = set(self._held)
         self._sandbox = sandbox
@@ -161,13 +163,13 @@ class PrefixLocks:
         return max(highs, default=None)
 
     def records(self) -> list[PrefixRecord]:
-        """What the files of the prefixes that are held say now."""
+        """Return the present records of the held prefixes."""
         with refusals(LockRefused, self._directory.path):
             found = [_read_record(descriptor) for descriptor in self._held.values()]
         return [record for record in found if record is not None]
 
     def are_of(self, boot: str, epoch: str) -> bool:
-        """Whether every prefix that is held was last marked in this use of this directory."""
+        """Return whether every held prefix was last marked in this use of this directory."""
         records = self.records()
         if len(records) < len(self._held):
             return False
@@ -178,11 +180,12 @@ class PrefixLocks:
         )
 
     def begin_use(self, boot: str, epoch: str) -> None:
-        """What is marked from now on belongs to this use."""
+        """Assign later marks to this use."""
         self._uses = {prefix: Use(boot, epoch, self._place(each)) for prefix, each in self._held.items()}
 
     def mark(self, high: Instant | None, number: int, trail: Trail = NO_TRAIL) -> None:
-        """Write how far minting has come. Not synced: it guards what lives no longer than the running system."""
+        """Write the latest date and the log's last line. Not synced: the mark only has to outlive the process, not the
+        running system."""
         date = _encode_date(high, number, trail)
         with refusals(LockRefused, self._directory.path):
             for prefix, descriptor in self._held.items():
@@ -190,7 +193,7 @@ class PrefixLocks:
                 os.pwrite(descriptor, (owner + date).encode("ascii"), 0)
 
     def keep_just(self, prefixes: Iterable[str]) -> None:
-        """Another data directory may mint under all others from now on, after the date that is on record."""
+        """Release all other prefixes. Another data directory may now mint under them, after the recorded date."""
         for prefix in self._held.keys() - set(prefixes):
             descriptor = self._held.pop(prefix)
             with refusals(LockRefused, self._path(prefix)):
@@ -200,7 +203,7 @@ class PrefixLocks:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Let go, and stay on record as the one who mints."""
+        """Release the locks, but remain the recorded minter."""
         for descriptor in self._held.values():
             os.close(descriptor)
         self._held.clear()
@@ -222,15 +225,15 @@ class PrefixLocks:
         return descriptor
 
     def _check_maker(self, descriptor: int, prefix: str) -> None:
-        """Refuse the file of another user: a date written in it could stop the clock for years."""
+        """Refuse the file of another user: a date in it could stop the clock for years."""
         maker = os.fstat(descriptor).st_uid
         if maker not in (0, os.geteuid(), self._user):
             raise LockRefused(path=self._path(prefix), reason=f"user {maker} made it; if they do not mint, remove it")
         if os.geteuid() == 0 and maker != self._user:
-            os.fchown(descriptor, self._user, -1)  # the administrator was first; the minter itself must get in later
+            os.fchown(descriptor, self._user, -1)  # root came first; the minter itself must get in later
 
     def _lock(self, descriptor: int, prefix: str) -> None:
-        """Until the lock is held, shared, and the record is ours."""
+        """Wait until the shared lock is held and the record is ours."""
         deadline = time.monotonic() + _PATIENCE
         while not self._try(descriptor, prefix):
             if time.monotonic() > deadline:
@@ -240,7 +243,7 @@ class PrefixLocks:
     def _try(self, descriptor: int, prefix: str) -> bool:
         if _try_lock(descriptor, fcntl.LOCK_EX):
             self._take_over(descriptor, prefix)
-        # From exclusive to shared, others get in for a moment; they find our record.
+        # While an exclusive lock becomes shared, others get in for a moment; they find our record.
         if not _try_lock(descriptor, fcntl.LOCK_SH):
             return False
         record = _read_record(descriptor)
@@ -252,7 +255,7 @@ class PrefixLocks:
         return False
 
     def _take_over(self, descriptor: int, prefix: str) -> None:
-        """The lock was free: write our record, unless the minter on record is still there."""
+        """Write our record, now that the lock was free, unless the recorded minter still exists."""
         record = _read_record(descriptor)
         if record is None or record.prefix != prefix:
             _write_record(descriptor, PrefixRecord(prefix, self._owner))
@@ -260,7 +263,8 @@ class PrefixLocks:
             if not self._sandbox and record.owner.is_elsewhere(self._owner):
                 raise IdentityInUse(prefix=prefix, path=record.owner.path)
             if record.owner.instance != self._owner.instance:
-                # Its number is of another log. One beyond any of ours keeps the date in force until our store has it.
+                # Its number is of another log. A number beyond ours keeps the date in force until our store has
+                # recorded it.
                 record = replace(record, number=_BEYOND, trail=NO_TRAIL, use=NO_USE)
             _write_record(descriptor, replace(record, owner=self._owner))
 
@@ -273,7 +277,7 @@ class PrefixLocks:
 
 
 def last_marks(directory: Path | None, prefixes: Iterable[str]) -> list[PrefixRecord]:
-    """What this machine knows of minting under these prefixes, by whichever data directory. Nothing is made."""
+    """Return this machine's records of minting under these prefixes, by any data directory. Nothing is created."""
     try:
         locks = LockDirectory(directory)
     except LockRefused:
@@ -284,7 +288,7 @@ def last_marks(directory: Path | None, prefixes: Iterable[str]) -> list[PrefixRe
 
 
 def _trusted_record(path: Path) -> PrefixRecord | None:
-    """The record of this user or of the administrator: a date that another user wrote could stop a clock for years."""
+    """Return the record if this user or root wrote it. A date by another user could stop a clock for years."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Runs `ibi.storage.text_extraction` for a file, in a process that is killed at its limit."""
+"""Run `ibi.storage.text_extraction` for a file, in a process that is killed at its limit."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ibi.storage.machine import refusals
 from ibi.storage.text_extraction import MOST_BYTES, MOST_SECONDS, UNCONFINED
 
 _MOST_SECONDS: Final = 60.0
-"""By the clock: a process that waits takes no time of the processor."""
+"""Wall-clock time, because a waiting process uses no CPU time."""
 MOST_RENDERING: Final = 2
-"""Seconds of the processor for a preview, the start of its process among them."""
+"""CPU seconds for a preview, including the start of its process."""
 _LARGEST: Final = 256 << 20
-"""Bytes of a file that is read."""
+"""Maximum bytes of a file that is read."""
 _CHUNK: Final = 1 << 20
 _LOOK: Final = 0.2
 _MOMENT: Final = 1.0
-"""Seconds that a process has to end after its last word."""
+"""Seconds that a process has to exit after it closed its output."""
 _MOST_TOLD: Final = 500
-"""Bytes of what a process complains of."""
+"""Maximum bytes of error output."""
 _OFFICE: Final = (
     "application/vnd.openxmlformats-officedocument.",
     "application/vnd.oasis.opendocument.text",
@@ -48,7 +48,7 @@ _READERS: Final = {
 
 
 def reader_for(media_type: str, size: int) -> str | None:
-    """How the text of such a file is read; None if it is not."""
+    """Return the reader for such a file; None if its text is not extracted."""
     kind = media_type.partition(";")[0].strip().lower()
     if not 0 < size <= _LARGEST:
         return None
@@ -56,13 +56,13 @@ def reader_for(media_type: str, size: int) -> str | None:
 
 
 class TextProcess:
-    """The ports `TextReader` and `MarkdownRenderer`: each file in a process of its own."""
+    """Implement the ports `TextReader` and `MarkdownRenderer`, with a process for each file."""
 
     def __init__(
         self, most_seconds: float = _MOST_SECONDS, most_cpu: int = MOST_SECONDS, *, unconfined: bool = False
     ) -> None:
-        """A process is killed after so many seconds, and ends after so many of the processor. Where the kernel cannot
-        confine it, it reads a file only if that is allowed, as `unconfined`."""
+        """A process is killed after `most_seconds`, and ends after `most_cpu` seconds of CPU time. Where the kernel
+        cannot confine the process, files are read only if `unconfined` allows it."""
         self._most_seconds, self._most_cpu = most_seconds, most_cpu
         self._allowed = UNCONFINED if unconfined else ""
         self._is_on = unconfined or offered_confinement().is_any
@@ -70,7 +70,7 @@ class TextProcess:
 
     @property
     def is_on(self) -> bool:
-        """Whether files are read at all."""
+        """True if files are read at all."""
         return self._is_on
 
     def can_read(self, media_type: str, size: int) -> bool:
@@ -97,7 +97,7 @@ class TextProcess:
             return self._run(reader, copy, self._most_cpu)
 
     def stop(self) -> None:
-        """End what is under way; it can be read again."""
+        """End the running extraction. Its file can be read again later."""
         self._stopping.set()
 
     def _run(self, reader: str, source: IO[bytes], most_cpu: int) -> ExtractedText:
@@ -126,8 +126,11 @@ class TextProcess:
         return ExtractedText(text.decode(errors="replace"), ends_because, may_pass)
 
     def _collect(self, stream: IO[bytes], complaints: IO[bytes]) -> tuple[bytearray, bytearray, bool]:
-        """What the process says until it ends, has said enough, or is late, and the beginning of what it complains of.
-        All of that is taken: a process whose complaints are not would wait for ever."""
+        """Return the text of the process, the beginning of its error output, and whether it is late.
+
+        Reading stops when the process ends, exceeds the size limit or is late. Error output is drained as well;
+        otherwise the process would block on a full pipe.
+        """
         text, told, until = bytearray(), bytearray(), time.monotonic() + self._most_seconds
         with selectors.DefaultSelector() as waiting:
             waiting.register(stream, selectors.EVENT_READ, text)
@@ -147,7 +150,7 @@ class TextProcess:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Have it end: by itself, if it has said all it has to say."""
+    """Wait a moment for the process to exit by itself, and then kill it."""
     try:
         process.wait(_MOMENT)
     except subprocess.TimeoutExpired:
@@ -156,7 +159,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(code: int, told: str, *, is_late: bool) -> str | None:
-    """Why the text ends where it does; None if it is whole."""
+    """Return why the text is cut off; None if it is complete."""
     if is_late:
         return "it took too long"
     if code < 0:

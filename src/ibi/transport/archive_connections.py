@@ -1,4 +1,4 @@
-"""The connections to one Archive, the requests that wait for one, and the breaker that spares an Archive that fails."""
+"""The connections to one Archive, the queue of requests for them, and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LONGEST_REST: Final = 60.0
 
 
 class CircuitBreaker:
-    """Keeps requests from an Archive that failed several times in a row, until a probe finds it there again.
+    """Holds back requests from an Archive that failed several times in a row, until a probe succeeds.
 
-    No request of a reader is ever the probe: who waits for a link is not to wait for an Archive that is known to fail.
-    Probes come after a while that doubles. One that was answered lets requests pass again; if the first of them fails,
-    the Archive rests at once, for twice as long. Times are monotonic, in seconds.
+    A reader's request is never the probe: a reader should not wait for an Archive that is known to fail. Probes follow
+    pauses that double. An answered probe lets requests pass again. If the first of them fails, the Archive rests at
+    once, for twice as long. Times are monotonic, in seconds.
     """
 
     __slots__ = ("_failures", "_first_rest", "_longest_rest", "_probing", "_rest", "_threshold", "_until")
@@ -41,35 +41,36 @@ class CircuitBreaker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether requests may pass."""
+        """True if requests may pass."""
         return self._until is None
 
     @property
     def probe_at(self) -> float | None:
-        """When the next probe is due; None while none is."""
+        """The time of the next probe; None while none is due."""
         return None if self._probing else self._until
 
     def begin_probe(self) -> None:
-        """A probe is sent: `succeeded`, `answered_probe`, `failed` or `unused` follows."""
+        """Record that a probe is sent: `succeeded`, `answered_probe`, `failed` or `unused` follows."""
         self._probing = True
 
     def answered_probe(self) -> None:
-        """The Archive is there. Whether it answers requests, too, is known when one was answered."""
+        """Record an answered probe: the Archive is there. Only an answered request shows that it answers requests
+        too."""
         if self._until is not None:
             self._failures, self._until, self._rest = self._threshold - 1, None, self._longer_rest
         self._probing = False
 
     def succeeded(self) -> None:
-        """The Archive answered a request, of whatever kind."""
+        """Record that the Archive answered a request of any kind."""
         self._failures, self._until, self._probing, self._rest = 0, None, False, self._first_rest
 
     def unused(self, now: float) -> None:
-        """Nothing was sent after all. If it was to be a probe, the next one is due after as long a rest."""
+        """Record that nothing was sent after all. If this was a probe, the next one is due after the same pause."""
         if self._probing:
             self._until, self._probing = now + self._rest, False
 
     def failed(self, now: float) -> None:
-        """A request failed. Those that were sent before the rest began do not prolong it."""
+        """Record a failed request. Requests that were sent before the rest began do not prolong it."""
         if self._until is None:
             self._failures += 1
             if self._failures >= self._threshold:
@@ -84,9 +85,9 @@ class CircuitBreaker:
 
 
 class ConnectionAllowance:
-    """Bounds the connections to all Archives together.
+    """Limits the number of connections to all Archives together.
 
-    A place is taken before a connection is opened, and given back when it is gone.
+    A place is taken before a connection is opened, and given back once it is closed.
     """
 
     def __init__(self, most: int) -> None:
@@ -100,7 +101,7 @@ class ConnectionAllowance:
         return self._taken
 
     def take(self, wake: Callable[[], None]) -> bool:
-        """Whether there is a place, which the caller then has. If there is none, `wake` is called when one may be."""
+        """Take a place and return whether there was one. If not, `wake` is called when there may be one."""
         if self._taken >= self._most and self._idle:
             next(iter(self._idle)).abort()
         if self._taken >= self._most:
@@ -110,7 +111,7 @@ class ConnectionAllowance:
         return True
 
     def give_back(self, connection: HttpConnection | None = None) -> None:
-        """The connection is gone, or there never was one."""
+        """Give a place back, because the connection is gone or was never made."""
         if connection is not None:
             self._idle.pop(connection, None)
         self._taken -= 1
@@ -118,7 +119,8 @@ class ConnectionAllowance:
             self._waiting.popleft()()
 
     def note_idle(self, connection: HttpConnection, now: float) -> None:
-        """The connection may be closed if another one needs a place; at once if one is waited for."""
+        """Allow the connection to be closed when another one needs a place, or at once if a request waits for a
+        place."""
         self._idle[connection] = now
         if self._waiting:
             connection.abort()
@@ -127,7 +129,8 @@ class ConnectionAllowance:
         del self._idle[connection]
 
     def close_idle_since(self, then: float) -> float | None:
-        """Close what has not been used since then; when the longest idle one left was last used, None if none is."""
+        """Close connections that were idle since then. Return when the longest idle remaining one was last used; None
+        if none is idle."""
         while self._idle:
             connection, since = next(iter(self._idle.items()))
             if since > then:
@@ -138,7 +141,7 @@ class ConnectionAllowance:
 
 _MOST_WAITING: Final = 256
 _MOST_ADDRESSES: Final = 4
-"""Of one name that are dialled, one after the other."""
+"""Maximum addresses of one name that are tried, one after the other."""
 
 _REST_OF_HEAD: Final = (
     " HTTP/1.1\r\nHost: {}\r\nUser-Agent: ibi\r\nAccept: text/plain\r\nAccept-Encoding: identity\r\n\r\n"
@@ -147,20 +150,20 @@ _REST_OF_HEAD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What asking one Archive may cost. Times are in seconds."""
+    """Limits for requests to one Archive. Times are in seconds."""
 
     connect: float = 2.0
-    """For the name, the connection and the certificate."""
+    """Time for the DNS lookup, the connection and the TLS handshake."""
     total: float = 5.0
-    """For all of a request. A caller may have less time, and stops waiting then."""
+    """Time for a whole request. A caller with less time stops waiting earlier."""
     most_body: int = 256 * 1024
     connections: int = 32
-    """To one Archive."""
+    """Maximum connections to one Archive."""
     connections_in_all: int = 512
     idle: float = 30.0
-    """How long an unused connection is kept."""
+    """Time after which an unused connection is closed."""
     lifetime: float = 300.0
-    """How long one is kept at all: the name may have another address by then."""
+    """Maximum age of a connection, because the name may have another address by then."""
 
 
 class Call:
@@ -185,12 +188,13 @@ class Call:
         self._done: Callable[[HttpResponse | Failure], None] | None = done
         self.connection: HttpConnection | None = None
         self.peer: str | None = None
-        """The IP address from which the answer came."""
+        """The IP address that answered."""
         self.was_sent_again = False
         self.left_late = False
-        """Whether it had to wait for a connection for so long that there was little time left for an answer."""
+        """True if the request waited so long for a connection that little time was left for an answer."""
         self.had_no_time = False
-        """Whether it was given up because of such a wait: too many asked, and the Archive has not failed."""
+        """True if the request was given up because of such a wait. Then the load was too high, and the Archive has not
+        failed."""
 
     @property
     def is_done(self) -> bool:
@@ -204,7 +208,8 @@ class Call:
             done(response)
 
     def unheard(self) -> bool:
-        """A server closes a connection that was idle just when a request is on its way: that is no failure."""
+        """Send the request again, once; return whether that was done. A server may close an idle connection just when a
+        request is on its way, which is no failure."""
         if self.was_sent_again or self.is_done:
             return False
         self.was_sent_again, self.connection = True, None
@@ -223,7 +228,7 @@ class Call:
 
 
 class ArchiveLine:
-    """The connections to one Archive as it is registered: another address, or other networks, have another line."""
+    """The connections to one Archive as registered. If its address or networks change, a new line replaces it."""
 
     def __init__(
         self,
@@ -252,7 +257,7 @@ class ArchiveLine:
         return not (self._opened or self._dialling or self._waiting or self.flights)
 
     def request(self, query: str) -> bytes:
-        """The bytes of a request (R §6.1)."""
+        """Return the bytes of a request (R §6.1)."""
         return f"{self._target}{query}{self._rest_of_head}".encode("ascii")
 
     def send(self, call: Call) -> None:
@@ -279,22 +284,20 @@ class ArchiveLine:
         if dials:
             await asyncio.wait(dials)
 
-    # --- connections ---
-
     def _send_over(self, connection: HttpConnection, call: Call) -> None:
         self._allowance.note_busy(connection)
         call.connection = connection
         connection.send(call)
 
     def _release(self, connection: HttpConnection) -> None:
-        """A connection has done its work."""
+        """Reuse a connection after its answer, or close it if it is too old."""
         if asyncio.get_running_loop().time() - self._opened[connection] >= self._budgets.lifetime:
             connection.abort()
         else:
             self._use(connection)
 
     def _use(self, connection: HttpConnection) -> None:
-        """It gets the next call, or is kept for a while."""
+        """Give the connection to the next call, or keep it idle."""
         call, now = self._next_call(), asyncio.get_running_loop().time()
         if call is not None:
             call.connection, call.left_late = connection, call.deadline - now < self._budgets.total / 2
@@ -311,7 +314,7 @@ class ArchiveLine:
             self._dial()
 
     def _has_room(self) -> bool:
-        """Whether one more call may wait. Calls that were given up meanwhile do not count."""
+        """Return whether one more call may wait. Calls that were given up meanwhile do not count."""
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting = deque(call for call in self._waiting if not call.is_done)
         return len(self._waiting) < _MOST_WAITING
@@ -328,10 +331,8 @@ class ArchiveLine:
         for call in waiting:
             call.answered(failure)
 
-    # --- opening them ---
-
     def _dial(self) -> None:
-        """Open as many connections as there are calls that wait for one, if so many may be."""
+        """Open a connection for each waiting call, within the limits."""
         while (
             not (self._is_closed or self._is_queued)
             and len(self._waiting) > self._dialling
@@ -364,7 +365,7 @@ class ArchiveLine:
             self._fail_waiting(connection)
 
     async def _connection(self) -> HttpConnection | Failure:
-        """A new connection, to an address that was checked just now; TLS still looks for the name."""
+        """Open a connection to an address that was checked just now. TLS still verifies the name."""
         try:
             async with asyncio.timeout(self._budgets.connect):
                 checked = await self._guard.check(self.archive)

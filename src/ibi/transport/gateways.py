@@ -19,10 +19,10 @@ from ibi.transport.http_connection import HttpResponse
 
 
 class OwnArchive(Protocol):
-    """What answers for an Archive of this process. Refusals are raised, as `IbiError`."""
+    """An Archive of this process that answers requests. Refusals are raised as `IbiError`."""
 
     prompt: bool
-    """Whether `answer` and `acknowledge` may be called on an event loop; if not, the others are for it."""
+    """True if `answer` and `acknowledge` may be called on an event loop. If not, use the asynchronous methods."""
 
     def answer(self, request: UrlRequest) -> Answered: ...
 
@@ -33,18 +33,18 @@ class OwnArchive(Protocol):
     async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None: ...
 
     def reply(self, query: str) -> tuple[bytes, int, object]:
-        """Body, seconds for which it may be kept and further fields of the answer to any request."""
+        """Return the answer to any request: its body, its cache lifetime in seconds, and further fields."""
 
 
 class LocalArchive:
-    """The Archive of that `service`, asked without a network. Nothing is raised: others may have the item all the same.
-    `report` gets what is refused."""
+    """The Archive of that `service`, asked without a network. It raises no error, because other Archives may have the
+    item as well; `report` gets the refusals."""
 
     def __init__(self, service: LabelForms, own: OwnArchive, report: Callable[[IbiError], object]) -> None:
         self.service, self._own, self._report = service, own, report
 
     def at_once(self, request: UrlRequest) -> Reply | None:
-        """None if its storage is slow: then it has to be asked."""
+        """Return the reply; None if the storage is slow, and `ask` has to be used."""
         if not self._own.prompt:
             return None
         try:
@@ -63,7 +63,7 @@ class LocalArchive:
             return self._failure(error)
 
     def acknowledge_at_once(self, acknowledgment: Acknowledgment) -> bool | None:
-        """None if its storage is slow: then it was not told."""
+        """Acknowledge at once; return None without doing so if the storage is slow."""
         if not self._own.prompt:
             return None
         try:
@@ -87,7 +87,7 @@ class LocalArchive:
         if isinstance(error, IbiError):
             self._report(error)
             return Failure.REFUSED
-        return Failure.UNREACHABLE  # its disk, say
+        return Failure.UNREACHABLE  # for example, its disk fails
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
         try:
@@ -97,31 +97,33 @@ class LocalArchive:
         return CallBack(is_confirmation(HttpResponse(200, body, b"text/plain", b"no-store")))
 
     async def close(self) -> None:
-        """Nothing to do: the Archive is closed by its owner."""
+        """Do nothing: the owner of the Archive closes it."""
 
 
 def _ignore(_: ArchiveRef, __: Reply) -> None:
-    """Default: no record is kept of who was reached."""
+    """Keep no record of the replies."""
 
 
 class Gateways:
     """Asks local Archives directly, and all others over HTTP.
 
-    An Archive is local if its service is. Its address does not matter: it would be ours, which is never dialled.
+    An Archive is local if its service is. Its address does not matter: it would be this machine's own, which is never
+    dialled.
     """
 
     def __init__(self, local: Sequence[LocalArchive], http: ArchiveHttp) -> None:
         self._local, self._http = {label: each for each in local for label in each.service.labels}, http
         self.on_reply: Callable[[ArchiveRef, Reply], None] = _ignore
-        """Called with every reply that came over HTTP, or did not."""
+        """Called with every reply over HTTP, failures included."""
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:
-        """The reply of an Archive in this process, for which there is nothing to wait; None for any other."""
+        """Return the reply of a local Archive that answers without waiting; None for any other."""
         local = self._of(archive)
         return local.at_once(request) if isinstance(local, LocalArchive) else None
 
     def acknowledge_at_once(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool | None:
-        """Whether an Archive in this process has received it; None for any other, which was not told."""
+        """Return whether a local Archive has received the acknowledgment. None for any other, to which nothing was
+        sent."""
         local = self._of(archive)
         return local.acknowledge_at_once(acknowledgment) if isinstance(local, LocalArchive) else None
 
@@ -139,8 +141,8 @@ class Gateways:
         return await self._of(archive).confirm(archive)
 
     async def prove(self, archive: ArchiveRef) -> PublicKey | None:
-        """The key of which an Archive elsewhere proves that it has it; None for one of this process, which is never
-        asked whether it may be included."""
+        """Return the key that a remote Archive proves to have. None for a local one, which never needs to prove it to
+        be included."""
         return await self._http.prove(archive) if self._of(archive) is self._http else None
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The address of this machine, as those know it whom it asks."""
+"""The address that other hosts see when this machine contacts them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from ibi.messages.values import IpAddress
 
-# Documentation addresses (RFC 5737, RFC 3849): what leads there leads to the Internet, and nothing is sent.
+# Documentation addresses (RFC 5737, RFC 3849): their route is the route to the Internet, and nothing is sent.
 _SOMEWHERE: Final = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 _LOOPBACK: Final = IPv4Address("127.0.0.1")
 
@@ -19,7 +19,7 @@ def find_own_address() -> IpAddress:
     for family, somewhere in _SOMEWHERE:
         try:
             with closing(socket.socket(family, socket.SOCK_DGRAM)) as unconnected:
-                unconnected.connect((somewhere, 9))  # of a datagram socket: the route is chosen, and nothing is sent
+                unconnected.connect((somewhere, 9))  # on a datagram socket this chooses the route and sends nothing
                 found = ip_address(unconnected.getsockname()[0].partition("%")[0])
         except OSError:
             continue

@@ -1,5 +1,4 @@
-"""A resolver, as an Archive asks it: one GET, one answer of a few words (R §6.1, §7.2); its register; and clients of
-another server's resolver."""
+"""The gateway through which an Archive sends its requests to a resolver: one GET, one short answer (R §6.1, §7.2)."""
 
 from __future__ import annotations
 
@@ -42,41 +41,41 @@ from ibi.transport.single_request import SingleRequests, settle
 from ibi.vocabulary import ArchiveProtocol
 
 _TIMEOUT: Final = 30.0
-"""Seconds for all of it: before it answers, the resolver calls back, and waits for that."""
+"""Seconds for the whole exchange. The resolver calls the Archive back before it answers."""
 
 _LONGEST_ANSWER: Final = 4096
 _MOST_BODY: Final = 64 * 1024
-"""Of what is received: pages of proxies are longer than answers, and come with a status that is worth telling."""
+"""Maximum bytes received. Error pages of proxies are longer than answers, and their status is worth reporting."""
 
 _PASSING: Final = frozenset({408, 429})
-"""Of the statuses that blame the request, those that will pass."""
+"""Client-error statuses that are temporary."""
 
 
 MembershipRequest = InclusionRequest | ExclusionRequest
 
 SIGNATURE_REFUSED: Final = "signature-refused"
-"""The reason that a resolver gives, and that may be cured by naming it by its key."""
+"""The resolver's reason for a refused signature. Signing for the resolver's key instead of its address may help."""
 
 
 class RequestSigner(Protocol):
-    """Signs what is sent, and judges what comes back; `ibi.services.membership.signers` implements it. Calls block."""
+    """Signs requests and verifies answers; `ibi.services.membership.signers` implements it. Calls block."""
 
     def audience(self) -> PublicKey | None:
-        """The key of the resolver, if it is known."""
+        """Return the key of the resolver, if it is known."""
 
     def sign(self, request: MembershipRequest, audience: PublicKey | None) -> tuple[MembershipRequest, str]:
-        """The signed request, for the resolver of that key, and the word that the answer to it has to repeat."""
+        """Return the signed request for the resolver with that key, and the nonce that the answer has to repeat."""
 
     def distrust(self, fields: KeyFields, nonce: str, answer: InclusionStatus | ExclusionStatus) -> str | None:
-        """Why the answer is not the resolver's; None if it is."""
+        """Return why the answer is not the resolver's; None if it is."""
 
 
 class ResolverGateway:
-    """Sends the requests of one Archive to one resolver. The registration key in them appears in no outcome.
+    """Sends the requests of one Archive to one resolver. No outcome contains the registration key of the request.
 
-    The address comes from the settings of this installation, never from a stranger: it may be any, also in a private
-    network or on this machine, and is not judged. `tls` is for a resolver of HTTPS; without it the machine's
-    authorities are trusted. Without a `signer` requests are as R has them.
+    The address comes from the settings of this installation, never from another party. So it is not checked, and may
+    lie in a private network or on this machine. `tls` is for an HTTPS resolver; without it the machine's authorities
+    are trusted. Without a `signer`, requests are unsigned, as R defines them.
     """
 
     def __init__(
@@ -92,13 +91,14 @@ class ResolverGateway:
         self._names, self._tls = names or NameLookup(), tls
         self._requests = SingleRequests(self._names, tls)
         self._accepts_https: bool | None = None
-        """Whether the resolver says that it knows Archives of HTTPS; None until it has answered."""
+        """True if the resolver says that it supports HTTPS Archives; None until it has answered."""
 
     def __str__(self) -> str:
         return str(self._server)
 
     async def send(self, request: MembershipRequest, *, within: float | None = None) -> Outcome:
-        """What the resolver answers, `within` so many seconds at the latest; never raises for what it does."""
+        """Return the resolver's outcome, after `within` seconds at the latest. No behaviour of the resolver raises an
+        error."""
         seconds = self._timeout if within is None else min(within, self._timeout)
         try:
             async with asyncio.timeout(seconds):
@@ -116,12 +116,12 @@ class ResolverGateway:
             return await self._ask_signed(request, self._signer)
         except StorageError as error:
             return RequestFailure(f"it is not asked: {error}", sent=False)
-        except (OSError, ValueError) as error:  # the latter for names that no certificate can have
+        except (OSError, ValueError) as error:  # ValueError: a name that no certificate can have
             return RequestFailure(f"it cannot be reached: {_reason(error)}", sent=False)
 
     async def _ask_signed(self, request: MembershipRequest, signer: RequestSigner) -> Outcome:
-        """Ask with a signature. A resolver whose key is not known is named by its address, and if that is not its own
-        name for itself, by the key that it tells."""
+        """Send a signed request. If the resolver's key is unknown, the signature names the resolver by its address. If
+        that is not the resolver's own name for itself, a second request names it by the key that it offers."""
         audience = await asyncio.to_thread(signer.audience)
         if audience is not None and (refusal := await self._refuse_other(audience)) is not None:
             return refusal
@@ -138,8 +138,8 @@ class ResolverGateway:
         return outcome if distrust is None else RequestFailure(distrust)
 
     async def _refuse_other(self, known: PublicKey) -> RequestFailure | None:
-        """Why nothing is sent, since the server does not prove the `known` key: the request has the registration key,
-        which is for that resolver alone. None if it does."""
+        """Return why nothing is sent: the server does not prove the `known` key. None if it does. The request carries
+        the registration key, which is for that resolver alone."""
         offered = await self._ask_key(known)
         return None if offered.standing is ResolverStanding.THERE else RequestFailure(explain(offered, known), False)
 
@@ -148,7 +148,7 @@ class ResolverGateway:
         return await client.ask_key(known, self._timeout)
 
     async def _exchange(self, request: MembershipRequest) -> tuple[Outcome, HttpResponse | None]:
-        """What comes of one request, and the response as it came if there was one."""
+        """Return the outcome of one request, and the response if there was one."""
         response = await self._get(request.to_query())
         if isinstance(response, FailureOfReply):
             closed = response is FailureOfReply.UNREACHABLE
@@ -160,8 +160,8 @@ class ResolverGateway:
         return outcome, response
 
     async def _as_it_is_known(self, request: MembershipRequest) -> InclusionRequest | ExclusionRequest:
-        """The request of an Archive of HTTPS as the resolver can read it: R Table 7.2 has no other protocol than HTTP
-        (E22). Whether it knows HTTPS is in any answer of the resolver, also to what is no request of its."""
+        """Return the request as the resolver can read it. R Table 7.2 knows only the protocol HTTP (E22). Any answer
+        tells whether the resolver supports HTTPS, so an unknown resolver is first sent a harmless question."""
         if request.archive_protocol is ArchiveProtocol.HTTP:
             return request
         if self._accepts_https is None:
@@ -169,8 +169,7 @@ class ResolverGateway:
         return request if self._accepts_https else replace(request, archive_protocol=ArchiveProtocol.HTTP)
 
     async def _get(self, query: str) -> HttpResponse | FailureOfReply:
-        """The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings
-        name."""
+        """Send the encoded query. Redirects are not followed: the key goes only to the resolver from the settings."""
         origin, target = self._server.origin, f"{self._server.path}/{resolver_service().spelling}?{query}"
         response = await self._requests.send(origin, target, {"Accept": "text/plain"}, most=_MOST_BODY)
         if isinstance(response, HttpResponse):
@@ -179,7 +178,7 @@ class ResolverGateway:
 
 
 def explain(offered: OfferedKey, known: PublicKey) -> str:
-    """Why a server is not taken for the resolver."""
+    """Return why a server is not accepted as the resolver."""
     if offered.standing is ResolverStanding.OTHER_KEY:
         return (
             f"it has the key {offered.key}, and {known} is known, so nothing is sent to it; if the resolver has a new"
@@ -191,11 +190,11 @@ def explain(offered: OfferedKey, known: PublicKey) -> str:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Why there is no connection, for a person."""
+    """Return why there is no connection, for a person."""
     found = connection_failure(error)
     if found is FailureOfReply.UNREACHABLE:
         return getattr(error, "strerror", None) or "no connection"
-    # OpenSSL says what is wrong with a certificate.
+    # OpenSSL names the fault of the certificate.
     because = getattr(error, "verify_message", None)
     return f"{found.value} ({because})" if because else found.value
 
@@ -206,7 +205,7 @@ def _outcome(request: MembershipRequest, status: int, body: bytes) -> Outcome:
     try:
         answer = parse_answer(request.subject, Pairs.decode(body, limit=_LONGEST_ANSWER))
     except (InvalidMessage, InvalidPairs):
-        # Not quoted: it may be a page of some proxy, or anything else.
+        # The body is not quoted: it may be a page of a proxy, or anything else.
         return RequestFailure(f"it answers, with status {status}, what no resolver would")
     if isinstance(answer, ErrorAnswer):
         refused = 400 <= status < 500 and status not in _PASSING
@@ -217,7 +216,7 @@ def _outcome(request: MembershipRequest, status: int, body: bytes) -> Outcome:
 
 
 def _without_key(outcome: Outcome, key: str) -> Outcome:
-    """An error may quote the request it is about."""
+    """Return the outcome without the key. An error may quote the request."""
     match outcome:
         case ErrorAnswer(text) if key in text:
             return ErrorAnswer(text.replace(key, "..."))
@@ -228,10 +227,8 @@ def _without_key(outcome: Outcome, key: str) -> Outcome:
 
 # --- the register -----------------------------------------------------------------------------------------------------
 
-# The resolver of an Archive, as it is asked for its register, and whether it is there.
-#
-# Its URL comes from the settings of this installation: it may be any, also in a private network or on this machine.
-# Redirects are not followed, and what comes is bounded; whether it may be believed is decided by its signature.
+# The URL comes from the settings of this installation, so it may lie in a private network or on this machine. Redirects
+# are not followed, and answers have a size limit. The signature decides whether an answer is believed.
 
 _REGISTER_TIMEOUT: Final = 20.0
 _JOSE: Final = {"Accept": "application/jose"}
@@ -247,14 +244,15 @@ class _ResolverKeys(msgspec.Struct):
 
 
 class _KeysAnswer(msgspec.Struct):
-    """The answer of `/api/keys`; members of the Archive are passed over."""
+    """The answer of `/api/keys`; the members about the Archive are ignored."""
 
     resolver: _ResolverKeys | None = None
 
 
 class RegisterClient:
-    """Never raises for what the resolver does. `tls` is for one of HTTPS; without it the machine's authorities are
-    trusted."""
+    """Asks a resolver for its register and key. `tls` is for an HTTPS resolver; without it the machine's authorities
+    are trusted. `fetch`, `fetch_kept`, `offered_key` and `is_there` never raise an error for the resolver's
+    behaviour."""
 
     def __init__(self, resolver: str, *, names: NameLookup | None = None, tls: SSLContext | None = None) -> None:
         self._server, self._requests = ServerUrl.parse(resolver), SingleRequests(names or NameLookup(), tls)
@@ -269,7 +267,7 @@ class RegisterClient:
         return FetchedRegister(is_there=True, statement=response.body.decode("ascii", "replace").strip())
 
     async def fetch_kept(self) -> OfferedRegister:
-        """The register that an Archive at this address keeps of its resolver."""
+        """Return the copy of its resolver's register that an Archive at this address keeps."""
         url = str(self._server)
         challenge = token_urlsafe(_CHALLENGE_BYTES)
         path = f"/api/register/kept?{urlencode({'challenge': challenge})}"
@@ -287,15 +285,15 @@ class RegisterClient:
         return OfferedRegister(url, statement, None, _read_keeper(response, challenge, statement), former)
 
     async def offered_key(self, known: PublicKey | None, within: float) -> OfferedKey:
-        """Whether the server at the address of the resolver proves the `known` key, or one that this named; without a
-        known key, which one it proves. Never raises for what the server does."""
+        """Return whether the server at the resolver's address proves the `known` key or a named successor of it.
+        Without a known key, return the key that it proves. No behaviour of the server raises an error."""
         try:
             return await self.ask_key(known, within)
         except (OSError, ValueError):
             return OfferedKey(ResolverStanding.SILENT)
 
     async def ask_key(self, known: PublicKey | None, within: float) -> OfferedKey:
-        """`offered_key`; an `OSError` or `ValueError` says why there is no connection."""
+        """Do the same as `offered_key`, but raise `OSError` or `ValueError` if there is no connection."""
         challenge = token_urlsafe(_CHALLENGE_BYTES)
         path, fields = f"/api/keys?{urlencode({'challenge': challenge})}", {"Accept": "application/json"}
         async with asyncio.timeout(within):
@@ -305,8 +303,8 @@ class RegisterClient:
         return judge_key(response, challenge, known)
 
     async def is_there(self, within: float) -> bool:
-        """Whether a server answers at the address of the resolver, in so many seconds: one of another make has no page
-        for it, and any answer will do."""
+        """Return whether a server answers at the resolver's address in so many seconds. Any answer counts, because
+        other software has no such page."""
         response = await settle(self._send("/healthz", {"Accept": "*/*"}, _LONGEST_PAGE), within)
         return isinstance(response, HttpResponse) and response.status not in _OUT_OF_ORDER
 
@@ -316,7 +314,7 @@ class RegisterClient:
 
 
 def _read_keeper(response: HttpResponse, challenge: str, statement: str) -> PublicKey | None:
-    """The key that the Archive proved."""
+    """Return the key that the Archive proved; None if the proof fails."""
     try:
         return read_kept(response.keys.read_signature() or "", challenge, statement)
     except InvalidInput:
@@ -324,7 +322,7 @@ def _read_keeper(response: HttpResponse, challenge: str, statement: str) -> Publ
 
 
 def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -> OfferedKey:
-    """What an answer to this challenge is worth."""
+    """Judge an answer to this challenge."""
     try:
         said = msgspec.json.decode(response.body, type=_KeysAnswer).resolver
         if response.status != 200 or said is None:
@@ -341,14 +339,12 @@ def judge_key(response: HttpResponse, challenge: str, known: PublicKey | None) -
 
 # --- clients of another server's resolver -----------------------------------------------------------------------------
 
-# Clients of another server's resolver, by what they ask for: its register, beliefs, disputes, resolutions.
-
 _PATH = "/api/archives"
 _ANY = frozenset(range(200, 600))
 
 
 class ArchivesClient(ApiClient):
-    """Changes are asked for with a token of the scope admin, which also makes the list tell more."""
+    """Changes need a token of the scope admin. With that token the list also tells more."""
 
     def register_archive(self, wanted: ArchiveApplication) -> NewlyRegisteredArchive:
         return self._answer(NewlyRegisteredArchive, "POST", _PATH, wanted)
@@ -367,14 +363,14 @@ class ArchivesClient(ApiClient):
 
 
 class BeliefsClient(ApiClient):
-    """What a server's resolver believes; public."""
+    """Reads the beliefs of a server's resolver; they are public."""
 
     def about(self, text: str) -> BeliefsResource:
         return self._answer(BeliefsResource, "GET", f"/api/beliefs?{urlencode({'about': text})}")
 
 
 class DisputesClient(ApiClient):
-    """Disputes over Originals at a server's resolver. To settle one needs a token of the scope admin."""
+    """Disputes over Originals at a server's resolver. Settling one needs a token of the scope admin."""
 
     def list_disputes(self, *, settled: bool) -> list[DisputeResource]:
         place = f"/api/disputes{'?settled=yes' if settled else ''}"
@@ -386,19 +382,20 @@ class DisputesClient(ApiClient):
 
 
 class ResolverClient(ApiClient):
-    """`ServerRefused` if the resolver cannot say where an item is; its `problem` and `detail` tell why."""
+    """Asks a resolver for resolutions. Raises `ServerRefused` if it cannot locate an item; `problem` and `detail` say
+    why."""
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
-        """Return what a redirect would lead to."""
+        """Return the target of a redirect, as a record."""
         return self._object("GET", _target(url, "ibiurl.info=json"))
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        """Return the steps of the resolution, also of one that fails."""
+        """Return the steps of the resolution, even if it fails."""
         return self._object("GET", _target(url, "ibiurl.trace=json"))
 
     def find_resolver(self, url: PersistentUrl) -> ResolverClient | str | None:
-        """Of an Archive that is no resolver: the one to which it leaves the link, or where it leads itself; None if the
-        server is a resolver, or does not say. The token is sent to no other."""
+        """Return the resolver to which an Archive without one leaves the link, or the URL to which the Archive
+        redirects. None if the server is a resolver, or does not say. The token is sent to no other server."""
         target = _target(url, "ibiurl.info=json")
         with self._request("GET", target, None, {"Accept": "application/json"}, _ANY) as answer:
             place = answer.header("location") if 300 < answer.status < 400 else ""
@@ -411,6 +408,6 @@ class ResolverClient(ApiClient):
 
 
 def _target(url: PersistentUrl, pair: str) -> str:
-    # Below `/ibi/` no label is taken for the path of a page.
+    # Below `/ibi/` no label is mistaken for the path of a page.
     text = url.text("", keep_spelling=True)
     return f"/ibi/{text}{'&' if '?' in text else '?'}{pair}"

@@ -1,4 +1,4 @@
-"""The URL of a server, on which requests are built, its addresses, and the certificates that are trusted."""
+"""The URL of a server as the base of requests, its IP addresses, and the trusted certificates."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """Where a server is, and the path that everything of it lies under, without its final slash."""
+    """The origin of a server and the base path of its URLs, without a final slash."""
 
     origin: Origin
     path: str
 
     @classmethod
     def parse(cls, server: str) -> ServerUrl:
-        """Read `http://…` or `https://…`; a user name, query or fragment in it is a mistake and refused."""
+        """Read `http://…` or `https://…`. A user name, query or fragment is refused as a mistake."""
         if not (server.isascii() and server.isprintable()) or " " in server:
             raise InvalidServer(server=repr(server), reason="it holds characters that an address has not")
         scheme, authority = server.partition("://")[0].lower(), authority_of(server)
         if scheme not in DEFAULT_PORTS or not authority:
             raise InvalidServer(server=server, reason="it looks like https://ibi.example.org")
         if "@" in authority:
-            # Not repeated whole: what stands there may be a password.
+            # The text is not repeated whole, because it may hold a password.
             raise InvalidServer(server=host_of(authority.rpartition("@")[2]), reason="a user name has no place in it")
         path = server.partition("://")[2].removeprefix(authority)
         if "?" in path or "#" in path:
@@ -50,13 +50,16 @@ class ServerUrl:
 
     @property
     def is_private(self) -> bool:
-        """Whether no other machine can listen in: encrypted, or on this very machine."""
+        """Return whether no other machine can listen in: the connection is encrypted, or stays on this machine."""
         return self.is_secure or _is_loopback(self.origin)
 
 
 def bearer(server: ServerUrl, token: str | None, *, allow_plain: bool = False) -> dict[str, str]:
-    """The header that has the token. `UnusableToken` if it is none; `InsecureServer` if others could read it on its
-    way, unless `allow_plain` says that the network is known to be safe."""
+    """Return the header that carries the token.
+
+    Raise `UnusableToken` if the text is no token. Raise `InsecureServer` if others could read it on its way, unless
+    `allow_plain` says that the network is known to be safe.
+    """
     if token is None:
         return {}
     if not token or not token.isascii() or not token.isprintable() or " " in token:
@@ -67,18 +70,18 @@ def bearer(server: ServerUrl, token: str | None, *, allow_plain: bool = False) -
 
 
 def server_of(url: str) -> ServerUrl:
-    """The server of any URL; `InvalidServer` if it names none."""
+    """Return the server of any URL; raise `InvalidServer` if the URL names none."""
     return ServerUrl.parse(f"{url.partition('://')[0]}://{authority_of(url)}")
 
 
 def request_target(url: str) -> str:
-    """What stands in the first line of a request for a URL."""
+    """Return the target for the first line of a request for this URL."""
     target = url.partition("#")[0].partition("://")[2].removeprefix(authority_of(url))
     return target if target.startswith("/") else f"/{target}"
 
 
 def is_on_loopback(server: str) -> bool:
-    """Whether a URL names the machine itself."""
+    """Return whether a URL names this machine."""
     return _is_loopback(ServerUrl.parse(server).origin)
 
 
@@ -87,7 +90,7 @@ def _is_loopback(origin: Origin) -> bool:
 
 
 def look_up(host: str) -> list[str]:
-    """Every address of a host, in the order the system prefers. An `OSError` says why it has none."""
+    """Return every address of a host, in the order that the system prefers; raise `OSError` if it has none."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:
@@ -97,7 +100,8 @@ def look_up(host: str) -> list[str]:
 
 @cache
 def default_tls() -> SSLContext:
-    """Trusts the machine's authorities. Reading them takes tens of milliseconds: once, and only if it is needed."""
+    """Return a context that trusts the machine's authorities. Reading them takes tens of milliseconds, so this happens
+    once, and only on demand."""
     from ssl import create_default_context
 
     return create_default_context()

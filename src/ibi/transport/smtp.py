@@ -1,4 +1,4 @@
-"""A mail server, as a program asks it to carry a letter (RFC 5321)."""
+"""Send mail through a mail server (RFC 5321)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibi.ports.correspondence import Letter
 from ibi.safe_text import printable
 
 _TIMEOUT: Final = 15.0
-"""Seconds for each step: a connection, an answer."""
+"""Seconds for each step: to connect, and to get an answer."""
 
 _TOO_LATE: Final = "it did not answer in time"
 
@@ -33,18 +33,18 @@ class MailNotSent(IbiError):
 
 
 class MailSecurity(StrEnum):
-    """How the way to the mail server is kept private."""
+    """The encryption of the connection to the mail server."""
 
     STARTTLS = "starttls"
-    """Asked for on a plain connection; without it nothing is sent."""
+    """Requested on a plain connection. If the server does not offer it, nothing is sent."""
     TLS = "tls"
     NONE = "none"
-    """For a server on this machine or in one's own network: user and password go in the clear."""
+    """Plain text, for a server on this machine or in one's own network: user and password are readable on the way."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmtpMailer:
-    """The port `Mailer` on one mail server. Each letter is a connection of its own."""
+    """Implement the port `Mailer` on one mail server. Each letter has its own connection."""
 
     server: str
     port: int
@@ -54,7 +54,7 @@ class SmtpMailer:
     password: str | None = field(default=None, repr=False)
     timeout: float = _TIMEOUT
     trust: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
-    """Whose certificates are believed; without it, the system's authorities."""
+    """The trusted certificate authorities; None means those of the system."""
 
     def __post_init__(self) -> None:
         read("From", self.sender, mail_address)
@@ -67,7 +67,7 @@ class SmtpMailer:
                 connection.send_message(self._message(letter), self.sender, [letter.to])
                 connection.quit()
         except smtplib.SMTPServerDisconnected as error:
-            # The library wraps what happened to the connection in this one, and keeps its words.
+            # The library wraps every connection error in this one, and keeps only its text.
             late = "timed out" in str(error)
             raise self._refusal(letter, _TOO_LATE if late else "the connection was broken off") from None
         except smtplib.SMTPException as error:
@@ -90,7 +90,7 @@ class SmtpMailer:
         return connection
 
     def _message(self, letter: Letter) -> EmailMessage:
-        """Values that were checked, in headers that the library refuses to break over lines of their own."""
+        """Return the message. The values were checked before, and the library refuses line breaks in headers."""
         message = EmailMessage(policy=SMTP)
         message["From"] = self.sender
         message["To"] = letter.to
@@ -108,13 +108,13 @@ class SmtpMailer:
 
 
 def _own_name() -> str:
-    """How this machine greets. Asking the resolver for a better one may take longer than the letter."""
+    """Return the name for this machine's greeting. A DNS lookup of a better name may take longer than the letter."""
     name = socket.gethostname()
     return name if name.isascii() and name.replace("-", "").replace(".", "").isalnum() else "localhost"
 
 
 def _reason(error: smtplib.SMTPException) -> str:
-    """What the server said, on one line; never what was said to it, which may have been a password."""
+    """Return the server's words on one line. They never include the client's side, which may hold a password."""
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return "it does not accept the user and password"
     if isinstance(error, smtplib.SMTPRecipientsRefused):

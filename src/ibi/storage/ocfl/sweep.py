@@ -1,8 +1,8 @@
-"""What is removed from the store: remains of processes that died, and objects that are purged or removed.
+"""Removal from the store: remains of dead processes, and purged or removed objects.
 
-Two directories change names in one step: a crash leaves the old object or the new one, and the other in staging, where
-the sweep removes it. Where the file system cannot do that, the old object is moved aside first; a sweep that finds none
-in its place finishes.
+A purge swaps two directories atomically. After a crash one of the old and the new object is in place and the other in
+staging, where the sweep removes it. Where the file system cannot swap, the old object is moved aside first. If a sweep
+then finds no object in its place, it finishes the purge.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SWEEP_STEPS = ("sweep: finished", "sweep: removed")
 
 
 def sweep(work: StoreContext) -> tuple[str, ...]:
-    """The names of the objects that were finished. What living processes prepare is left alone."""
+    """Clean up staging, and return the names of the objects that were finished. Changes of living processes are left
+    alone."""
     finished = []
     with refusals(DiskRefused, work.staging.directory):
         for place in work.staging.abandoned():
@@ -56,7 +57,7 @@ def _finish(work: StoreContext, place: Path, name: str) -> bool:
 
 
 def _finish_purge(work: StoreContext, place: Path, name: str) -> bool:
-    """Only what was interrupted between two renames: see `purge`."""
+    """Finish a purge that was interrupted between its two renames: see `purge`."""
     target = Path(work.target(name))
     if not (place / OLD).is_dir() or target.exists():
         return False
@@ -66,7 +67,7 @@ def _finish_purge(work: StoreContext, place: Path, name: str) -> bool:
 
 
 def _target(place: Path) -> str | None:
-    """The object that a staged change was made for; None if it had not come far enough to touch one."""
+    """Return the object of a staged change; None if the change had not yet touched one."""
     try:
         if (place / TARGET).is_file():
             return checked_name((place / TARGET).read_text(encoding="ascii"))
@@ -90,7 +91,8 @@ PURGE_STEPS = (
 
 
 def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
-    """Under the object's lock throughout: it is rare, and brings little content."""
+    """Replace the object by one with only these files. The object's lock is held throughout, because a purge is rare
+    and brings little content."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
     with work.change("purge") as staged, work.locks.hold(name):
@@ -115,7 +117,7 @@ def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change:
 
 
 def _copy_source(work: StoreContext, source: Source, before: Inventory) -> Source:
-    """What is kept has to be copied: it lies in an object that goes away."""
+    """Return the source as one to copy: kept content lies in the old object, which is removed."""
     if not isinstance(source, Keep):
         return source
     digest = kept_digest(source, before)
@@ -123,7 +125,8 @@ def _copy_source(work: StoreContext, source: Source, before: Inventory) -> Sourc
 
 
 def _check_kept(files: Mapping[str, Source], before: Inventory, inventory: Inventory) -> None:
-    """Content that was copied has to be what it was: damaged, it would get a digest that says it is right."""
+    """Raise `ContentDamaged` if copied content has changed. Otherwise damaged content would get a digest that fits
+    it."""
     new = inventory.versions[-1].files
     for path, source in files.items():
         if isinstance(source, Keep) and kept_digest(source, before) != new[path]:
@@ -158,7 +161,8 @@ REMOVAL_STEPS = ("remove: moved aside", "remove: durable", "remove: removed")
 
 
 def remove(work: StoreContext, name: str) -> None:
-    """One rename decides: after it, the object lies in staging, where the sweep removes what a crash has left."""
+    """Remove the object. A single rename decides: after it the object lies in staging, where the sweep removes it after
+    a crash."""
     target = work.target(name)
     with work.change("remove") as staged, work.locks.hold(name):
         digests = _digests_of(work, name)
@@ -181,7 +185,7 @@ def remove(work: StoreContext, name: str) -> None:
 
 
 def _digests_of(work: StoreContext, name: str) -> frozenset[str]:
-    """Those of all its content, as far as it can be read."""
+    """Return the digests of the object's content, as far as it can be read."""
     with suppress(ContentDamaged):
         return frozenset(work.current(name).manifest)
     return frozenset()

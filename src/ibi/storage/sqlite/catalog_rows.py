@@ -1,8 +1,8 @@
-"""The tables of the catalogue, and an item as rows of them.
+"""The tables of the catalogue, and the rows of an item.
 
-The key of a label is five bytes of seconds from the first year a label can have, the digits of the fraction, a zero,
-and the prefix. Instants come first, as in the order of labels; equal labels of whatever case have equal bytes. The
-form goes without saying: the prefix of a repository name has a slash, that of an IBIp has none.
+The key of a label is five bytes of seconds since the first year a label can have, the digits of the fraction, a zero,
+and the prefix. Instants come first, as in the order of labels. Equal labels have equal bytes, whatever their case. The
+form needs no mark: the prefix of a repository name has a slash, and that of an IBIp has none.
 """
 
 from __future__ import annotations
@@ -35,59 +35,59 @@ from ibi.storage.sqlite.changes import (
 from ibi.storage.sqlite.connection import Connection, Migration
 from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, renew_search, unlist_item
 
-# --- rows -------------------------------------------------------------------------------------------------------------
-
 _SECONDS = 5
 """Bytes; 2⁴⁰ seconds are 34,000 years."""
 
 
 def label_key(label: Label) -> bytes:
     if not label.is_dated:
-        return f"\0{label}".encode()  # of before 2008 (E72): no item bears it, and no key is as that
+        return f"\0{label}".encode()  # from before 2008 (E72): no item has such a label, and no key equals this
     instant = label.instant
-    # Nothing sorts before a digit, as no fraction does before any.
+    # A zero sorts before every digit, so an instant without a fraction comes first.
     rest = f"{instant.fraction}\0{label.prefix}"
     return (instant.seconds - FIRST_SECOND).to_bytes(_SECONDS, "big") + rest.encode("ascii")
 
 
 def repository_name(key: bytes) -> RepositoryName:
-    """The repository name that has this key, in its canonical spelling."""
+    """Return the repository name with this key, in its canonical spelling."""
     prefix = key[_SECONDS:].decode("ascii").partition("\0")[2]
     return RepositoryName.parse(f"{prefix}/{mount_suffix_of_repository_name(instant_of(key))}")
 
 
 def instant_of(key: bytes) -> Instant:
-    """The instant of the label that has this key."""
+    """Return the instant of the label with this key."""
     fraction = key[_SECONDS:].decode("ascii").partition("\0")[0]
     return Instant(int.from_bytes(key[:_SECONDS], "big") + FIRST_SECOND, fraction)
 
 
 def key_end(prefix: str) -> bytes:
-    """How the keys of all labels with this prefix end, and of no others; `prefix` is spelled as labels have it."""
+    """Return the suffix that exactly the keys of labels with this prefix have. `prefix` is in the spelling of
+    labels."""
     return f"\0{prefix}".encode("ascii")
 
 
 Record = tuple[bytes, bytes]
-"""`item.json` and `local.json` without the white space."""
+"""`item.json` and `local.json` without white space."""
 
 ALTERNATE: Final = "alternate"
-"""Stands for a relation where an item has another name: a name of any scheme in the place of a label."""
+"""The relation to an alternate name of an item: a name of any scheme takes the place of the label."""
 
 OWNED_BY: Final = "owner"
-"""Stands for a relation where an item belongs to an account, which is in the place of a label."""
+"""The relation to the owner of an item: an account takes the place of the label."""
 
 PAGE: Final = 200
 
 _LARGE: Final = 16 << 10
-"""Bytes of a record, as some eighty files have: they are read in two milliseconds."""
+"""Size in bytes from which the files of a record are parsed lazily. It is reached with about eighty files, and such a
+record parses in two milliseconds."""
 
 ROWIDS_PER_TICK: Final = 256
-"""Numbers set apart for the items of one 65,536th of a second."""
+"""Row numbers reserved for the items of one 65,536th of a second."""
 
-# Labels are keys of `label_key`. A table of records keyed by name (WITHOUT ROWID) would have inner pages that hold
-# whole records, five a page, and be as deep as that makes it. Here inner pages hold nothing but numbers, and an item
-# gets a number that follows from the instant of its labels, which both forms share: so a look-up by either goes down
-# one tree and not two. The indexes keep labels unique and in order, and find what got no seat where it belongs.
+# Labels are keys of `label_key`. A table of records keyed by name (WITHOUT ROWID) would hold whole records in its inner
+# pages, five per page, and be deep for that reason. Here inner pages hold only numbers. The number of an item follows
+# from the instant of its labels, which both forms share, so a look-up by either form reads one tree instead of two. The
+# indexes keep labels unique and in order, and find items outside their reserved numbers.
 ITEM_MIGRATIONS: Final[tuple[Migration, ...]] = (
     """
     CREATE TABLE items (
@@ -106,7 +106,7 @@ ITEM_MIGRATIONS: Final[tuple[Migration, ...]] = (
     CREATE INDEX links_of_item ON links (item)
     """,
     begin_search,
-    # Where items went that were given to other Archives, and of which nothing else is left here.
+    # The new Archives of items that were transferred; nothing else of these items is left here.
     """
     CREATE TABLE transfers (
         rep BLOB PRIMARY KEY,
@@ -114,8 +114,8 @@ ITEM_MIGRATIONS: Final[tuple[Migration, ...]] = (
         record BLOB NOT NULL
     ) WITHOUT ROWID
     """,
-    # One row that says of which state of which store this is the catalogue (`ibi.storage.change_journal`). Triggers
-    # keep the count, so that every change of the number of items changes it.
+    # One row that names the store, and the state of the store, to which this catalogue belongs
+    # (`ibi.storage.change_journal`). Triggers keep the count of items correct.
     """
     CREATE TABLE standing (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -130,11 +130,11 @@ ITEM_MIGRATIONS: Final[tuple[Migration, ...]] = (
     """,
     begin_feed,
     BEGIN_HOLDINGS,
-    # A list of everything by title, to its end.
+    # Serves a list of everything by title.
     "CREATE INDEX listed_by_title ON listed (title)",
     complete_feed,
     renew_search,
-    # Whose an item is, found as its other names are.
+    # The owner of an item is found like its alternate names.
     """
     INSERT INTO links
         SELECT 'owner', CAST(json_extract(CAST(local AS TEXT), '$.owner') AS BLOB), number FROM items
@@ -142,11 +142,11 @@ ITEM_MIGRATIONS: Final[tuple[Migration, ...]] = (
     """,
     BEGIN_HOLDINGS_BY_TYPE,
 )
-# Other tables share the file. What reads items remembers them until this number changes, whatever others write.
+# Other tables share the file. Caches of items stay valid until this number changes, whatever else is written.
 NUMBER_VERSIONS: Final = "ALTER TABLE standing ADD COLUMN version INTEGER NOT NULL DEFAULT 0"
 
 FIND_SEATED: Final = {
-    # The plus keeps SQLite from taking the index.
+    # The plus keeps SQLite from using the index.
     "rep": "SELECT item, local FROM items WHERE number BETWEEN ? AND ? AND +rep = ?",
     "ibip": "SELECT item, local FROM items WHERE number BETWEEN ? AND ? AND +ibip = ?",
 }
@@ -155,7 +155,8 @@ FIND: Final = {
     "ibip": "SELECT item, local FROM items WHERE ibip = ?",
 }
 NEWEST: Final = {
-    # Instants come first in a key and the prefix last. From the newest label down, the first of the prefix ends it.
+    # Instants come first in a key and the prefix last. The scan goes down from the newest label and stops at the first
+    # one with the prefix.
     "rep": "SELECT rep FROM items WHERE substr(rep, -length(:prefix)) = :prefix ORDER BY rep DESC LIMIT 1",
     "ibip": "SELECT ibip FROM items WHERE substr(ibip, -length(:prefix)) = :prefix ORDER BY ibip DESC LIMIT 1",
 }
@@ -175,7 +176,7 @@ LINKED: Final = """
     SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
     WHERE links.link = ? AND links.label = ? ORDER BY items.rep
 """
-# Numbers follow from the instants of labels, so that the newest come first without being sorted.
+# Numbers follow from the instants of labels, so the newest items come first without a sort.
 OWNED_BEFORE: Final = f"""
     SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
     WHERE links.link = '{OWNED_BY}' AND links.label = :owner
@@ -184,7 +185,7 @@ OWNED_BEFORE: Final = f"""
 """  # noqa: S608 - a constant
 
 _OWNER = "SELECT rep FROM items WHERE ibip = ?"
-# Where all seats are taken, any number will do: SQLite then takes the one after the highest.
+# Where all reserved numbers are taken, SQLite chooses the one after the highest.
 _PUT = """
     INSERT INTO items (number, rep, ibip, item, local) VALUES (
         (SELECT nullif(coalesce(max(number) + 1, :first), :last + 1) FROM items WHERE number BETWEEN :first AND :last),
@@ -208,25 +209,25 @@ _DEPARTED = {
 
 
 class Row(NamedTuple):
-    """What is to be written of an item, worked out before other writers wait for it."""
+    """The rows of an item, computed before other writers have to wait for them."""
 
     rep: bytes
     ibip: bytes | None
     record: Record
     links: tuple[tuple[str, bytes], ...]
     second_label: str
-    """The one that might be another item's."""
+    """The label that might belong to another item."""
     first: int
     listed: ListedRow | None
-    """What it is found by in a search."""
+    """The search row; None if searches do not find the item."""
     name: str
     kind: ChangeKind
     revision: Revision
     is_exact: bool
-    """Whether the revision is that of the object, so that two that are equal are of one record."""
+    """True if the revision is that of the object, so that equal revisions mean equal records."""
     related: bool
     held: HeldRow
-    """What it adds to the totals."""
+    """The item's share of the totals."""
 
     def parameters(self) -> dict[str, object]:
         item, local = self.record
@@ -235,7 +236,7 @@ class Row(NamedTuple):
 
 
 def row_of(item: Item, revision: Revision | None = None) -> Row:
-    """Without a revision, that of its last publication is taken."""
+    """Return the rows of an item. Without a revision, that of its last publication is taken."""
     ibip, links = item.labels.ibip, _links(item)
     return Row(
         rep=label_key(item.rep),
@@ -255,7 +256,7 @@ def row_of(item: Item, revision: Revision | None = None) -> Row:
 
 
 def first_rowid(label: Label) -> int:
-    """The first of the numbers that are set apart for items of its instant, whatever its form."""
+    """Return the first row number reserved for items of the label's instant, in either form."""
     instant = label.instant
     part = int(f"{instant.fraction:0<5.5}") * 65_536 // 100_000 if instant.fraction else 0
     return ((instant.seconds - FIRST_SECOND) * 65_536 + part) * ROWIDS_PER_TICK
@@ -273,7 +274,7 @@ def find_record(connection: Connection, label: Label) -> Record | None:
 
 
 def decode_record(record: Record) -> Item:
-    """Of a large one, the files are read when they are looked at."""
+    """Decode a record. The files of a large one are parsed on first access."""
     item, local = record
     if len(item) < _LARGE:
         return decode_item(item, local)
@@ -282,23 +283,22 @@ def decode_record(record: Record) -> Item:
 
 
 def memory_of(record: Record, item: Item) -> int:
-    """Bytes that the two take together, about: what was read is five times as large as what is written, and of files
-    that were not read there is half as much again."""
+    """Return about how many bytes the record and the item take together. A parsed document is five times as large as
+    its text; unparsed files take half as much again as their text."""
     files = item.files.size if isinstance(item.files, RecordedFiles) else 0
     return 6 * (sum(map(len, record)) - files) + 3 * files // 2
 
 
 def put_row(connection: Connection, row: Row, *, anew: bool = False, as_recorded: bool = False) -> bool:
-    """Write the row in the place of the one with its name; false, and nothing is written, if its IBIp is another's.
+    """Write the row in place of the one with its name. Return false, and write nothing, if another item has its IBIp.
 
-    `anew`: what it is found by in a search is written again even where it seems to be there. `as_recorded` is that of
-    `append_change`.
+    `anew` writes the search rows again even if they seem to be there. `as_recorded` is passed on to `append_change`.
     """
     if row.ibip is not None:
         owner = connection.execute(_OWNER, (row.ibip,)).fetchone()
         if owner is not None and owner[0] != row.rep:
             return False
-    # To the end of the statement, or it would still be under way when the savepoint it is in is released.
+    # Fetch to the end of the statement, or it would still be running when its savepoint is released.
     ((number,),) = connection.execute(_PUT, row.parameters()).fetchall()
     connection.execute(_UNLINK, (number,))
     connection.executemany(_LINK, ((*link, number) for link in row.links))
@@ -324,7 +324,7 @@ def remove_row(connection: Connection, label: Label, at: Instant) -> bool:
 
 
 def _take_out(connection: Connection, label: Label) -> bytes | None:
-    """The key of the item that was there."""
+    """Remove the item and return its key; None if there was none."""
     removed = connection.execute(_REMOVE[label.form], (label_key(label),)).fetchall()
     for number, _ in removed:
         unlist_item(connection, number)
@@ -332,7 +332,7 @@ def _take_out(connection: Connection, label: Label) -> bytes | None:
 
 
 def depart_row(connection: Connection, transfer: Transfer, revision: Revision, *, as_recorded: bool = False) -> None:
-    """Write where the item went, in the place of whatever is known of it."""
+    """Write the destination of a transferred item, in place of all other data about it."""
     _take_out(connection, transfer.rep)
     append_change(connection, str(transfer.rep), ChangeKind.MOVED, revision, as_recorded=as_recorded)
     ibip = transfer.labels.ibip
@@ -366,7 +366,7 @@ def _links(item: Item) -> tuple[tuple[str, bytes], ...]:
 
 
 def alternate_key(alternate: Alternate) -> bytes:
-    """Schemes have no zero."""
+    """Return the key of an alternate name. Schemes contain no zero byte."""
     return f"{alternate.scheme}\0{alternate.key}".encode()
 
 

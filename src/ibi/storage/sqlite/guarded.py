@@ -1,13 +1,6 @@
-"""Databases opened with care: small ones for one thread at a time, and those that are only looked at.
+"""Small databases with one connection for one thread at a time.
 
-Small databases that one connection serves, for one thread at a time: what is refused when it is closed, was opened
-by another process, or is damaged; and files that their owner alone may read.
-
-Reads a database without changing anything: not the file, and nothing beside it.
-
-SQLite makes files beside a database in order to read it, and finishes there what a crash has left. So a database that
-no process has open is read as one that cannot change, and one with a log of its own in a copy. Where a server runs,
-what SQLite needs is there already.
+They refuse calls after they are closed or forked, and report damage. Their files are readable by the owner alone.
 """
 
 from __future__ import annotations
@@ -37,14 +30,14 @@ from ibi.storage.sqlite.connection import (
 )
 
 OnDamage = Callable[[StoreDamaged, Path | None], None]
-"""Told what is wrong with the file, and under which name it was set aside."""
+"""Called with the damage and the new name of the file that was set aside, if it was."""
 
 
 class GuardedDatabase:
-    """What adapters have in common that use one connection. Calls come from any thread of the process."""
+    """Base of adapters with one connection. Calls may come from any thread of the process."""
 
     def __init__(self, path: Path, kind: DatabaseKind, open_file: Callable[[], Connection]) -> None:
-        """The directory of the file is made if it is missing."""
+        """Open the file. Its directory is made if it is missing."""
         self._path, self._kind, self._lock, self._process = path, kind, RLock(), os.getpid()
         with refusals(DiskRefused, path):
             make_directory(path.parent)
@@ -67,7 +60,7 @@ class GuardedDatabase:
 
     @contextmanager
     def _change(self) -> Iterator[Connection]:
-        """One transaction, durable when it ends."""
+        """Open one transaction, which is durable when it ends."""
         with self._open() as connection, transaction(connection):
             yield connection
 
@@ -75,7 +68,7 @@ class GuardedDatabase:
 def open_or_begin_anew(
     path: Path, open_file: Callable[[], Connection], on_damage: OnDamage | None = None
 ) -> Connection:
-    """The database; with `on_damage`, one that cannot be used is set aside, and another one begun."""
+    """Open the database. With `on_damage`, a damaged file is set aside and a new database begun."""
     try:
         return open_file()
     except StoreDamaged as error:
@@ -86,7 +79,8 @@ def open_or_begin_anew(
 
 
 def keep_private(path: Path) -> None:
-    """Have the file there for its owner alone before SQLite opens it: the files beside it get the same mode."""
+    """Create the file with access for its owner alone before SQLite opens it. SQLite gives its side files the same
+    mode."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -101,7 +95,7 @@ def keep_private(path: Path) -> None:
 
 
 def _tighten(path: Path) -> None:
-    # Another user's file, or a file system without modes: who may read it was decided elsewhere.
+    # Another user's file, or a file system without modes: the administrator decides on access there.
     with suppress(FileNotFoundError, PermissionError):
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
@@ -109,11 +103,10 @@ def _tighten(path: Path) -> None:
 
 
 def empty_log(connection: Connection) -> None:
-    """Leave nothing in the log of what was overwritten in the database, unless a reader is in the way: the next time
-    then."""
+    """Empty the log, so that it keeps no overwritten data. If a reader is in the way, the next call does it."""
     with suppress(DatabaseError):
         (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
-        connection.execute("PRAGMA busy_timeout = 0")  # it is not worth waiting for
+        connection.execute("PRAGMA busy_timeout = 0")  # not worth waiting for
         try:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
@@ -124,15 +117,21 @@ def empty_log(connection: Connection) -> None:
 
 
 _LOGS: Final = ("-wal", "-journal")
-"""What SQLite may have left beside a database and needs to read it; `-shm` it makes anew."""
+"""Logs that SQLite may have left and needs for reading. It recreates `-shm`."""
 _TRIES: Final = 5
 _KIND_OF_LOG: Final = 18
-"""Where the header of a file tells how it is written: 2 with a write-ahead log."""
+"""Offset of the write version in the file header: 2 means a write-ahead log."""
 
 
 @contextmanager
 def opened_unchanged(path: Path, *, is_in_use: bool) -> Iterator[Connection]:
-    """A connection that only reads. `is_in_use` says whether a server may have the database open."""
+    """Open a read-only connection that changes neither the file nor anything beside it. `is_in_use` says whether a
+    server may have the database open.
+
+    SQLite makes files beside a database to read it, and completes a crashed transaction there. So a database that is
+    not open elsewhere is opened as immutable. If it has a log of its own, a copy is opened. Where a server runs, the
+    files that SQLite needs exist already.
+    """
     with (
         _readable(path, is_in_use=is_in_use) as (place, how),
         storage_errors(path, StoreDamaged),
@@ -142,7 +141,8 @@ def opened_unchanged(path: Path, *, is_in_use: bool) -> Iterator[Connection]:
 
 
 def inspect_unchanged(path: Path, kind: DatabaseKind, *, is_in_use: bool, most: int) -> None:
-    """Raise the `damaged` of its kind if the database is not sound; up to `most` bytes, all of its pages are read."""
+    """Raise the `damaged` error of the kind if the database is not sound. Up to `most` bytes, all of its pages are
+    read."""
     with _readable(path, is_in_use=is_in_use) as (place, how):
         try:
             inspect(place, kind, how, most)
@@ -152,7 +152,7 @@ def inspect_unchanged(path: Path, kind: DatabaseKind, *, is_in_use: bool, most: 
 
 @contextmanager
 def _readable(path: Path, *, is_in_use: bool) -> Iterator[tuple[Path, str]]:
-    """Which file to open, and how."""
+    """Yield the path to open, and the URI parameters."""
     left = [end for end in _LOGS if Path(f"{path}{end}").exists()]
     if is_in_use and (Path(f"{path}-shm").exists() or not _has_own_log(path)):
         yield path, "mode=ro"
@@ -171,7 +171,7 @@ def _has_own_log(path: Path) -> bool:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy a database with its log, at a moment when neither changes, if another process writes there."""
+    """Copy a database with its log. If another process writes there, repeat until nothing changes during the copy."""
     for _ in range(_TRIES):
         remove_database(target)
         before = _stamps(source)

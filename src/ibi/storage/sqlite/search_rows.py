@@ -1,14 +1,11 @@
-"""The tables of the catalogue by which items are searched, and how they are asked.
+"""The search tables of the catalogue.
 
-The tables of the catalogue by which items are searched.
+`listed` has one row for each item that can be found, with the values for counting and sorting. `search` is the word
+index (FTS5) under the same numbers. The numbers follow from the instants of labels, so matches come newest first
+without a sort.
 
-`listed` has a row for each item that can be found, with what it is counted and ordered by. `search` is the index of
-words (FTS5) under the same numbers: those follow from the instants of labels, so that matches come newest first without
-being sorted. The words were read before (`ibi.archive.search`) and are merely split at the spaces. Facets are
-words too, which no text has: so filters are as quick as words are. `vocabulary` has each longer word once, to find
-those that begin with some letters, and those that are nearly what was typed.
-
-What is sought, as FTS5 is asked for it. Words have no quotes, and nothing else that means something there.
+`ibi.archive.search` has normalised the words; here they are only split at spaces. Facets are indexed as words that no
+text contains, so filters are as fast as words. `vocabulary` has each longer word once, for prefix and fuzzy search.
 """
 
 from __future__ import annotations
@@ -30,17 +27,17 @@ from ibi.model.search import Access, Facet, YearSpan
 from ibi.storage.sqlite.connection import Connection
 
 SINGLE_FACETS: Final = (Facet.YEAR, Facet.TYPE, Facet.LANGUAGE, Facet.PREFIX, Facet.LICENCE, Facet.ACCESS, Facet.FILE)
-"""Those of which an item has one value at most, or a few of few. Together they are one string, which is counted as
+"""Facets with at most one value per item, or a few values out of a small set. They form one string, which is counted as
 one."""
 SEVERAL_FACETS: Final = (Facet.CREATOR, Facet.SUBJECT)
-"""Those of which an item may have several: a column each, and a line for each value."""
+"""Facets with several values per item: each has a column, with one line per value."""
 BETWEEN_SINGLES, BETWEEN_VALUES, BETWEEN_FILES = "\x1f", "\n", "\x1e"
 EVERYTHING: Final = BOUNDARY * 2
 """A word that every item has."""
 LEAST_LETTERS: Final = 4
-"""Of words in the vocabulary. What begins with fewer letters is found by an index of its own."""
+"""Minimum length of words in the vocabulary. Shorter prefixes have an FTS5 prefix index."""
 
-# As they were before there were fields; they are made anew at the end of the migrations.
+# The tables before fields existed; the last migrations recreate them.
 _FORMER: Final = (
     "CREATE TABLE listed (number INTEGER PRIMARY KEY, facets TEXT, title TEXT, digest BLOB)",
     "CREATE TABLE search (number INTEGER PRIMARY KEY)",
@@ -57,8 +54,8 @@ _LISTED: Final = """
 """
 _LISTED_BY_TITLE: Final = "CREATE INDEX listed_by_title ON listed (title)"
 _VOCABULARY: Final = "CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID"
-# Words are kept as an index alone, if SQLite knows how to take rows out of such a table; that of some systems is older,
-# and has to keep the words a second time.
+# The index stores no copy of the words if this version of SQLite can delete rows from such a table. Older versions need
+# the copy.
 _SEARCH: Final = """
     CREATE VIRTUAL TABLE search USING fts5 (
         title, names, subject, rest, facets, {kind} tokenize = 'ascii', prefix = '2 3'
@@ -79,21 +76,21 @@ _ITEMS = "SELECT number, item, local FROM items WHERE number > ? ORDER BY number
 
 
 class ListedRow(NamedTuple):
-    """What is to be written of an item that can be found, worked out before other writers wait for it."""
+    """The search row of an item, computed before other writers have to wait for it."""
 
     facets: str
     several: tuple[str | None, ...]
-    """Of each of `SEVERAL_FACETS` all values."""
+    """The values of each of `SEVERAL_FACETS`."""
     title: str
     digest: bytes
-    """Of everything else: most changes of an item change nothing of what it is found by."""
+    """Digest of the other fields. Most changes of an item leave it equal, and then nothing is written."""
     words: tuple[str, str, str, str, str]
     vocabulary: bytes
-    """The longer ones of its words, as JSON."""
+    """The longer words, as JSON."""
 
 
 def listed_row(item: Item) -> ListedRow | None:
-    """None if it is not to be found by words."""
+    """Return the search row of the item; None if searches do not find it."""
     entry = entry_of(item)
     if entry is None:
         return None
@@ -110,26 +107,26 @@ def _vocabulary(texts: Iterable[str]) -> bytes:
 
 
 def facet_word(facet: Facet, value: str) -> str:
-    """The word of a value: it cannot be typed, nor confused with that of another facet. Years, access and types have
-    other words."""
-    # A stranger's text may hold what is no character.
+    """Return the index word of a facet's value. It cannot be typed, nor equal a word of another facet. Years, access
+    and types have other words."""
+    # Metadata from other Archives may hold lone surrogates.
     digest = blake2b(f"{facet.value}\0{value}".encode(errors="surrogatepass"), digest_size=8)
     return BOUNDARY + digest.hexdigest()
 
 
 def type_words(words: Iterable[str]) -> str:
-    """The words of a type, which are found by no search for words alone."""
+    """Return the words of a type. A search for plain words never matches them."""
     return " ".join(word if word == BOUNDARY else f"{BOUNDARY}t{word}" for word in words)
 
 
 def year_words(year: int) -> Iterator[str]:
-    """The words of a year: its own, and those of its decade, century and millennium, by which spans are found."""
+    """Return the words of a year: its own, and those of its decade, century and millennium, for searches by span."""
     digits = f"{year:04}"
     return (f"{BOUNDARY}y{digits[:length]:x<4}" for length in (4, 3, 2, 1))
 
 
 def span_words(span: YearSpan) -> Iterator[str]:
-    """The fewest words that have all years of a span and no others: some sixty at most."""
+    """Yield the fewest words that cover exactly the years of a span: about sixty at most."""
     year = span.first
     while year <= span.last:
         length = next(zeros for zeros in (3, 2, 1, 0) if year % 10**zeros == 0 and year + 10**zeros - 1 <= span.last)
@@ -141,7 +138,7 @@ _OPEN, _EMBARGO = f"{BOUNDARY}aopen", f"{BOUNDARY}aembargo"
 
 
 def _access_words(access: str) -> Iterator[str]:
-    """Of a day on which an embargo is over: its own word, and those of its month and its year."""
+    """Yield the words of an access status. The end of an embargo has a word each for its day, month and year."""
     if access.isdigit():
         yield from (_EMBARGO, *(f"{BOUNDARY}a{access[:length]}" for length in (8, 6, 4)))
     else:
@@ -149,7 +146,7 @@ def _access_words(access: str) -> Iterator[str]:
 
 
 def access_expression(access: str, today: str) -> str:
-    """What matches items that have that access on that day."""
+    """Return the expression that matches items with this access on that day."""
     year, month, day = int(today[:4]), int(today[4:6]), int(today[6:])
     over = [f"{each:04}" for each in range(int(FIRST_DAY[:4]), year)]
     over += [f"{year:04}{each:02}" for each in range(1, month)]
@@ -163,7 +160,7 @@ def access_expression(access: str, today: str) -> str:
 
 
 def list_item(connection: Connection, number: int, row: ListedRow | None, *, anew: bool = False) -> None:
-    """Have the item of that number found by what the row says, and by nothing else. `anew`: whatever the tables say."""
+    """Replace the search rows of the item by this row; None removes them. `anew` ignores the present rows."""
     known = connection.execute(_KNOWN, (number,)).fetchone()
     if row is not None and known is not None and known[0] == row.digest and not anew:
         return
@@ -181,14 +178,14 @@ def unlist_item(connection: Connection, number: int) -> None:
 
 
 def contentless_options(connection: Connection) -> str:
-    """What an index of words is made with that does not keep them a second time."""
+    """Return the options of an FTS5 table that stores no copy of the words."""
     (version,) = connection.execute("SELECT sqlite_version()").fetchone()
     return _CONTENTLESS if tuple(map(int, version.split(".")[:2])) >= _CONTENTLESS_SINCE else ""
 
 
 def begin_search(connection: Connection) -> None:
-    """Make the tables that `renew_search` makes anew, and see that every record can be read before others rely on it.
-    For the migration of a catalogue."""
+    """Make the tables that `renew_search` recreates, and check that every record can be read before others rely on it.
+    Part of a migration."""
     for statement in _FORMER:
         connection.execute(statement)
     for _ in _items(connection, NewerDocument):
@@ -196,7 +193,7 @@ def begin_search(connection: Connection) -> None:
 
 
 def renew_search(connection: Connection) -> None:
-    """Make the tables anew, and fill them with what the catalogue has. For the migration of a catalogue."""
+    """Recreate the tables and fill them from the catalogue. Part of a migration."""
     for name in ("listed", "search"):
         connection.execute(f"DROP TABLE {name}")
     connection.execute(_LISTED)
@@ -208,7 +205,8 @@ def renew_search(connection: Connection) -> None:
 
 
 def _items(connection: Connection, left_out: type[InvalidDocument]) -> Iterator[tuple[int, Item]]:
-    """Every item but those whose records are not known: of a later version, or, if they are left out, damaged."""
+    """Yield every item, except those with an unreadable record: of a later version, or damaged if `left_out` says
+    so."""
     last = -1 << 63
     while page := connection.execute(_ITEMS, (last,)).fetchall():
         for number, item, local in page:
@@ -218,7 +216,7 @@ def _items(connection: Connection, left_out: type[InvalidDocument]) -> Iterator[
 
 
 def check_search(connection: Connection) -> None:
-    """Read the whole index of words; SQLite raises what it finds damaged. In a transaction that may write."""
+    """Read the whole word index, inside a transaction that may write. SQLite raises an error for damage."""
     connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
 
 
@@ -252,26 +250,27 @@ def _facet_words(entry: Entry) -> Iterator[str]:
 
 
 AFTER_LETTERS, _AFTER_SPACE = "\U0010ffff", "!"
-"""Come after all words that begin with the same letters, and after all texts that begin with the same words."""
+"""`AFTER_LETTERS` sorts after all words with the same prefix, `_AFTER_SPACE` after all texts that begin with the same
+words."""
 _COLUMNS: Final = {SearchField.TITLE: "title", SearchField.CREATOR: "names", SearchField.SUBJECT: "subject"}
 
 
 @dataclass(frozen=True, slots=True)
 class SoughtWords:
-    """What is sought, as FTS5 is asked for it."""
+    """A search, with its FTS5 expressions. Words hold no quotes and no other FTS5 syntax."""
 
     terms: Terms
     filters: Filters
     today: str
     words_beginning: Callable[[str], tuple[str, ...] | None]
-    """The words that begin with some letters; None if they are not known, or too many."""
+    """Returns the words with a given prefix; None if they are unknown or too many."""
 
     def whole_words(self) -> SoughtWords:
         return replace(self, terms=self.terms.whole_words())
 
     def expression(self, columns: tuple[str, ...] = (), first: str | None = None) -> str | None:
-        """What to match; None for everything there is. Words that may stand anywhere have to be in `columns`, if there
-        are some, and `first` has to match too."""
+        """Return the expression to match; None matches everything. `columns` limits words that have no field. `first`
+        has to match too."""
         sought = [] if first is None else [first]
         sought += (self._any(group, columns) for group in self.terms.wanted)
         sought += (self._filter(*pair) for pair in values_sought(self.filters))
@@ -282,7 +281,7 @@ class SoughtWords:
         return f"({' AND '.join(sought) or everything}) NOT ({unwanted})"
 
     def tiers(self) -> Iterator[str | None]:
-        """The best matches, and then all with some that are less good, and so on to all matches."""
+        """Yield expressions for the best matches first, and then wider ones, up to all matches."""
         phrase = self.terms.as_phrase
         if phrase is not None:
             yield self.expression(first=f"title : {self._phrase(phrase, '^ ')}")
@@ -291,7 +290,7 @@ class SoughtWords:
         yield self.expression()
 
     def title_begins(self) -> tuple[str, str] | None:
-        """Between which keys titles lie that begin with all that is sought; None if more is sought than that."""
+        """Return the range of title keys that begin with the search words; None if the search has other conditions."""
         phrase, terms = self.terms.as_phrase, self.terms
         is_more = self.filters or terms.unwanted or len(tuple(terms.wanted_terms)) < len(terms.wanted)
         if phrase is None or is_more or any(term.field is not None for term in terms.wanted_terms):
@@ -321,8 +320,8 @@ class SoughtWords:
         return f"{{{' '.join(within)}}} : {phrase}" if within else phrase
 
     def _phrase(self, term: Term, mark: str = "") -> str:
-        """All words that begin with some letters take FTS5 as long as to read all their matches; one by one they are
-        read no further than is needed."""
+        """Return the expression of a phrase. FTS5 reads all matches of a prefix at once, but matches of single words
+        only as far as needed; so a prefix is expanded to its words."""
         *others, last = term.words
         longer = self.words_beginning(last) if term.is_beginning else None
         if longer is None:
@@ -335,6 +334,6 @@ def quote(words: str, *, is_beginning: bool = False) -> str:
 
 
 def _years(span: YearSpan | None) -> str:
-    """A span that cannot be read has no years."""
+    """Return the expression of the years. A span that cannot be parsed matches no year."""
     words = (facet_word(Facet.YEAR, ""),) if span is None else span_words(span)
     return f"({' OR '.join(map(quote, words))})"

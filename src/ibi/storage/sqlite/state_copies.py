@@ -1,4 +1,4 @@
-"""Copies of `state.sqlite` that the server keeps: one before each migration, and one each day."""
+"""Copies of `state.sqlite`, which the server makes before each migration and once a day."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ibi.storage.sqlite.connection import STATE, Connection, storage_errors
 FOLDER: Final = "state-copies"
 _KEPT: Final = 3
 _NAME: Final = "state-%Y-%m-%dT%H%M%S.%fZ.sqlite"
-"""With microseconds, so that of two copies in one second both are kept."""
+"""Microseconds keep the names of two copies in one second apart."""
 _PARTIAL: Final = ".new"
 _ABANDONED: Final = 3600.0
-"""Seconds after which no process is writing a copy any more."""
+"""Age in seconds at which an unfinished copy counts as abandoned."""
 
 
 def keep_copy(connection: Connection, directory: Path) -> Path:
@@ -32,7 +32,7 @@ def keep_copy(connection: Connection, directory: Path) -> Path:
         make_directory(folder)
         folder.chmod(0o700)
         partial.unlink(missing_ok=True)
-        # SQLite writes into an empty file, whose mode was chosen here: the copy holds secrets.
+        # SQLite writes into an empty file with a private mode, because the copy holds secrets.
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         try:
             with storage_errors(directory / STATE.file_name, STATE.damaged):
@@ -49,20 +49,20 @@ def keep_copy(connection: Connection, directory: Path) -> Path:
 
 
 def list_copies(directory: Path) -> Iterator[Path]:
-    """The copies of a data directory, newest first."""
+    """Yield the copies in a data directory, newest first."""
     with suppress(FileNotFoundError):
         names = sorted((path for path in (directory / FOLDER).iterdir() if _is_copy(path)), reverse=True)
         yield from names
 
 
 def newest_copy_age(directory: Path, now: float) -> float | None:
-    """Return the seconds since the newest copy was made; None without one."""
+    """Return the age of the newest copy in seconds; None without one."""
     newest = next(list_copies(directory), None)
     return None if newest is None else now - newest.stat().st_mtime
 
 
 def _find_abandoned(folder: Path) -> Iterator[Path]:
-    """Yield what processes that were killed left of copies."""
+    """Yield partial copies left by killed processes."""
     for path in list(folder.glob(f"*{_PARTIAL}")):
         with suppress(FileNotFoundError):
             if path.stat().st_mtime < time.time() - _ABANDONED:
