@@ -1,10 +1,10 @@
-"""Where backups are kept: a folder, or a bucket of an object store that speaks the protocol of S3.
+"""Targets for backups: a folder, or a bucket of an object store with the S3 protocol.
 
-In a folder, files are written in `incoming/` and get their names when the disk has their content: what has its name is
-whole, even after the machine lost its power. Many at a time share one wait for the disk. `lock` is held while a backup
-is written, and shared while one is read.
+In a folder, files are written in `incoming/` and renamed once their content is durable. So a file under its final name
+is complete, even after a power failure. Many files share one sync. `lock` is held exclusively while a backup is
+written, and shared while one is read.
 
-A bucket takes an object whole or not at all, and tells when it has it. Small ones are sent several at a time.
+A bucket stores an object completely or not at all, and confirms it. Small objects are sent in parallel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INCOMING: Final = "incoming"
 _LOCK: Final = "lock"
 _MOST_FILES: Final = 512
 _MOST_BYTES: Final = 1 << 27
-"""What waits in `incoming/` for one sync of the disk."""
+"""Maximum bytes in `incoming/` for one sync."""
 S3: Final = "s3://"
 
 
@@ -53,14 +53,14 @@ class BucketRefused(StorageError):
 
 
 def open_target(place: str, environment: Mapping[str, str], *, writing: bool) -> BackupTarget:
-    """The target that a person names: a path, or `s3://bucket/prefix`."""
+    """Return the target that a person names: a path, or `s3://bucket/prefix`."""
     if place.startswith(S3):
         return BucketTarget(place, environment)
     return FolderTarget(Path(place), writing=writing)
 
 
 class FolderTarget:
-    """The port `BackupTarget` in a folder, which only its owner may read: it holds keys."""
+    """Implement the port `BackupTarget` in a folder, which only its owner may read because it holds keys."""
 
     parallel = 1
 
@@ -121,7 +121,7 @@ class FolderTarget:
                     yield piece
         except OSError as error:
             raise_if_exhausted(error)
-            if isinstance(error, PermissionError):  # which is no damage
+            if isinstance(error, PermissionError):  # no damage
                 raise DiskRefused(path=self._folder / key, reason=error.strerror) from error
             raise BackupIncomplete(place=self.place, key=key, reason=error.strerror or str(error)) from error
 
@@ -152,7 +152,8 @@ class FolderTarget:
             raise BackupRefused(place=str(self._folder), reason=reason) from None
 
     def _hold(self, *, writing: bool) -> int:
-        """A disk that can only be read may have a backup too: without its lock file, there is nothing to wait for."""
+        """Lock the folder. A read-only disk may have a backup too: without a lock file, there is nothing to wait
+        for."""
         path = self._folder / _LOCK
         if writing:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -184,7 +185,7 @@ class FolderTarget:
                 yield key, entry.stat(follow_symlinks=False).st_size
 
     def _bring_in(self) -> None:
-        """Give what is on the disk its name."""
+        """Sync the pending files and give them their names."""
         if not self._pending:
             return
         if not sync_file_system(self._descriptor):
@@ -212,16 +213,16 @@ class FolderTarget:
 
 _PATIENCE: Final = "60s"
 _SMALL: Final = CHUNK
-"""Bytes of an object that is sent beside others, from memory."""
+"""Maximum bytes of an object that is sent from memory, beside others."""
 _PART: Final = 8 << 20
 _MOST_PARTS: Final = 9000
-"""A bucket takes an object in 10,000 parts at most."""
+"""A bucket accepts at most 10,000 parts per object."""
 _WORKERS: Final = 8
 _MOST_DELETED: Final = 1000
 
 
 class BucketTarget:
-    """The port `BackupTarget` in a bucket, below a prefix."""
+    """Implement the port `BackupTarget` in a bucket, below a prefix."""
 
     parallel = _WORKERS
 
@@ -285,7 +286,7 @@ class BucketTarget:
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
-        """What the library raises, as what it means to a person; that something is missing, callers tell apart."""
+        """Raise the library's errors as `BucketRefused`, except for a missing object, which callers handle."""
         try:
             yield
         except FileNotFoundError:
@@ -295,7 +296,7 @@ class BucketTarget:
 
 
 def _first_line(error: Exception) -> str:
-    """Without what the library says to its own developers, or repeats of what the service answered."""
+    """Return the first line of an error, without debug information and repeated answers of the service."""
     text = str(error).split("\n\nDebug source")[0]
     return " ".join(text.split())[:300].rstrip(" .")
 

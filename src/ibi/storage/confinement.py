@@ -1,8 +1,8 @@
-"""Takes files, network and new processes away from the process that calls it, for good (Linux).
+"""Take files, network and new processes away from the calling process, for good (Linux).
 
-Landlock refuses every access to the file system, and TCP; seccomp refuses every system call but those that compute on
-what is open already. The limits of the system bind an ordinary user only: root forks in spite of them, and so seccomp
-refuses that. Written for the two calls of the C library, so that nothing is installed for it.
+Landlock refuses file access and TCP. Seccomp refuses every system call except those that work on open descriptors.
+Resource limits would not stop root from forking, so seccomp refuses that as well. The module calls the C library
+directly, so that no package has to be installed for it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import Final
 _NO_NEW_PRIVILEGES: Final = 38
 _SET_SECCOMP, _FILTER_MODE = 22, 2
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
-"""System calls of Landlock, under the same numbers on every architecture."""
+"""System calls of Landlock, with the same numbers on every architecture."""
 _ASK_VERSION: Final = 1
 
 _FILE_RIGHTS: Final = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}
-"""By the version of Landlock that brought the last of them. Rights that it does not know are refused."""
+"""Rights by the Landlock version that added the last of them. The kernel rejects rights that it does not know."""
 _TCP_SINCE, _TCP_RIGHTS = 4, 0x3
 _SCOPES_SINCE, _SCOPES = 6, 0x3
-"""Abstract Unix sockets of others, and signals to them."""
+"""Connections to the abstract Unix sockets of other processes, and signals to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What confines a process, or can."""
+    """The confinement of a process, in force or available."""
 
     landlock: int
-    """Its version; 0 if there is none."""
+    """Version of Landlock; 0 if there is none."""
     seccomp: bool
 
     @property
@@ -50,20 +50,20 @@ NOTHING: Final = Confinement(0, seccomp=False)
 
 
 def offered_confinement() -> Confinement:
-    """What the kernel offers this process. Changes nothing."""
+    """Return the confinement that the kernel offers. Nothing is changed."""
     if sys.platform != "linux":
         return NOTHING
     library = ctypes.CDLL(None, use_errno=True)
     version = max(library.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION), 0)
-    # Without a filter there is nothing to set: a kernel that knows filters says that it cannot read it.
+    # Without a filter nothing is set: a kernel with seccomp filters reports that it cannot read this one.
     library.prctl(_SET_SECCOMP, _FILTER_MODE, None, 0, 0)
     knows_filters = ctypes.get_errno() == errno.EFAULT
     return Confinement(version, seccomp=knows_filters and platform.machine() in _ARCHITECTURES)
 
 
 def confine_process() -> Confinement:
-    """Apply what the kernel offers to this process, which must have one thread; return what holds from now on. What is
-    open stays open; modules that are not imported yet cannot be."""
+    """Confine this process, which must have one thread, as far as the kernel can. Return the confinement now in force.
+    Open files stay open; modules that are not yet imported cannot be imported any more."""
     offered = offered_confinement()
     if not offered.is_any:
         return NOTHING
@@ -85,8 +85,6 @@ def _refuse_files(library: ctypes.CDLL, version: int) -> bool:
     rules = library.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
     return bool(rules >= 0 and library.syscall(_RESTRICT_SELF, rules, 0) == 0)
 
-
-# --- seccomp ----------------------------------------------------------------------------------------------------------
 
 # Classic BPF over `struct seccomp_data`: the number of the call, the architecture, the address, six arguments.
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
@@ -125,15 +123,18 @@ _ALLOWED: Final = {
     "exit": (60, 93),
     "exit_group": (231, 94),
 }
-"""Calls that reach nothing which is not open already, by their numbers on either architecture."""
+"""System calls that only reach open descriptors, by their numbers on either architecture."""
 _WRITE: Final = (1, 64)
 _Step = tuple[int, int, int, int]
 
 
 def allowing_filter(machine: str) -> list[_Step]:
-    """The filter for an architecture: what is not named is refused with EPERM. Writing goes to the standard output and
-    the standard error alone. `newfstatat`, by which newer C libraries ask about a descriptor, is refused wholly: a
-    filter cannot read its path, and Landlock does not keep a process from asking about files."""
+    """Return the filter for an architecture. It refuses every unlisted call with EPERM, and allows writing only to
+    standard output and standard error.
+
+    `newfstatat`, by which newer C libraries query a descriptor, is refused entirely. A filter cannot read its path, and
+    Landlock does not stop a process from querying files.
+    """
     column, architecture = _ARCHITECTURES[machine]
     return [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -156,7 +157,7 @@ def _allow(number: int) -> Iterator[_Step]:
 
 
 def install_filter(library: ctypes.CDLL, steps: list[_Step]) -> bool:
-    """Have the kernel ask the filter at every system call from now on."""
+    """Install the filter, which the kernel applies to every system call from now on."""
     program = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
     described = struct.pack("@HxxxxxxQ", len(steps), ctypes.addressof(program))
     return bool(library.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.c_char_p(described), 0, 0) == 0)

@@ -1,12 +1,12 @@
-"""Files of items on their way here, as far as they have come: `copies/` in the data directory.
+"""Staged files of incoming items, in `copies/` of the data directory.
 
     items/<hash of the name>/lock         held by the process that fetches the item
-                             size         bytes that it was promised
-                             <digest>     a file, whole or in part, by the digest that it is to have
-    rooms/<chance>                        bytes promised for what is not staged, held by the process that has them
+                             size         bytes reserved for it
+                             <digest>     a file, whole or in part, by its expected digest
+    rooms/<random>                        bytes reserved for data outside staging, held by the process that has them
 
-A promise counts for as long as its process lives; what a dead process left of an item counts as far as it was written,
-is gone on with, or goes when it was left alone for days. Names that come from another Archive are never names here.
+A reservation counts while its process lives. Parts left by a dead process count with their present size. They are
+continued, or removed after days without use. File names from another Archive are never used as names here.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _PIECE: Final = 1 << 20
 _AHEAD: Final = 1 << 24
 _DAY: Final = 86_400
 _BEHIND: Final = 2
-"""Pieces that may wait to be hashed: a source gives them in few buffers."""
+"""Maximum pieces that may wait for hashing, because a source reuses few buffers."""
 
 Check = Callable[[int], None]
 
 
 class CopyParts:
-    """The port `CopyStaging` of one data directory."""
+    """Implement the port `CopyStaging` of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data, self._folder = data, data / FOLDER
@@ -74,7 +74,7 @@ class CopyParts:
         with refusals(DiskRefused, room), self._alone():
             check(self._sum_promised())
             held = _hold(room)
-            assert held is not None  # no other knows its name
+            assert held is not None  # its name is random
             os.write(held, str(size).encode("ascii"))
         try:
             yield
@@ -111,7 +111,7 @@ class CopyParts:
         return removed
 
     def _sweep(self, place: Path, days: int) -> bool:
-        """Whether it was left alone for so long that it is removed."""
+        """Remove an item without use for so many days; return whether it was removed."""
         with self._alone():
             held = _hold(place / _LOCK)
             if held is None:
@@ -135,7 +135,7 @@ class CopyParts:
             yield
 
     def _sum_promised(self, but: Path | None = None) -> int:
-        """Bytes that others were promised, or have left. Alone on the folder."""
+        """Return the bytes that other reservations and parts take. The caller holds the folder's lock."""
         total = 0
         for room in self._rooms.iterdir():
             total += _room(room)
@@ -146,12 +146,12 @@ class CopyParts:
 
 
 def _hold(path: Path) -> int | None:
-    """The lock in this file; None if another has it."""
+    """Return the descriptor that holds the lock of this file; None if another has it."""
     return try_lock(open_lock(path))
 
 
 def _room(room: Path) -> int:
-    """What a living process was promised; that of a dead one is forgotten."""
+    """Return the reservation of a living process; delete one of a dead process."""
     held = _hold(room)
     if held is None:
         return _number(room)
@@ -176,12 +176,12 @@ def _number(path: Path) -> int:
 
 
 class PartFiles:
-    """The port `StagedFiles`: one item, alone on it."""
+    """Implement the port `StagedFiles`: one item, with exclusive access."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
         self._hashers: dict[str, BlockHasher] = {}
-        """Of files of which this process has seen every byte."""
+        """Hashers of files that this process has read from the first byte."""
 
     def receive(self, file: File, read_from: Callable[[int], Pieces], on_bytes: OnBytes) -> Move:
         path = self._place / file.sha512[:64]
@@ -207,7 +207,7 @@ class PartFiles:
         return Move(str(path), Sent(file.path, digest, received=Received(hasher.size, blocks, hasher.crc32())))
 
     def discard(self) -> None:
-        """What cannot be removed now is removed by a sweep."""
+        """Remove the files. A sweep removes the rest later."""
         for path in list(self._place.iterdir()):
             if path.name != _LOCK:
                 with suppress(OSError):
@@ -220,7 +220,7 @@ class PartFiles:
 
 
 def _read_again(descriptor: int, size: int) -> BlockHasher:
-    """The hasher of what an earlier process has left; what is longer than the file is not of it."""
+    """Return the hasher of an earlier process's part. Bytes beyond the file's size are cut off."""
     hasher = BlockHasher()
     while hasher.size < size and (piece := os.read(descriptor, min(_PIECE, size - hasher.size))):
         hasher.update(piece)
@@ -231,7 +231,7 @@ def _read_again(descriptor: int, size: int) -> BlockHasher:
 def _append(
     descriptor: int, file: File, hasher: BlockHasher, read_from: Callable[[int], Pieces], on_bytes: OnBytes
 ) -> None:
-    """Write what comes, and hash it in another thread meanwhile: large files take half as long."""
+    """Write the incoming pieces, and hash them in another thread: large files take half as long."""
     written = started = hasher.size
     if written == file.size:
         return
@@ -251,7 +251,8 @@ def _append(
 
 
 class _Beside:
-    """Hashes pieces in a thread, in their order; at the end of the `with` all are. Small ones are hashed at once."""
+    """Hashes pieces in a thread, in their order; at the end of the `with` all are hashed. Small ones are hashed at
+    once."""
 
     def __init__(self, hasher: BlockHasher) -> None:
         self._hasher = hasher

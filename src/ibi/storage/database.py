@@ -1,7 +1,7 @@
-"""The SQL that stores of `state` are written in: what SQLite and PostgreSQL both run.
+"""The SQL of the `state` stores, which both SQLite and PostgreSQL run.
 
 Statements have `?` for parameters, and use `ON CONFLICT`, `RETURNING` and `IS NOT DISTINCT FROM`, which both engines
-know. Definitions of tables have the words of `Dialect` in braces where the engines differ. A truth value is a number.
+support. In table definitions, words of `Dialect` stand in braces where the engines differ. Booleans are numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class StatementResult(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """How many rows the statement changed."""
+        """Number of rows that the statement changed."""
 
     def fetchone(self) -> Any: ...
 
@@ -32,34 +32,34 @@ class DatabaseSession(Protocol):
 
 
 class Database(Protocol):
-    """A database that several stores share. Calls come from any thread of the process that opened it."""
+    """A database that several stores share. Calls may come from any thread of the process that opened it."""
 
     def read(self) -> AbstractContextManager[DatabaseSession]:
-        """A session that only reads. Inside a change of the same thread, it sees that change."""
+        """Open a read-only session. Inside a change of the same thread, it sees that change."""
 
     def change(self, *, lasting: bool = False) -> AbstractContextManager[DatabaseSession]:
-        """One transaction, durable when it ends. A change inside a change of the same thread joins it.
+        """Open a transaction, which is durable when it ends. A nested change of the same thread joins it.
 
-        A `lasting` change survives the loss of the database's log, too. It costs more: use it for rare changes that
+        A `lasting` change also survives the loss of the database's log. It costs more: use it for rare changes that
         matter, such as the revocation of a token.
         """
 
     def erase(self) -> None:
-        """Overwrite what was deleted in the log, too, unless a reader is in the way."""
+        """Overwrite deleted data in the log as well, unless a reader is in the way."""
 
     def check(self) -> None:
         """Raise an error if the database is not the sound one that was opened."""
 
     def close(self) -> None:
-        """Give the database back. Another store of the process may go on with it."""
+        """Release the database. Other stores of the process may go on with it."""
 
 
 class Dialect(NamedTuple):
-    """The words of an engine in definitions of tables."""
+    """The words of an engine in table definitions."""
 
     name: str
     identity: str
-    """A column that numbers rows: later rows have higher numbers, and none is used again."""
+    """A column that numbers rows in ascending order and never reuses a number."""
     bytes: str
 
 
@@ -67,8 +67,8 @@ SQLITE: Final = Dialect("sqlite", "INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB")
 POSTGRESQL: Final = Dialect("postgresql", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA")
 
 Migration = str | Callable[[DatabaseSession, Dialect], None]
-"""Statements that end with `;` at the end of a line, with the words of `Dialect` in braces; or what has to be done in
-Python. In either case without a transaction of its own."""
+"""SQL statements, each ending with `;` at the end of a line, with the words of `Dialect` in braces; or a Python
+function. Neither begins a transaction of its own."""
 
 
 def run_migration(session: DatabaseSession, migration: Migration, dialect: Dialect) -> None:
@@ -85,19 +85,19 @@ def run_migration(session: DatabaseSession, migration: Migration, dialect: Diale
 
 
 def upsert(table: str, columns: str, key: str) -> str:
-    """Return the statement that writes a row, in the place of the one with the same `key` if there is one."""
+    """Return the statement that inserts a row, or replaces the one with the same `key`."""
     names, keys = columns.split(", "), key.split(", ")
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
     marks = ", ".join("?" * len(names))
     act = f"UPDATE SET {changes}" if changes else "NOTHING"
-    return f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT ({key}) DO {act}"  # noqa: S608 - names of ours
+    return f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT ({key}) DO {act}"  # noqa: S608 - our names
 
 
 CHANGE_NUMBERS: Final = "CREATE TABLE change_numbers (name TEXT PRIMARY KEY, number BIGINT NOT NULL)"
 
 
 def note_change(session: DatabaseSession, name: str) -> None:
-    """Raise the change number of that name, by which other processes notice that they have to read again."""
+    """Raise the change number of that name, so that other processes notice that they have to read again."""
     session.execute(
         "INSERT INTO change_numbers (name, number) VALUES (?, 1)"
         " ON CONFLICT (name) DO UPDATE SET number = change_numbers.number + 1",

@@ -1,7 +1,6 @@
-"""The file `directory.json` of a data directory: what was begun in it once, and which keys were in use last.
+"""The file `directory.json` of a data directory: the databases begun in it, and the last used keys.
 
-From the moment when something is noted here, a file that is gone or empty was lost. It is refused then, and not begun
-again without a word.
+If a file that is recorded here is gone or empty, it was lost. Then it is refused, and not silently begun again.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from ibi.storage.machine import make_directory, refusals, write_durably
 
 RECORD: Final = "directory.json"
 LAYOUT: Final = 2
-"""How the files of a data directory are laid out. Layout 1 had no such file, and a database for each capability."""
+"""The present layout of a data directory. Layout 1 had no such file, and a database for each capability."""
 NOTES: Final = "databases"
-"""The folder of layout 1 in which a file for each thing noted what this record notes."""
+"""The folder of layout 1 with one note file for each entry of this record."""
 _EARLIER: Final = ("accounts.sqlite", "people.sqlite", "registry.sqlite")
 """Databases of layout 1 that a directory without notes may have."""
 _LOCK: Final = "directory.lock"
@@ -29,37 +28,37 @@ _KEYS: Final = "keys"
 
 
 def was_begun(path: Path) -> bool:
-    """Return whether this file of a data directory is known to have been there."""
+    """Return whether this file of a data directory is known to have existed."""
     return begun_before(path) is not None
 
 
 def begun_before(path: Path) -> str | None:
-    """Return the time of the note, as ISO 8601 in UTC: the file was begun no later; None without a note."""
+    """Return the time of the note, as ISO 8601 in UTC; None without a note. The file was begun no later."""
     found = _read_section(path.parent, _BEGUN).get(path.name)
     return None if found is None else str(found)
 
 
 def note_begun(path: Path) -> None:
-    """Note that the file is there from now on. Call it once the file is durable, and before anything is in it."""
+    """Record that the file exists from now on. Call this once the file is durable, and before it has content."""
     if not was_begun(path):
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         _change_section(path.parent, _BEGUN, lambda noted: noted.setdefault(path.name, now))
 
 
 def forget_begun(path: Path) -> None:
-    """Let the next one that opens the file begin it, if it is not there."""
+    """Allow the next opener to begin the file anew if it is missing."""
     if was_begun(path):
         _change_section(path.parent, _BEGUN, lambda noted: noted.pop(path.name, None))
 
 
 def noted_key(directory: Path, name: str) -> str | None:
-    """Return the public key of that name that was in use last, as text."""
+    """Return the public key last used under that name, as text."""
     found = _read_section(directory, _KEYS).get(name)
     return None if found is None else str(found)
 
 
 def note_key(directory: Path, name: str, key: str) -> None:
-    """Note the public key of that name that is in use from now on."""
+    """Record the public key in use under that name from now on."""
     _change_section(directory, _KEYS, lambda noted: noted.__setitem__(name, key))
 
 
@@ -91,14 +90,14 @@ def layout_of(directory: Path) -> int:
 
 
 def note_layout(directory: Path, layout: int) -> None:
-    """Note which layout the directory has from now on. Layout 1 is noted while an upgrade is under way."""
+    """Record the layout of the directory. Layout 1 is recorded while an upgrade is under way."""
     with refusals(DiskRefused, directory / RECORD), alone(directory / _LOCK):
         record = {**_read_record(directory), "layout": layout}
         write_durably(directory / RECORD, json.dumps(record, indent=1, sort_keys=True).encode() + b"\n", 0o600)
 
 
 def _read_earlier_notes(directory: Path) -> dict[str, Any]:
-    """Return the record of a directory that has none: what the notes of layout 1 tell, if there are any."""
+    """Return the record of a directory without one, from the notes of layout 1 if there are any."""
     begun, keys = dict[str, str](), dict[str, str]()
     try:
         notes = sorted((directory / NOTES).iterdir())

@@ -124,8 +124,8 @@ class Incoming:
 
 
 class Resumed(Incoming):
-    """A file whose first part came earlier, perhaps to another process. `hasher` has hashed that part, if it is known.
-    `on_close` gets the number of bytes and their hasher, for the next process that continues."""
+    """A file with a first part that came earlier, perhaps to another process. `hasher` has hashed that part, if it is
+    known. `on_close` gets the number of bytes and their hasher, for the next process that continues."""
 
     def __init__(
         self,

@@ -1,15 +1,14 @@
-"""Drafts on the disk: `drafts/<id>/`, outside of the store. What was taken in is there after a crash.
+"""Drafts on disk: `drafts/<id>/`, outside of the store. A draft survives a crash.
 
-`draft.json` is the draft. Each file that was sent has its bytes in `bytes/`, under a name of chance, and a record in
-`files/`, which is written when the bytes are durable: without a record, bytes are what a crash or a broken connection
-has left. No name that a client sent is ever the name of a file here. A file that comes in several requests has a
-record in `partial/` as long as its bytes are there, and keeps the bytes that have come over a crash.
+`draft.json` is the draft. Each uploaded file has its bytes in `bytes/`, under a random name that never changes, and a
+record in `files/`, which is written once the bytes are durable. Bytes without a record are the remains of a crash or a
+broken connection. No name from a client is ever the name of a file here.
 
-The bytes of a file that was taken in lie under a name of chance and never change. To look at ten thousand of them for
-each that comes would take longer than it takes to receive it.
+A file that comes in several requests has a record in `partial/` while its bytes exist, and keeps its bytes over a
+crash. Sizes are cached, because to query ten thousand files for each new one would take longer than to receive it.
 
-What was published is `drafts/published/<id>.json`, for some days: it is not among the drafts that are worked on, so
-that looking through those takes no longer the more was published.
+A published draft is `drafts/published/<id>.json` for some days. It is not among the open drafts, so that a scan of
+those does not slow down with each publication.
 """
 
 from __future__ import annotations
@@ -62,17 +61,17 @@ _RECORD, _FILES, _BYTES, _LOCK, _PARTIAL = "draft.json", "files", "bytes", "lock
 _PUBLISHED, _CHANGES = "published", ".changes"
 _UPLOAD_ID: Final = re.compile("[0-9a-f]{32}")
 _MOST_HASHERS: Final = 256
-"""Uploads of which this process remembers what it has hashed, so that it need not be read again."""
+"""Maximum uploads with a cached hasher, so that their bytes need not be read again."""
 _GONE: Final = re.compile(r"\.gone-.*")
 _PATIENCE: Final = 5.0
-"""Seconds to wait for another change of a draft; a publication may take longer, and is not waited for."""
+"""Seconds to wait for another change of a draft. A publication may take longer, and is not waited for."""
 _GLANCE: Final = 0.02
 _LEFT: Final = 86_400
-"""Seconds after which a draft without a record is not on its way any more."""
+"""Seconds after which a draft without a record counts as abandoned."""
 
 
 class DraftFiles:
-    """The port `DraftStore` of one data directory."""
+    """Implement the port `DraftStore` of one data directory."""
 
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks
@@ -81,8 +80,6 @@ class DraftFiles:
             256, 100_000, RLock()
         )
         self._hashers: SharedLruCache[str, tuple[int, BlockHasher]] = SharedLruCache(_MOST_HASHERS, 0, RLock())
-
-    # --- drafts ---
 
     def create(self, record: DraftRecord) -> None:
         place = self._place(record.id)
@@ -101,10 +98,10 @@ class DraftFiles:
         self._changes.note(record.id)
 
     def read(self, draft: str) -> DraftRecord | None:
-        """None if there is no such draft. `StoreDamaged` if its record cannot be read."""
+        """Return the draft; None if there is none. Raise `StoreDamaged` if its record cannot be read."""
         if DRAFT_ID.fullmatch(draft) is None:
             return None
-        # First what was published: a crash may have left its folder as well.
+        # The published record comes first: a crash may have left its folder as well.
         return read_record(self._path_of_published(draft)) or read_record(self._place(draft) / _RECORD)
 
     def write(self, record: DraftRecord) -> None:
@@ -114,13 +111,14 @@ class DraftFiles:
         self._touch(record.id)
 
     def remove(self, draft: str) -> None:
-        """Gone at once for all others; what cannot be removed is removed by the next sweep."""
+        """Remove a draft at once for all others. The next sweep removes the rest of it, if something fails."""
         with room_refusals(self._path_of_published(draft)):
             self._path_of_published(draft).unlink(missing_ok=True)
         self._remove_folder(draft)
 
     def conclude(self, record: DraftRecord) -> None:
-        """Its folder goes last: what a crash leaves of that goes with the next sweep."""
+        """Move a published draft to its final place. Its folder goes last, so the next sweep removes it after a
+        crash."""
         path = self._path_of_published(record.id)
         with room_refusals(path):
             if not path.parent.is_dir():
@@ -138,7 +136,7 @@ class DraftFiles:
         shutil.rmtree(gone, ignore_errors=True)
 
     def ids(self, after: str = "") -> Iterator[str]:
-        """In their order; an id tells nothing but which draft it is."""
+        """Yield the ids of drafts in sorted order. The order means nothing."""
         with suppress(FileNotFoundError):
             names = sorted(entry.name for entry in os.scandir(self._folder) if DRAFT_ID.fullmatch(entry.name))
             yield from (name for name in names if name > after)
@@ -152,31 +150,31 @@ class DraftFiles:
         return self._changes.read_others()
 
     def last_change(self, draft: str) -> int:
-        """POSIX seconds of the last change; 0 if there is no such draft."""
+        """Return the POSIX time of the last change in seconds; 0 if there is no such draft."""
         for path in (self._place(draft) / _RECORD, self._path_of_published(draft)):
             with suppress(OSError):
                 return int(path.stat().st_mtime)
         return 0
 
     def stamp(self, draft: str) -> tuple[int, int]:
-        """Another one after every change that is recorded, and after a file has begun to come or has gone.
+        """Return a value that differs after every recorded change, and after a file was begun or removed.
 
-        Asked for every draft at once, so no path is made for it.
+        It is called for every draft at once, so it makes no path objects.
         """
         place = f"{self._folder}/{draft}"
         return last_change(f"{place}/{_RECORD}"), last_change(f"{place}/{_BYTES}")
 
     def free(self) -> int:
-        """Bytes that the disk has left for drafts."""
+        """Return the free bytes on the disk of the drafts."""
         with room_refusals(self._folder):
             try:
                 disk = os.statvfs(self._folder)
-            except FileNotFoundError:  # before the first draft; asked for every piece of an upload, it is not looked up
+            except FileNotFoundError:  # before the first draft; not tested first: this runs often
                 disk = os.statvfs(self._folder.parent)
         return disk.f_bavail * disk.f_frsize
 
     def _touch(self, draft: str) -> None:
-        """The time of the record's file is that of the last change, by the clock that judges how long ago that was."""
+        """Set the file time of the record to the last change, by the same clock that later judges its age."""
         self._date(self._place(draft) / _RECORD)
 
     def _date(self, path: Path) -> None:
@@ -186,8 +184,8 @@ class DraftFiles:
 
     @contextmanager
     def alone_on(self, draft: str) -> Iterator[None]:
-        """Hold the lock of the draft within the `with`. `DraftBusy` if another caller holds it for more than a
-        moment."""
+        """Hold the lock of the draft within the `with`. Raise `DraftBusy` if another caller holds it for more than some
+        seconds."""
         path = self._place(draft) / _LOCK
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -208,10 +206,8 @@ class DraftFiles:
             return UnknownDraft(draft=draft)
         return DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
 
-    # --- their files ---
-
     def uploads(self, draft: str) -> dict[str, Uploaded]:
-        """The files that were sent, by their paths. A record is read once: another one has another stamp."""
+        """Return the uploaded files by path. A record is read once: a changed one has another stamp."""
         known, found = self._uploaded.find(draft) or {}, dict[str, tuple[RecordStamp, Uploaded]]()
         with suppress(FileNotFoundError):
             for entry in (each for each in os.scandir(self._place(draft) / _FILES) if not each.name.startswith(".")):
@@ -224,28 +220,29 @@ class DraftFiles:
         return {uploaded.file.path: uploaded for _, uploaded in found.values()}
 
     def find_upload(self, draft: str, path: str) -> Uploaded | None:
-        """The file that was sent under this name, or under one that some systems take for the same."""
+        """Return the file uploaded under this name, or under one that some systems treat as equal."""
         return self._read_upload(draft, self._record_of(draft, path))
 
     def find_below(self, draft: str, folder: str) -> str | None:
-        """The path of a file that was sent and is in a folder of this name. What is there is read if one was ever."""
+        """Return the path of an uploaded file in a folder of this name. The records are read only if the folder is
+        marked."""
         if not folder_mark(self._place(draft) / _FILES, folder).exists():
             return None
         beginning = f"{collision_key(folder)}/"
         return next((path for path in self.uploads(draft) if collision_key(path).startswith(beginning)), None)
 
     def totals(self, draft: str) -> tuple[int, int]:
-        """How many files there are, and the bytes of all, those on their way among them."""
+        """Return the number of files and their total bytes, including files on their way."""
         self._sizes.learn(draft, lambda: self._recorded_sizes(draft))
         sizes = self.sizes(draft).values()
         return len(sizes), sum(sizes)
 
     def sizes(self, draft: str) -> dict[str, int]:
-        """Of the same, by the names that they have on the disk; none of them is opened for it."""
+        """Return the sizes of the same files by their names on disk, without opening any of them."""
         return self._sizes.look(draft, f"{self._place(draft)}/{_BYTES}")
 
     def _recorded_sizes(self, draft: str) -> dict[str, int]:
-        with suppress(StorageError):  # which is raised when the draft is published
+        with suppress(StorageError):  # raised when the draft is published
             return {Path(one.place).name: one.file.size for one in self.uploads(draft).values()}
         return {}
 
@@ -257,7 +254,7 @@ class DraftFiles:
         return incoming
 
     def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
-        """Have the finished bytes be that file, in the place of what it was. To be called within `alone_on`."""
+        """Record the finished bytes as this file, in place of the former one. The caller holds `alone_on`."""
         before = self.find_upload(draft, file.path)
         path = self._record_of(draft, file.path)
         with room_refusals(path):
@@ -272,15 +269,13 @@ class DraftFiles:
         self._changes.note(draft)
 
     def _remove_bytes(self, draft: str, name: str) -> None:
-        """Remove the bytes of a file that went, and the record of how they came."""
+        """Remove the bytes of a removed file, and the record of its partial upload."""
         for path in (self._place(draft) / _BYTES / name, self._partial_of(draft, name)):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
-    # --- files that come in several requests ---
-
     def begin_partial(self, draft: str, path: str, length: int, media_type: str | None) -> PartialUpload:
-        """Its bytes have its id for their name, from the beginning."""
+        """Begin a file that comes in several requests. Its id is the name of its bytes."""
         incoming = self.receive(draft)
         partial = PartialUpload(incoming.name, path, length, media_type)
         record = self._partial_of(draft, partial.id)
@@ -334,7 +329,7 @@ class DraftFiles:
         return resumed
 
     def _take_hasher(self, upload: str, size: int) -> BlockHasher | None:
-        """What this process has hashed of it, if that is all there is of it."""
+        """Return the cached hasher of an upload, if it has seen exactly all of its bytes."""
         known = self._hashers.find(upload)
         self._hashers.forget(upload)
         if known is not None and known[0] == size:
@@ -357,13 +352,13 @@ class DraftFiles:
 
     def _partial_names(self, draft: str) -> set[str]:
         try:
-            names = os.listdir(self._place(draft) / _PARTIAL)  # noqa: PTH208 - names are all that is wanted
+            names = os.listdir(self._place(draft) / _PARTIAL)  # noqa: PTH208 - only the names are needed
         except FileNotFoundError:
             return set()
         return {name.removesuffix(".json") for name in names if not name.startswith(".")}
 
     def drop(self, draft: str, path: str) -> bool:
-        """Remove a file; return whether there was one. To be called within `alone_on`."""
+        """Remove a file; return whether there was one. The caller holds `alone_on`."""
         before = self.find_upload(draft, path)
         if before is None or before.file.path != path:
             return False
@@ -377,11 +372,12 @@ class DraftFiles:
         return True
 
     def is_done(self, draft: str) -> bool:
-        """Whether it was published; quick, without reading it. Earlier versions left the folder without files."""
+        """Return whether the draft was published, without reading it. Earlier versions left the folder without
+        files."""
         return not (self._place(draft) / _BYTES).exists() or self._path_of_published(draft).exists()
 
     def sweep(self, draft: str) -> None:
-        """Remove bytes that a crash has left on their way, and at length a draft that never came to be."""
+        """Remove bytes that a crash has left, and after a day a draft without a record."""
         place = self._place(draft)
         with suppress(OSError):
             if not (place / _RECORD).exists() and place.stat().st_mtime < time.time() - _LEFT:
@@ -392,15 +388,15 @@ class DraftFiles:
         for name in self.sizes(draft).keys() - self._recorded_names(draft) - self._partial_names(draft):
             path = place / _BYTES / name
             with unless_incoming(path) as is_left:
-                # Looked up again: it may have been recorded since, which it is before it is unlocked.
+                # Looked up again, because a file is recorded before it is unlocked: it may have its record by now.
                 if is_left and name not in self._recorded_names(draft):
                     path.unlink(missing_ok=True)
-        for name in self._partial_names(draft):  # of files that went; bytes are there before such a record is
+        for name in self._partial_names(draft):  # of removed files; bytes exist before such a record does
             if not (place / _BYTES / name).exists():
                 self._remove_bytes(draft, name)
 
     def _sweep_published(self, draft: str) -> bool:
-        """Remove the folder of a draft that was published; return whether it was."""
+        """Remove the folder of a draft if it was published; return whether it was."""
         record = self.read(draft)
         if record is None or record.publication is None:
             return False

@@ -1,5 +1,4 @@
-"""Why the stores of this machine refuse: what `ibi.ports.errors` leaves to them. Each message says what to do about
-it."""
+"""Errors of the stores on this machine, beside those in `ibi.ports.errors`. Each message says what to do about it."""
 
 from __future__ import annotations
 

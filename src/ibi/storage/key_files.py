@@ -1,11 +1,10 @@
-"""Keys with which an Archive or a resolver signs, and the register that an Archive keeps of its resolver, in files of
-its data directory.
+"""Signing keys of an Archive or a resolver, in files of its data directory.
 
-`<name>.pem` is the private key (PKCS #8, as other tools write it) for its owner alone. `<name>.former` has the public
-keys that were in use before, one a line, the latest last, each with the statement by which it named the next one.
-Which key that is, is noted outside the folder, in `databases/<name>.key`, so that a lost one is not made anew in
-silence: others know this place by it. `resolvers.json` has the keys of the resolvers that this Archive has asked,
-`resolvers.former.json` those that they had before.
+`<name>.pem` is the private key (PKCS #8, as other tools write it), readable by its owner alone. `<name>.former` has the
+former public keys, one per line, the latest last, each with its statement that names the next key. The present key is
+also recorded outside the folder, in `directory.json`, so that a lost key is not silently replaced: others know this
+installation by it. `resolvers.json` has the keys of the resolvers that this Archive has asked; `resolvers.former.json`
+has their former keys.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class KeyLost(StorageError):
 
 
 class KeyFiles:
-    """The port `KeyStore` of one data directory: the key of its Archive, or of its resolver."""
+    """Implement the port `KeyStore` of one data directory, for the key of its Archive or of its resolver."""
 
     def __init__(self, data: Path, name: str = ARCHIVE) -> None:
         folder = data / FOLDER
@@ -74,8 +73,10 @@ class KeyFiles:
             return self._read() or self._write(SigningKey(secrets.token_bytes(KEY_BYTES)))
 
     def begin(self) -> None:
-        """Have a key made if there never was one, and noted; `KeyLost` if there was. It is not read, but for the note:
-        that takes longer than all else at a start."""
+        """Create and record a key if there never was one; raise `KeyLost` if there was.
+
+        An existing key is read only if its record is missing, because reading it is the slowest step of a start.
+        """
         if not self.is_begun:
             self.signing_key()
         elif noted_key(self._data, self._name) is None:
@@ -83,12 +84,12 @@ class KeyFiles:
 
     @property
     def noted(self) -> PublicKey | None:
-        """The key that was in use last, as it was noted outside the folder; None if none was."""
+        """The last used key, as recorded outside the folder; None if there was none."""
         return self._read_note()
 
     @property
     def lost(self) -> PublicKey | None:
-        """The key that was here and is gone; None if it is there, or none was made yet."""
+        """The recorded key if its file is gone; None if the file exists, or no key was made yet."""
         return None if self.is_begun else self._read_note()
 
     def _require_not_lost(self) -> None:
@@ -96,7 +97,7 @@ class KeyFiles:
             raise KeyLost(path=self._private, key=key, command=self._command)
 
     def _read_note(self) -> PublicKey | None:
-        """The key that was in use last, as far as it was noted."""
+        """Return the recorded key, if there is one."""
         text = noted_key(self._data, self._name)
         try:
             return None if text is None else PublicKey.parse(text)
@@ -108,7 +109,7 @@ class KeyFiles:
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is a key."""
+        """True if there is a key."""
         with refusals(KeyDamaged, self._private):
             return self._private.exists()
 
@@ -119,7 +120,7 @@ class KeyFiles:
         return tuple(filter(None, self._read_former().values()))
 
     def _read_former(self) -> dict[PublicKey, str]:
-        """The statement of each former key, empty if it has none, the latest last."""
+        """Return the statement of each former key, the latest last; empty for a key without one."""
         with refusals(KeyDamaged, self._former):
             text = self._former.read_text("ascii", "replace") if self._former.exists() else ""
         lines = [line.split() for line in text.splitlines() if line.strip()]
@@ -129,15 +130,20 @@ class KeyFiles:
             raise KeyDamaged(path=self._former, reason=str(error)) from error
 
     def replace(self) -> SigningKey:
-        """What the old key says of the new one is durable before the new one is: after a crash in between, the old one
-        is still in use and will name another. `KeyLost` if it is gone."""
+        """Replace the key, and return the new one. Raise `KeyLost` if the old one is gone.
+
+        The old key's statement about the new one is durable first. After a crash in between, the old key is still in
+        use and will name yet another.
+        """
         self._require_not_lost()
         with self._lock():
             return self._replace()
 
     def replace_lost(self) -> SigningKey:
-        """Draw another key in the place of one that is gone, which is among the former ones from then on: what it
-        signed stays signed. It has not named the new one. The present key, if it is there."""
+        """Draw another key in place of a lost one, and return it; return the present key if it exists.
+
+        The lost key becomes a former one, so its signatures stay valid. It has not named the new key.
+        """
         with self._lock():
             return self._read() or self._replace()
 
@@ -153,7 +159,7 @@ class KeyFiles:
         return self._write(new)
 
     def _read_if_whole(self) -> SigningKey | None:
-        """A key that cannot be read any more is replaced as well: nothing can be signed with it."""
+        """Return the key, or None if it is unreadable: such a key cannot sign, and is replaced as well."""
         try:
             return self._read()
         except KeyDamaged:
@@ -171,7 +177,7 @@ class KeyFiles:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Of two processes at a first start, one draws the key."""
+        """Lock the folder, so that of two processes at a first start only one draws the key."""
         with refusals(DiskRefused, self._folder):
             make_directory(self._folder)
             self._folder.chmod(0o700)
@@ -185,7 +191,7 @@ class KeyFiles:
 
 
 class ResolverKeyFile:
-    """The port `ResolverKeys` of one data directory."""
+    """Implement the port `ResolverKeys` of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FOLDER / "resolvers.json"
@@ -198,7 +204,8 @@ class ResolverKeyFile:
         return self._read_former().get(resolver, ())
 
     def keep(self, resolver: str, key: PublicKey, former: Iterable[PublicKey] = ()) -> None:
-        """The former ones first: a crash in between leaves a key among them that is still the present one."""
+        """Store a resolver's key. The former ones are written first: after a crash in between, the present key is also
+        among them."""
         known, before = self._read(), self._read_former()
         found = (known.get(resolver), *former, *before.get(resolver, ()))
         kept = tuple(each for each in dict.fromkeys(found) if each is not None and each != key)[:MOST_FORMER_KEYS]
@@ -232,7 +239,7 @@ class ResolverKeyFile:
 
 
 def _read_keys(path: Path, read: Callable[[Any], T]) -> dict[str, T]:
-    """What a file says of each resolver."""
+    """Return the file's entry for each resolver."""
     with refusals(KeyDamaged, path):
         content = path.read_bytes() if path.exists() else b"{}"
     try:
@@ -265,12 +272,10 @@ def _decode(path: Path, content: bytes) -> SigningKey:
 
 # --- the register of the resolver -------------------------------------------------------------------------------------
 
-# The register that an Archive keeps of its resolver, in files of its data directory.
-#
-# `register.jws` is the statement as it came. `published.jws` is that of a resolver in this directory, as it gives it.
-# `former/` has the registers of before that listed Archives which a later one lacked. `removed.json` are the Archives
-# that the administrator of a resolver in this directory removed.
-# `standing-in` says why a server of the Archive resolves in the place of its resolver, while it does.
+# `register.jws` is the copy of the resolver's statement, as received. `published.jws` is the statement of a resolver in
+# this directory. `former/` has earlier registers with Archives that a later one lacked. `removed.json` lists the
+# Archives that the administrator of a resolver in this directory removed. `standing-in` says why a server of the
+# Archive resolves in place of its resolver, while it does.
 
 REGISTER_FOLDER: Final = "membership"
 
@@ -287,7 +292,7 @@ class RegisterFileDamaged(StorageError):
 
 
 class RegisterFiles:
-    """The port `RegisterStore` of one data directory."""
+    """Implement the port `RegisterStore` of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / REGISTER_FOLDER
@@ -315,7 +320,7 @@ class RegisterFiles:
         return tuple(text for path in self._list_former() if (text := _read_statement(path)) is not None)
 
     def _list_former(self) -> list[Path]:
-        """The fullest first, and of those the latest."""
+        """Return the former registers, the one with most Archives first, and among equals the latest first."""
         found = (path for path in self._former.glob("*.jws") if _FORMER_REGISTER.fullmatch(path.stem))
         return sorted(found, key=lambda path: tuple(map(int, path.stem.split("-")[:2])), reverse=True)
 
@@ -336,13 +341,13 @@ class RegisterFiles:
             _write_statement(self._standing, standing.value)
 
     def read_standing(self) -> ResolverStanding | None:
-        """Why a server of this Archive stands in for its resolver, as it noted last; None if it does not."""
+        """Return the recorded reason why a server of this Archive stands in for its resolver; None if it does not."""
         text = _read_statement(self._standing)
         return ResolverStanding(text) if text in set(ResolverStanding) else None
 
 
 class PublishedRegisterFile:
-    """The port `PublishedStatement` of one data directory: the register of its resolver."""
+    """Implement the port `PublishedStatement` of one data directory, for the register of its resolver."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / REGISTER_FOLDER / "published.jws"

@@ -1,11 +1,10 @@
-"""Locks between processes: of a file, of the data directory, of the directory of locks, of items and of OCFL objects.
+"""Locks between processes: for files, the data directory, the directory of locks, items and OCFL objects.
 
-Any process that can open such a file can hold its lock: that of another user of the machine, or one that hangs.
+Any process that can open a lock file can hold its lock, even one of another user, or one that hangs.
 
-Several may be taken at once, always in one order, which excludes a deadlock; a holder of some takes no more.
-
-Objects are many and locked for milliseconds, so several share a lock: a fixed number of files, by a digest of the name.
-No thread holds two, which excludes a deadlock.
+Several item locks may be taken at once, always in one order, which excludes a deadlock; a holder takes no more. Objects
+are many and locked for milliseconds, so they share a fixed number of lock files, by a digest of their name. No thread
+holds two of these, which excludes a deadlock.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ from ibi.storage.errors import DiskRefused, LockHeld, LockRefused
 from ibi.storage.machine import make_directory, refusals
 
 PATIENCE: Final = 120.0
-"""Seconds after which a lock is given up that is held for moments."""
+"""Seconds to wait for a lock that is normally held for moments."""
 _QUIET: Final = 3.0
-"""Seconds after which a warning says what is waited for."""
+"""Seconds after which a warning names the lock that is waited for."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def open_lock(path: Path) -> int:
-    """The file, made if it is missing; one that others could open is closed to them."""
+    """Open a lock file, which is created if missing, and close it to other users."""
     descriptor = os.open(path, _FLAGS, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
-        with suppress(PermissionError):  # another user's: its mode is for them to decide
+        with suppress(PermissionError):  # another user's file: they decide on its mode
             os.fchmod(descriptor, 0o600)
     return descriptor
 
 
 def hold_lock(descriptor: int, path: Path, patience: float = PATIENCE, quiet: float = _QUIET) -> int:
-    """Hold the lock of the open file. Given is the descriptor that holds it: this one, or another in its place.
+    """Lock the open file, and return the descriptor that holds the lock: this one, or another in its place.
 
-    `LockHeld` if others held it all the time; the descriptor stays open then.
+    Raise `LockHeld` if others held it all the time; the descriptor stays open then.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,7 +57,7 @@ def hold_lock(descriptor: int, path: Path, patience: float = PATIENCE, quiet: fl
 
 
 def try_lock(descriptor: int) -> int | None:
-    """The descriptor, with the lock of its file; None, and it is closed, if another process has the lock."""
+    """Lock the file and return the descriptor. If another process has the lock, close it and return None."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -68,14 +67,14 @@ def try_lock(descriptor: int) -> int | None:
 
 
 class WorkerLock:
-    """Which process of a data directory does a certain work: the one that has the lock of this file."""
+    """Elects the process that does certain work for a data directory: the one that holds this lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def hold(self) -> bool:
-        """Whether the work is that of this process, from now on until it is released or the process ends."""
+        """Return whether this process does the work, until it releases the lock or ends."""
         if self._descriptor is None:
             with refusals(DiskRefused, self._path):
                 make_directory(self._path.parent)
@@ -90,7 +89,7 @@ class WorkerLock:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Alone on whatever the lock of that path stands for, within the `with`."""
+    """Hold the lock at that path within the `with`."""
     descriptor = open_lock(path)
     try:
         descriptor = hold_lock(descriptor, path)
@@ -100,15 +99,16 @@ def alone(path: Path) -> Iterator[None]:
 
 
 class FairLock:
-    """Taken by one thread of one process at a time; of processes that want it all the time, each in its turn.
+    """A lock for one thread of one process at a time, in the order of arrival.
 
-    A process that lets go of a lock can have it again before the kernel has woken those who wait for it. So there are
-    two: who wants the second waits with the first in hand, at which the one that comes back has to wait.
+    A process that releases a kernel lock can take it again before the kernel has woken the waiting ones. So there are
+    two locks: a process holds the first while it waits for the second, and a returning process has to wait for the
+    first.
     """
 
     def __init__(self, path: Path) -> None:
         self._paths = _queue_of(path), path
-        # The kernel's locks are the process's: threads need two among themselves, for the same reason.
+        # Kernel locks belong to the process: threads need two of their own, for the same reason.
         self._next, self._threads = Lock(), Lock()
         self._descriptors: list[int] = []
 
@@ -119,7 +119,7 @@ class FairLock:
         self.give_back()
 
     def take(self, *, waits: bool = True) -> bool:
-        """Take it; without `waits`, return false where another has it or waits for it."""
+        """Take the lock. Without `waits`, return false if another has it or waits for it."""
         if not self._next.acquire(blocking=waits):
             return False
         try:
@@ -164,9 +164,10 @@ _sharing = Lock()
 
 
 def shared_lock(path: Path) -> FairLock:
-    """Return the lock at `path` that all of this process share: its threads wait for each other without the kernel.
+    """Return the lock at `path` that all users in this process share, so that its threads wait without the kernel.
 
-    It closes with the last of those who share it; closed before, it opens again."""
+    It closes with its last user. If it was closed before, it opens again on use.
+    """
     with _sharing:
         lock = _shared.get((os.getpid(), path))
         if lock is None:
@@ -175,12 +176,12 @@ def shared_lock(path: Path) -> FairLock:
 
 
 def _queue_of(path: Path) -> Path:
-    """The first of the two locks of which the second has that path."""
+    """Return the path of the first lock, for the second lock at that path."""
     return path.with_name(f"{path.name}.queue")
 
 
 def _hold_in_turn(descriptors: list[int], paths: tuple[Path, Path]) -> None:
-    """Hold the second lock, having waited for it with the first in hand; the descriptors may be others afterwards."""
+    """Take the second lock, holding the first while waiting. The descriptors may be replaced."""
     descriptors[0] = hold_lock(descriptors[0], paths[0])
     try:
         descriptors[1] = hold_lock(descriptors[1], paths[1])
@@ -189,7 +190,7 @@ def _hold_in_turn(descriptors: list[int], paths: tuple[Path, Path]) -> None:
 
 
 def _hold_at_once(descriptors: list[int]) -> bool:
-    """Hold the second lock if nobody has it or waits for it."""
+    """Take the second lock if nobody has it or waits for it; return whether that worked."""
     try:
         fcntl.flock(descriptors[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
@@ -202,8 +203,8 @@ def _hold_at_once(descriptors: list[int]) -> bool:
 
 
 class _Queued:
-    """A place among those for whom the kernel keeps the order. Nothing ends its waiting but the lock itself: so a
-    thread waits, on a descriptor of its own, and a caller that has given up does not get the lock afterwards."""
+    """A place in the kernel's queue for a lock. Only the lock itself ends the wait in the kernel. So a thread waits on
+    a descriptor of its own, and releases the lock at once if the caller has given up."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._descriptor = path, open_lock(path)
@@ -229,7 +230,7 @@ class _Queued:
         return self._descriptor
 
     def _give_up(self) -> bool:
-        """Whether it is too late for that: the lock is held."""
+        """Give up, and return whether it is too late for that because the lock is held."""
         with self._deciding:
             self._is_given_up = not self._done.is_set()
             return not self._is_given_up
@@ -248,7 +249,7 @@ class _Queued:
     def _tell(self) -> None:
         import logging
 
-        # Where nothing is set up for logs, as in a command, this goes to standard error.
+        # Without a logging configuration, as in a command, this goes to standard error.
         logging.getLogger("ibi.storage").warning("ibi: waiting for %s, which another process has locked", self._path)
 
 
@@ -256,10 +257,9 @@ _NAME = Path("mint", "lock")
 
 
 class DataLock:
-    """Taken by one process at a time, of several that want it each in its turn, as a `FairLock` is.
+    """The lock of a data directory, for one process at a time in the order of arrival, like a `FairLock`.
 
-    The file also tells which instance of a store lives in the directory, so that others can see it without opening the
-    store.
+    The file also names the store instance in the directory, so that others can see it without opening the store.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -276,7 +276,7 @@ class DataLock:
         fcntl.flock(self._descriptors[1], fcntl.LOCK_UN)
 
     def write_instance(self, instance: str) -> None:
-        """Under the lock."""
+        """Write the name of the instance into the lock file, under the lock."""
         with refusals(DiskRefused, self.path):
             content, descriptor = instance.encode(), self._descriptors[1]
             if os.pread(descriptor, 1024, 0) != content:
@@ -290,8 +290,7 @@ class DataLock:
 
 
 def is_data_directory_of(directory: Path, instance: str) -> bool:
-    """Whether that instance of a store lives there, as far as can be seen: where that may not be read, it is
-    believed."""
+    """Return whether that store instance lives in the directory. If the file may not be read, assume that it does."""
     try:
         return (directory / _NAME).read_bytes() == instance.encode()
     except (FileNotFoundError, NotADirectoryError):
@@ -302,20 +301,23 @@ def is_data_directory_of(directory: Path, instance: str) -> bool:
 
 _PLACES = (Path("/run/lock/ibi"), Path("/var/lock/ibi"))
 _SHARED = 0o1777
-"""All users may add files, and remove only their own."""
+"""Mode bits: every user may add files, and remove only their own."""
 
 
 class LockDirectory:
-    """An open directory. Files are reached through it alone: exchanging its name for a link has no effect."""
+    """An open directory of lock files. They are reached only through its descriptor, so replacing its name by a link
+    has no effect."""
 
     def __init__(self, path: Path | None = None, places: tuple[Path, ...] = _PLACES) -> None:
-        """Open `path`; without one, the first of `places` that can be used, or one beside other temporary files."""
+        """Open `path`. Without it, use the first usable one of `places`, or a directory beside other temporary
+        files."""
         self.path, self._descriptor = (
             _open_directory(path) if path else _first(*places, Path(tempfile.gettempdir(), "ibi-locks"))
         )
 
     def open(self, name: str) -> int:
-        """A descriptor of the plain file `name`, made if missing; anything else of that name is refused."""
+        """Return a descriptor of the plain file `name`, created if missing. Anything else under that name is
+        refused."""
         with refusals(LockRefused, self.path / name):
             descriptor = self._open_or_make(name)
         found = os.fstat(descriptor)
@@ -325,7 +327,7 @@ class LockDirectory:
         raise LockRefused(path=self.path / name, reason="it is not a plain file with one name")
 
     def _open_or_make(self, name: str) -> int:
-        # Not to make it in one go with O_CREAT: Linux refuses that for files of others in a shared directory.
+        # Not in one call with O_CREAT: Linux refuses that for other users' files in a shared directory.
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         for _ in range(3):
             try:
@@ -365,7 +367,7 @@ def _open_directory(path: Path) -> tuple[Path, int]:
 
 
 def _make(path: Path) -> bool:
-    """Whether it was missing."""
+    """Create the directory; return whether it was missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir()
@@ -376,17 +378,17 @@ def _make(path: Path) -> bool:
 
 _ITEM_LOCKS = 256
 _NAME_LOCKS = 64
-"""Of other names, in files of their own: who holds some of them takes those of items."""
+"""Locks for names that are not item labels. They have files of their own, because their holder may take item locks."""
 _PATIENCE = 1800.0
 """Seconds: another process may be depositing an item, or removing an object, of many gigabytes."""
 
 
 class _SharedLocks:
-    """A fixed number of locks in files of a directory of their own; the files stay there, empty."""
+    """A fixed number of locks, in files of a directory of their own. The empty files stay there."""
 
     def __init__(self, directory: Path, number: int, digits: int) -> None:
         self._directory, self._digits = directory, digits
-        # The kernel's lock is the process's: threads need one among themselves.
+        # Kernel locks belong to the process: threads need locks of their own.
         self._threads = [Lock() for _ in range(number)]
         self._descriptors = [-1] * number
 
@@ -422,7 +424,7 @@ class _SharedLocks:
 
 
 class FileItemLocks(_SharedLocks):
-    """The port `ItemLocks`: locks that the items share."""
+    """Implement the port `ItemLocks` with locks that items share."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, _ITEM_LOCKS + _NAME_LOCKS, digits=3)
@@ -446,7 +448,7 @@ class FileItemLocks(_SharedLocks):
 
 
 _OBJECT_LOCKS = 64
-"""Files of locks, which the objects share."""
+"""Lock files, which the objects share."""
 
 
 class ObjectLocks(_SharedLocks):
@@ -454,5 +456,5 @@ class ObjectLocks(_SharedLocks):
         super().__init__(directory, _OBJECT_LOCKS, digits=2)
 
     def hold(self, name: str) -> AbstractContextManager[None]:
-        """Alone on the object of that name, within the `with`."""
+        """Hold the lock of the object within the `with`."""
         return self._one(crc32(name.encode()) % _OBJECT_LOCKS)

@@ -1,6 +1,6 @@
-"""The file of the mint log: lines are only ever added, and are on the disk before they are relied on.
+"""The file of the mint log: append-only, with each line on disk before anything relies on it.
 
-Who writes holds the lock of the data directory. A reader needs none: what it was told is there stays there.
+The writer holds the lock of the data directory. A reader needs no lock, because lines that it was told about stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REWRITTEN = 1 << 20
 
 
 class Position(NamedTuple):
-    """Up to where the log is known: how many lines and bytes, where the last line begins, and its hash."""
+    """A known end of the log: the number of lines and bytes, the start of the last line, and its hash."""
 
     number: int
     size: int
@@ -35,17 +35,17 @@ BEGINNING = Position(0, 0, 0, GENESIS)
 
 
 class WrittenLine(NamedTuple):
-    """A line, and up to where the log is known with it."""
+    """A line, and the end of the log with it."""
 
     line: bytes
     position: Position
 
 
 def take_over_lines(path: Path, other: Path) -> int:
-    """Add to the log at `path`, which is not in use, the lines that another one has more; how many those are.
+    """Append to the unused log at `path` the further lines of another log, and return their number.
 
-    None if the other does not begin with the same bytes; and none from the first line on that does not follow from the
-    one before it.
+    Nothing is taken if the other log does not begin with the same bytes. Lines are taken up to the first one that does
+    not follow from the one before it.
     """
     with refusals(DiskRefused, path), path.open("r+b") as own, other.open("rb") as more:
         number, head = 0, GENESIS
@@ -73,7 +73,7 @@ def _follows(line: bytes, number: int, head: str) -> bool:
 
 
 class _Status(NamedTuple):
-    """Which file lies there, and what tells that it was changed."""
+    """The identity of a file, with its size and times to detect changes."""
 
     device: int = 0
     inode: int = 0
@@ -83,7 +83,7 @@ class _Status(NamedTuple):
 
     @property
     def seen(self) -> str:
-        """What stays the same from one start of the machine to the next, as text."""
+        """The part that survives a restart of the machine, as text."""
         return f"{self.size} {self.written} {self.changed}"
 
 
@@ -92,10 +92,11 @@ def _status_of(found: os.stat_result) -> _Status:
 
 
 class MintLogFile:
-    """Its methods are called under the lock, all but `lines`."""
+    """The mint log on disk. All methods except `lines` are called under the lock."""
 
     def __init__(self, path: Path, on_step: Callable[[str], None] | None = None) -> None:
-        """`on_step` is told of each step of writing; a line is then written in two parts, for a crash between them."""
+        """`on_step` is called at each step of writing. With it, a line is written in two parts, to test a crash between
+        them."""
         self.path = path
         self._on_step = on_step
         self._descriptor: int | None = None
@@ -104,8 +105,11 @@ class MintLogFile:
         self._broken: tuple[_Status, Position, LogBroken] | None = None
 
     def is_at(self, position: Position, seen: str = "") -> bool:
-        """Whether the file ends at `position` and not after it; `LogBroken` if before it, or if a line up to there was
-        changed. Cheap while only minters write, whose files look as `seen` says; others are read from the first line.
+        """Return whether the file ends exactly at `position`. Raise `LogBroken` if it ends before it, or if an earlier
+        line was changed.
+
+        This is cheap as long as the size and times of the file equal `seen`. Otherwise the file is read from its first
+        line.
         """
         with refusals(DiskRefused, self.path):
             status = self._status()
@@ -115,19 +119,22 @@ class MintLogFile:
         return self._known is not None
 
     def note_end(self, position: Position) -> None:
-        """The lines up to `position` are known to be whole."""
+        """Record that the lines up to `position` are whole."""
         with refusals(DiskRefused, self.path):
             status = self._status()
         self._known = (status, position) if status.size == position.size else None
 
     @property
     def seen(self) -> str:
-        """What the file looked like when it was last known to be whole: its size and times; of an empty one nothing."""
+        """The size and times of the file when it was last known to be whole; empty for an empty log."""
         return "" if self._known is None or self._known[1] == BEGINNING else self._known[0].seen
 
     def append(self, line: bytes, position: Position) -> Position:
-        """Put `line` after `position`, where the file ends. It is on the disk afterwards, or `DiskRefused` is raised
-        and it is gone; or it is found there later and counts: its dates are lost then, but never given twice."""
+        """Append `line` after `position`, the end of the file, and sync it.
+
+        On failure `DiskRefused` is raised and the line is removed. If it cannot be removed, the next minter finds it
+        and it counts: its dates are lost then, but never given twice.
+        """
         after = position.after(line)
         with refusals(DiskRefused, self.path):
             try:
@@ -142,10 +149,11 @@ class MintLogFile:
         return after
 
     def take_in(self, position: Position) -> Iterator[WrittenLine]:
-        """The lines after `position`, all on the disk before the first is given; a torn one at the end is cut off."""
+        """Yield the lines after `position`, once all are synced. A torn last line is cut off."""
         with refusals(DiskRefused, self.path):
             end = self._cut_torn_line(position.size, self._status().size)
-            # After a failed sync, the system may hold as written what never reached the disk: so it is written again.
+            # After a failed sync, the system may hold pages as written that never reached the disk. So they are written
+            # again.
             start = max(position.size, end - _REWRITTEN)
             self._write_all(os.pread(self._open(), end - start, start), start)
             sync_file(self._open())
@@ -159,7 +167,7 @@ class MintLogFile:
             return os.pread(self._open(), length, start)
 
     def lines(self, start: int, end: int) -> Iterator[bytes]:
-        """The whole lines between two places, without their ends."""
+        """Yield the complete lines between two offsets, without line ends."""
         if start == end:
             return
         with refusals(DiskRefused, self.path), self.path.open("rb") as file:
@@ -184,7 +192,7 @@ class MintLogFile:
         return self._descriptor
 
     def _status(self) -> _Status:
-        """What lies at the path now: after a backup was put back, it is another file than the one that is open."""
+        """Return the status of the file at the path. After a restore from a backup it differs from the open file."""
         try:
             status = _status_of(os.stat(self.path))  # noqa: PTH116  (in every commit, and quicker)
         except FileNotFoundError:
@@ -194,7 +202,8 @@ class MintLogFile:
         return status
 
     def _check(self, status: _Status, position: Position, seen: str) -> None:
-        """Once for a file that is broken: it may be long, and every request comes here."""
+        """Check the log. The result for a broken file is cached, because the file may be long and every request comes
+        here."""
         if self._broken is not None and self._broken[:2] == (status, position):
             raise LogBroken(**self._broken[2].parameters)
         try:
@@ -229,22 +238,22 @@ class MintLogFile:
             content, start = content[written:], start + written
 
     def _cut_back(self, position: Position) -> None:
-        """After a failure: what can be undone is; what cannot is found by the next minter."""
+        """Undo a failed write as far as possible. The next minter finds the rest."""
         with suppress(OSError):
             os.ftruncate(self._open(), position.size)
         with suppress(OSError):
             self.close()
-        # The lines before were whole: on a full disk they are not to be read again at every request.
+        # The earlier lines were whole: on a full disk they should not be read again at every request.
         with suppress(OSError):
             status = self._status()
             self._known = (status, position) if status.size == position.size else None
 
     def _cut_torn_line(self, start: int, end: int) -> int:
-        """Cut off what a crash left of a last line after `start`, and give where the file ends then. Its labels were
-        not given out: that is done after it is on the disk."""
+        """Cut off the torn last line that a crash left after `start`, and return the new end of the file. Its labels
+        were never given out, because that happens only after the line is on disk."""
         whole = self._begin_of_line(start, end)
         last = self._begin_of_line(start, end - 1) if whole == end > start else whole
-        # A file system may have kept the end of a line and filled its begin with zeros.
+        # A file system may have kept the end of a line and filled its beginning with zeros.
         if b"\0" in os.pread(self._open(), end - last, last):
             whole = last
         if whole < end:
@@ -253,7 +262,7 @@ class MintLogFile:
         return whole
 
     def _begin_of_line(self, start: int, end: int) -> int:
-        """The place after the last line end between `start` and `end`; `start` if there is none."""
+        """Return the offset after the last line end between `start` and `end`; `start` if there is none."""
         while end > start:
             begin = max(start, end - _CHUNK)
             found = os.pread(self._open(), end - begin, begin).rfind(b"\n")

@@ -1,11 +1,11 @@
-"""Reads the words of one file: PDF, documents of offices, Web pages, plain text; and renders Markdown. Run as a process
-of its own.
+"""Extract the text of one file (PDF, office documents, Web pages, plain text), or render Markdown, as a separate
+process.
 
-The file is the standard input, the text goes to the standard output, piece by piece, so that what was read before a
-limit is not lost. Files are strangers': before the process looks at one, it bounds its memory and its time of the
-processor, and gives up files, network and new processes (`ibi.storage.confinement`). So everything that a reader
-imports is imported before. The process that started it kills it when it takes too long (`ibi.storage.text_process`).
-Nothing of the file is executed, no entity is expanded, nothing is fetched.
+The file is standard input. The text goes to standard output piece by piece, so that a limit does not lose the text read
+so far. Files are untrusted: before the process reads one, it limits its memory and CPU time, and gives up files,
+network and new processes (`ibi.storage.confinement`). So all modules that a reader needs are imported before that. The
+parent process kills it when it takes too long (`ibi.storage.text_process`). Nothing in the file is executed, no entity
+is expanded, nothing is fetched.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ibi.storage.confinement import confine_process
 
 MOST_MEMORY: Final = 768 << 20
 MOST_SECONDS: Final = 30
-"""Of the processor."""
+"""CPU seconds."""
 MOST_BYTES: Final = 4 << 20
-"""Of text: what comes after it is not searched."""
+"""Maximum bytes of text; the rest is not searched."""
 _MOST_UNPACKED: Final = 64 << 20
-"""Bytes that are unpacked of a document: what has more is no text for people."""
+"""Maximum bytes unpacked from a document: one with more is no text for people."""
 _MOST_PARTS: Final = 5_000
-"""Pages, slides and sheets."""
+"""Maximum pages, slides and sheets."""
 _MOST_FAILURES: Final = 20
 _CHUNK: Final = 64 << 10
 _CHARSET: Final = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
@@ -49,7 +49,7 @@ _PARAGRAPHS: Final = frozenset({"p", "h", "si", "is", "br", "tab", "line-break",
 
 
 UNCONFINED: Final = "unconfined"
-"""The argument that has files read where the kernel offers no confinement."""
+"""The argument that allows reading where the kernel offers no confinement."""
 
 
 class TextRefused(Exception):
@@ -66,14 +66,14 @@ def read_pdf(source: IO[bytes]) -> Iterator[str]:
             yield reader.pages[number].extract_text() + "\n"
         except MemoryError:
             raise
-        except Exception:  # noqa: BLE001 - a page that cannot be read says nothing of the others
+        except Exception:  # noqa: BLE001 - one unreadable page says nothing about the others
             failures += 1
             if failures > _MOST_FAILURES:
                 return
 
 
 def read_office(source: IO[bytes]) -> Iterator[str]:
-    """Documents, tables and presentations of Office Open XML and OpenDocument: ZIP files of XML."""
+    """Yield the text of Office Open XML and OpenDocument files, which are ZIP files of XML."""
     left = _MOST_UNPACKED
     with zipfile.ZipFile(source) as package:
         names = [entry.filename for entry in package.infolist()[: 10 * _MOST_PARTS]]
@@ -92,8 +92,8 @@ def read_office(source: IO[bytes]) -> Iterator[str]:
 
 
 class _XmlText:
-    """Text of an XML document: of all elements, or of those of one name. Documents of offices declare no entities and
-    no types; one that does is refused, before anything is expanded."""
+    """Extracts the text of an XML document, from all elements or from those of one name. Office documents declare no
+    entities and no types; one that does is refused before anything is expanded."""
 
     def __init__(self, only: str | None) -> None:
         self._only, self._depth, self._pieces = only, 0, list[str]()
@@ -168,12 +168,12 @@ def read_plain(source: IO[bytes]) -> Iterator[str]:
 
 
 def _decode(source: IO[bytes]) -> Iterator[str]:
-    """Text in the encoding that it declares, or else UTF-8; what is no text in it is left out."""
+    """Yield the text in its declared encoding, or else UTF-8; undecodable bytes become replacement characters."""
     start = source.read(_CHUNK)
     declared = _CHARSET.search(start[:4096])
     name = "utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     if declared is not None:
-        with suppress(LookupError):  # also of what is a codec and no encoding of text
+        with suppress(LookupError):  # also raised for a codec that is no text encoding
             "".encode(said := declared[1].decode("ascii"))
             name = said
     decoder = codecs.getincrementaldecoder(name)("replace")
@@ -198,12 +198,12 @@ READERS: Final[dict[str, Callable[[IO[bytes]], Iterator[str]]]] = {
 
 _IMPORTED: Final = {"pdf": ("json", "brotli", "fontTools.cffLib"), "markdown": ("ibi.archive.markdown_preview",)}
 _IMPORTED_WHOLE: Final = {"pdf": ("pypdf", "encodings"), "markdown": ()}
-"""Packages with modules that readers import only when a file has them do so; every reader needs the encodings that a
-file may name. Modules that are not installed are not needed."""
+"""Packages with modules that readers import only for certain files. Every reader needs the encodings that a file may
+name. Modules that are not installed are not needed."""
 
 
 def import_modules(reader: str) -> None:
-    """Import all that the reader may import later."""
+    """Import every module that the reader may import later."""
     names = list(_IMPORTED.get(reader, ()))
     for package in _IMPORTED_WHOLE.get(reader, ("encodings",)):
         places = importlib.import_module(package).__path__
@@ -221,7 +221,7 @@ def limit_process(seconds: int) -> None:
         (resource.RLIMIT_NOFILE, 32),
     ):
         resource.setrlimit(what, (most, most))
-    # SIGXCPU first: the kernel's own SIGKILL could as well be that of a machine without memory.
+    # SIGXCPU comes first, because the kernel's SIGKILL could as well mean that the machine is out of memory.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     os.nice(19)
 
@@ -233,7 +233,7 @@ def main() -> int:
     if not confine_process().is_any and unconfined != UNCONFINED:
         sys.stderr.write("nothing of this kernel confines the process that reads it")
         return 1
-    logging.disable()  # a file that is a little broken has its reader complain of each of its parts
+    logging.disable()  # for a slightly broken file the reader logs each of its parts
     warnings.simplefilter("ignore")
     sys.setrecursionlimit(2_000)
     source, left = open(0, "rb", closefd=False), MOST_BYTES  # noqa: SIM115 - the process ends with it
@@ -245,7 +245,7 @@ def main() -> int:
             left -= len(written)
             if not left:
                 break
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with a file, what was read of it counts
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a file, the text read so far counts
         sys.stderr.write(f"{type(error).__name__}: {error}"[:500])
         return 1
     return 0

@@ -1,10 +1,10 @@
-"""What the worker processes of one server have in common, in memory that their supervisor makes before it forks them.
+"""Shared memory of a server's worker processes, which their supervisor makes before it forks them.
 
-It is there as long as one of them is, and needs no name that another program could open. Each worker has a slot of its
-own. Values of a slot are written by its worker alone and read by all, without a lock: that is for what every request
-asks. What several workers change is under a lock of the kernel, which a worker that is killed gives back.
+It exists as long as one of them does, and has no name that another program could open. Each worker has a slot. Only its
+worker writes the values of a slot, and all read them without a lock: these values are used by every request. Values
+that several workers change are under a kernel lock, which a killed worker releases.
 
-Subjects are known here by their hashes: workers are forked from one process, so that `hash` is the same in all.
+Subjects are identified by their hashes: the workers are forked from one process, so `hash` is the same in all.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from zlib import crc32
 from ibi.archive.counting import MOST_COUNTED, WINDOW, Recent
 
 SLOTS_PER_WORKER: Final = 3
-"""A worker that is replaced keeps its slot until its last request is answered, perhaps while the next is replaced."""
+"""A replaced worker keeps its slot until its last request is answered, perhaps while its successor is replaced."""
 _SECRET_BYTES: Final = 32
 _WORD: Final = (1 << 64) - 1
 _RETRY: Final = 0.0005
-"""Seconds until a lock is tried again that the kernel has refused."""
+"""Seconds before a lock is tried again that the kernel refused."""
 
 
 def _words(number: int) -> memoryview:
-    """So many numbers of 64 bits that all workers see, 0 at first. Reading or writing one is a single access."""
+    """Return that many 64-bit numbers, shared by all workers and initially 0. Each read or write is a single access."""
     return memoryview(mmap(-1, number * 8)).cast("Q")
 
 
 class ProcessLock:
-    """Held by one thread of one worker at a time, which may take it again. For moments: others wait without a bound."""
+    """A reentrant lock for one thread of one worker at a time. It is held for moments: others wait without a
+    timeout."""
 
     def __init__(self, descriptor: int, place: int) -> None:
-        """`place` is the byte of the file by which the kernel knows the lock."""
+        """`place` is the byte of the file that the kernel locks."""
         self._descriptor, self._place = descriptor, place
         self._threads, self._depth = RLock(), 0
 
@@ -64,8 +65,11 @@ class ProcessLock:
         self._threads.release()
 
     def _lock(self) -> None:
-        """The kernel knows processes and not threads: two workers, each with a thread that has one lock and another
-        thread that waits for the other's, look like a deadlock to it. None of these threads holds two, so it is none.
+        """Take the kernel lock.
+
+        The kernel knows processes, not threads. If two workers each have a thread that holds one lock and another
+        thread that waits for the other's lock, the kernel sees a deadlock. No thread holds two locks, so it is none,
+        and the call is repeated.
         """
         while True:
             try:
@@ -79,23 +83,23 @@ class ProcessLock:
 
 
 _BUCKETS: Final = 8192
-"""So many that of `MOST_TURNS` networks, whose rows are kept, hardly one finds its bucket full. Memory that is not
-written takes no room."""
+"""Number of buckets. With rows for `MOST_TURNS` networks, hardly any bucket is full. Memory that is not written takes
+no room."""
 _WAYS: Final = 8
 _ROW: Final = Struct("=QQ4d")
-"""A subject, when its row was last written or until when it is kept, and its values."""
+"""The hash of a subject, the time of its last write or the end of its protection, and its values."""
 _VALUES: Final = 4
 
 
 class SharedRows:
-    """A few numbers for each of some thousand subjects, of all workers: the rows of `ibi.services.limits`. When there
-    are too many, one that was not written lately is dropped."""
+    """A few numbers for each of some thousand subjects, shared by all workers: the rows of `ibi.services.limits`. When
+    a bucket is full, its oldest row is dropped."""
 
     def __init__(self, lock: ProcessLock) -> None:
         self._lock, self._memory = lock, mmap(-1, _BUCKETS * _WAYS * _ROW.size)
 
     def alone(self) -> ProcessLock:
-        """No other worker reads or changes rows within the `with`."""
+        """Return the lock that excludes other workers from the rows within the `with`."""
         return self._lock
 
     def get(self, subject: Hashable) -> tuple[float, ...] | None:
@@ -112,7 +116,7 @@ class SharedRows:
             if place is None:
                 place, oldest = min(places, key=lambda each: int(each[1][1]))
                 if int(oldest[1]) > now:
-                    return False  # all of them have to be kept
+                    return False  # all of them are protected
             _ROW.pack_into(self._memory, place, key, now + int(keep * 1e9), *filled)
         return True
 
@@ -128,7 +132,7 @@ class SharedRows:
             return sum(1 for row in _ROW.iter_unpack(self._memory[:]) if row[0])
 
     def _bucket(self, key: int) -> Iterator[tuple[int, tuple[float, ...]]]:
-        """The rows among which that of a subject is, each with its place."""
+        """Yield the rows of a subject's bucket with their offsets."""
         first = key % _BUCKETS * _WAYS * _ROW.size
         for place in range(first, first + _WAYS * _ROW.size, _ROW.size):
             yield place, _ROW.unpack_from(self._memory, place)
@@ -145,7 +149,7 @@ _CLAIMED: Final = 1
 _COUNTED: Final = 2
 _STATE: Final = 3
 _LOOKS: Final = 1000
-"""How often a worker looks whether another gives up a claim: that one may have been killed."""
+"""How often a worker looks whether another gives up its claim. The limit is needed because that one may be killed."""
 _COUNT_BITS: Final = 24
 _COUNT: Final = (1 << _COUNT_BITS) - 1
 
@@ -153,9 +157,9 @@ _COUNT: Final = (1 << _COUNT_BITS) - 1
 class SharedRecent(Recent):
     """Wishes of the last half minute in all workers.
 
-    Each worker has a table of its own: half of a wish's hash, when it counted, and how far that is. A worker writes
-    that it claims the wish before it looks whether another does, so that of two at the same time at least one sees the
-    other. One that is seen to have counted has won; of two claims, that of the lower slot.
+    Each worker has a table of its own: half of a wish's hash, its time, and its state. A worker writes its claim to a
+    wish before it looks for claims of others, so of two at the same time at least one sees the other. A counted wish
+    has won; of two claims, the lower slot wins.
     """
 
     __slots__ = ("_fence", "_keys", "_known", "_others", "_own", "_slot", "_tables", "_used", "_wishes")
@@ -179,7 +183,7 @@ class SharedRecent(Recent):
         own = self._own
         mine = place if own[place] >> 2 & _SECONDS <= own[beside] >> 2 & _SECONDS else beside  # the older one
         own[mine] = mark | now << 2 | _CLAIMED
-        with self._fence:  # no processor reads what follows before the others can see the claim
+        with self._fence:  # memory barrier: the others see the claim before this process reads theirs
             pass
         for slot, words in self._others:
             for at in (place, beside):
@@ -223,12 +227,12 @@ class SharedRecent(Recent):
 
 
 _HEAD: Final = Struct("=QI")
-"""Length and checksum of what is published."""
+"""Length and checksum of the published content."""
 
 
 class PublishedFigures:
-    """What each slot has published last, of any length. It stays when its worker has gone, also by a kill: what is
-    written next is beside what is there, until it is whole."""
+    """The last publication of each slot, of any length. It survives its worker, even a killed one: a new publication is
+    written beside the old one until it is complete."""
 
     def __init__(self, slots: int) -> None:
         self._versions = _words(slots)
@@ -241,26 +245,26 @@ class PublishedFigures:
         self._versions[slot] = version
 
     def read(self, slot: int) -> bytes | None:
-        """None if nothing was published in that slot."""
+        """Return the last publication of the slot; None if there is none."""
         while version := self._versions[slot]:
             descriptor = self._files[slot][version & 1]
             head = os.pread(descriptor, _HEAD.size, 0)
             size, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, -1)
             content = os.pread(descriptor, size, _HEAD.size)
-            if crc32(content) == checksum:  # else it was written while it was read
+            if crc32(content) == checksum:  # else it was written during the read
                 return content
         return None
 
     def version(self, slot: int) -> int:
-        """Another number after each publication."""
+        """Return a number that differs after each publication."""
         return self._versions[slot]
 
     def ask(self, slot: int) -> None:
-        """Have the worker of the slot publish what it has now, soon."""
+        """Ask the worker of the slot to publish its present figures soon."""
         try:
             self._calls[slot][0].send(b"?", MSG_DONTWAIT)
         except OSError:
-            return  # it has been asked more often than it has answered
+            return  # it has unanswered requests already
 
     def close(self) -> None:
         for descriptor in chain.from_iterable(self._files):
@@ -269,24 +273,24 @@ class PublishedFigures:
             each.close()
 
     def calls(self, slot: int) -> socket:
-        """What the worker of the slot reads: it is asked when there is something in it."""
+        """Return the socket for the worker of the slot: it is readable when a publication is requested."""
         return self._calls[slot][1]
 
 
 class WorkerState:
-    """Made by the supervisor, and by nothing else: before any thread, loop or database there is."""
+    """The shared state. Only the supervisor makes it, before any thread, event loop or database exists."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.slots = workers, workers * SLOTS_PER_WORKER
         self.secret = secrets.token_bytes(_SECRET_BYTES)
-        """Marks of browsers are made with it."""
+        """The key for the marks of browsers."""
         self.figures = PublishedFigures(self.slots)
         self._locks = os.memfd_create("ibi-locks")
         self.sign_ins, self.compared_keys, self.offers, self.refusals = (
             SharedRows(ProcessLock(self._locks, place)) for place in range(4)
         )
-        # Texts that strangers send make rows of letters; those of accounts are of accounts that exist, and no stranger
-        # can have them dropped by sending other texts.
+        # The letters' rows come from texts of strangers. The accounts' rows are of existing accounts only, so strangers
+        # cannot displace them by sending other texts.
         self.letters, self.accounts, self.notifications, self.signed_notifications = (
             SharedRows(ProcessLock(self._locks, place)) for place in range(4, 8)
         )
@@ -295,43 +299,43 @@ class WorkerState:
         self._used, self._live, self._beats = _words(1), _words(self.slots), _words(self.slots)
 
     def close(self) -> None:
-        """Let go of it in this process, where nothing of it is used any more."""
+        """Close the state in this process, which no longer uses it."""
         self.figures.close()
         os.close(self._locks)
 
     def occupy(self, slot: int) -> None:
-        """A worker has the slot from now on. By the supervisor."""
+        """Record that a worker has the slot. Called by the supervisor."""
         self._used[0] = max(self._used[0], slot + 1)
         self._live[slot] = 1
         self.beat(slot)
 
     def vacate(self, slot: int) -> None:
-        """The worker of the slot has ended. By the supervisor."""
+        """Record that the worker of the slot has ended. Called by the supervisor."""
         self._live[slot] = 0
 
     def used(self) -> range:
-        """The slots that have or had a worker."""
+        """Return the slots that have or had a worker."""
         return range(self._used[0])
 
     def is_live(self, slot: int) -> bool:
         return bool(self._live[slot])
 
     def beat(self, slot: int) -> None:
-        """The event loop of the slot's worker turns."""
+        """Record that the event loop of the slot's worker is running."""
         self._beats[slot] = time.monotonic_ns()
 
     def silence(self, slot: int) -> float:
-        """Seconds since the event loop of the slot's worker was last known to turn."""
+        """Return the seconds since the last beat of the slot's worker."""
         return (time.monotonic_ns() - self._beats[slot]) / 1e9
 
     def recent(self, slot: int) -> SharedRecent:
-        """The wishes of all workers, as the one of that slot counts them."""
+        """Return the wishes of all workers, for the worker of that slot."""
         return SharedRecent(self._wishes, self._keys, self._used, slot)
 
 
 @dataclass(frozen=True)
 class WorkerShare:
-    """What one process has in common with the others of its server; without a `state` it is alone."""
+    """The share of one process in its server's state. Without a `state` the process is the only worker."""
 
     state: WorkerState | None = None
     slot: int = 0
@@ -344,7 +348,7 @@ class WorkerShare:
         return Recent() if self.state is None else self.state.recent(self.slot)
 
     def divide(self, bound: int) -> int:
-        """The part of a bound that each worker has; 0 is none."""
+        """Return each worker's part of a limit; 0 means no limit."""
         return -(-bound // self.workers)
 
     @property

@@ -1,7 +1,7 @@
-"""Which addresses are dialled, and the look-up of names.
+"""DNS lookups, and checks of the addresses that may be dialled.
 
-Registered Archives name their own addresses. One that lies could name ours, or a neighbour's that trusts us. So a name
-is looked up once, every address that it stands for is judged, and nothing else than those is dialled.
+Registered Archives name their own addresses. A malicious one could name ours, or that of a neighbour that trusts us. So
+a name is looked up once, all its addresses are checked, and only those addresses are dialled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibi.transport.server_url import look_up
 
 
 def addresses_of(host: str) -> list[str]:
-    """The same as `look_up`; none if the name does not resolve."""
+    """Do the same as `look_up`, but return no address if the name does not resolve."""
     try:
         return look_up(host)
     except OSError:
@@ -41,10 +41,10 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Lets callers that ask the same at the same time share one request.
+    """Lets concurrent callers with the same question share one request.
 
-    Each has a future of its own: a caller that is cancelled, or stops waiting, affects neither the request nor the
-    other callers.
+    Each has its own future: a caller that is cancelled, or stops waiting, affects neither the request nor the other
+    callers.
     """
 
     def __init__(self) -> None:
@@ -56,8 +56,8 @@ class SingleFlight(Generic[K, V]):
     def join(self, key: K, start: Callable[[Callable[[V], None]], None]) -> asyncio.Future[V]:
         """Return the caller's own future of the result.
 
-        `start` is called if no request of this key is under way. It gets the function that has to be called with the
-        result, once and always.
+        `start` is called if no request for this key is running. It gets a function that must be called with the result,
+        exactly once, in every case.
         """
         future: asyncio.Future[V] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.get(key)
@@ -78,23 +78,23 @@ class SingleFlight(Generic[K, V]):
 _KEPT_FOR: Final = 30.0
 _MOST_KEPT: Final = 4096
 _MOST_AT_ONCE: Final = 16
-"""Threads for names that were resolved when they were last asked for, and as many for all others. A name whose server
-does not answer keeps its thread for long, and must not keep known names from being found."""
+"""Maximum threads for names that resolved on their last lookup, and again as many for all others. A name with a silent
+DNS server keeps its thread for long, and must not block known names."""
 
 
 @dataclass(slots=True, eq=False)
 class _Queue:
-    """Names that wait for a thread, and how many have one."""
+    """Names that wait for a thread, and the number of running threads."""
 
     waiting: deque[str] = field(default_factory=deque)
     threads: int = 0
 
 
 class NameLookup:
-    """Looks up names on an event loop, and remembers what it finds for half a minute.
+    """Looks up names for an event loop, and caches results for half a minute.
 
-    `addresses_of` runs in daemon threads: a name server that does not answer keeps a thread for long, and must hold up
-    neither the rest of the process nor its end.
+    `addresses_of` runs in daemon threads: a silent DNS server blocks a thread for long, and must delay neither the rest
+    of the process nor its exit.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class NameLookup:
         self._known, self._others = _Queue(), _Queue()
 
     async def addresses(self, host: str) -> Sequence[str]:
-        """Every address of `host`; none if it does not resolve."""
+        """Return every address of `host`; none if it does not resolve."""
         kept = self._kept.get(host)
         if kept is not None and self._monotonic() < kept[0]:
             return kept[1]
@@ -131,7 +131,7 @@ class NameLookup:
             thread = Thread(target=self._in_thread, args=(host, queue, loop), name="ibi-name-lookup", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the machine has no more of them
+            except RuntimeError:  # the system has no more threads
                 loop.call_soon(self._finish_lookup, host, queue, ())
 
     def _in_thread(self, host: str, queue: _Queue, loop: asyncio.AbstractEventLoop) -> None:
@@ -146,7 +146,7 @@ class NameLookup:
         queue.threads -= 1
         self._start_threads(queue)
         self._kept.pop(host, None)
-        if found:  # that a name is unknown is asked again: it may be new
+        if found:  # failures are not cached, because the name may be new
             self._kept[host] = self._monotonic() + self._kept_for, found
             if len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
@@ -154,13 +154,13 @@ class NameLookup:
 
 
 # RFC 4291 §2.5.5.1 and RFC 6052 §2.1: the IPv4 address is the last 32 bits. The prefix of RFC 8215 for networks' own
-# translators is not among them: where the address stands there is known to that network alone.
+# translators is absent, because only that network knows the position of the address.
 _LAST_BITS: Final = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
 _THEMSELVES: Final = (IPv6Address("::"), IPv6Address("::1"))
 
 
 def meant_by(address: IpAddress) -> tuple[IpAddress, ...]:
-    """The addresses that `address` stands for: those it wraps, or itself. Teredo wraps two, a server and a client."""
+    """Return the addresses that `address` wraps, or the address itself. Teredo wraps two, a server and a client."""
     if isinstance(address, IPv4Address) or address in _THEMSELVES:
         return (address,)
     if address.ipv4_mapped is not None:
@@ -175,7 +175,7 @@ def meant_by(address: IpAddress) -> tuple[IpAddress, ...]:
 
 
 _EVERYWHERE: Final = "::"
-# A public address by the registries, behind which Azure answers its own machines.
+# Public by the registries, but Azure answers its own machines there.
 _METADATA: Final = frozenset({ip_address("168.63.129.16")})
 
 
@@ -198,13 +198,13 @@ OPERATOR_NETWORKS: Final = tuple(
         ),
     )
 )
-"""Beside all that is public: networks in which an installation may live, and those that tests and examples use. Dialled
-at addresses that the operator names, never at those of strangers."""
+"""Networks, beside the public ones, in which an installation may lie, and those for tests and examples. Allowed for
+addresses from the operator, never for those from other parties."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Where to dial: the name is for the certificate and the `Host` header alone."""
+    """Checked addresses to dial. The name is only for the certificate and the `Host` header."""
 
     host: str
     port: int
@@ -212,10 +212,10 @@ class Checked:
 
 
 class AddressGuard:
-    """Judges addresses before they are dialled.
+    """Checks addresses before they are dialled.
 
-    `own` is what this process listens on, and the names by which others know that: it never asks itself. An unspecified
-    address (`0.0.0.0`, `::`) means every address of the machine.
+    `own` is the set of addresses on which this process listens, and of the names by which others know them: it never
+    asks itself. An unspecified address (`0.0.0.0`, `::`) means every address of the machine.
     """
 
     def __init__(self, own: frozenset[tuple[str, int]] = frozenset(), *, names: NameLookup | None = None) -> None:
@@ -223,17 +223,18 @@ class AddressGuard:
         self._names = NameLookup() if names is None else names
 
     async def check(self, archive: ArchiveRef) -> Checked | Failure:
-        """Return what may be dialled to reach an Archive, or why nothing may.
+        """Return the addresses to dial for an Archive, or the reason why none is allowed.
 
-        Every address of its name has to pass: a name for both a public and a private one is a trap. Nothing is sent,
-        except to the name servers of this machine.
+        Every address of its name has to pass: a name with both a public and a private address is a trap. Nothing is
+        sent, except to the DNS servers of this machine.
         """
         return await self.check_address(archive.address, DEFAULT_PORTS[archive.protocol.scheme], archive.networks)
 
     async def check_address(
         self, authority: str, default_port: int, networks: Sequence[IpNetwork] = ()
     ) -> Checked | Failure:
-        """Return the same for `host[:port]`. An odd spelling of a host (`127.1`, `localhost.`) is refused unread."""
+        """Return the same for `host[:port]`. An odd spelling of a host (`127.1`, `localhost.`) is refused without a
+        lookup."""
         place = self._place(authority, default_port)
         if isinstance(place, Failure):
             return place
@@ -247,7 +248,7 @@ class AddressGuard:
         networks: Sequence[IpNetwork] = (),
         addresses_of: Callable[[str], Sequence[str]] = addresses_of,
     ) -> Checked | Failure:
-        """Return the same to a thread, which waits until `addresses_of` has looked up the name."""
+        """Return the same in a thread, which blocks while `addresses_of` looks up the name."""
         place = self._place(authority, default_port)
         if isinstance(place, Failure):
             return place
@@ -255,7 +256,7 @@ class AddressGuard:
         return self._judge(*place, found, networks)
 
     def _place(self, authority: str, default_port: int) -> tuple[str, int] | Failure:
-        """The host and port that are dialled."""
+        """Return the host and port to dial."""
         try:
             wire_values.host_and_port(authority)
         except InvalidInput:
@@ -273,7 +274,7 @@ class AddressGuard:
             return Failure.FORBIDDEN_ADDRESS
         if any(self._is_own(each, port) for each in meant):
             return Failure.OWN_ADDRESS
-        # What is dialled as unspecified arrives at this machine, whatever is allowed.
+        # A connection to an unspecified address reaches this machine, so it is refused even if allowed.
         allowed = all((_is_public(each) or _is_in(each, networks)) and not each.is_unspecified for each in meant)
         return Checked(host, port, tuple(found)) if allowed else Failure.FORBIDDEN_ADDRESS
 
@@ -284,8 +285,8 @@ class AddressGuard:
 
 
 def _plain(host: str) -> str:
-    """A host in the spelling in which it is compared here: unlike `Origin.name`, by every address that another wraps,
-    and with one word for all that is unspecified."""
+    """Return a host in the form for comparisons. Unlike `Origin.name` it unwraps every wrapped address, and maps all
+    unspecified addresses to one text."""
     host = host.strip("[]").lower()
     try:
         address = meant_by(ip_address(host or _EVERYWHERE))[0]
@@ -311,7 +312,7 @@ def _is_in(address: IpAddress, networks: Iterable[IpNetwork]) -> bool:
 
 
 def _is_of_this_machine(address: IpAddress) -> bool:
-    """Whether a socket could be bound to it, which is tried: nothing is sent."""
+    """Return whether the address belongs to this machine, by binding a socket to it; nothing is sent."""
     if address.is_loopback:
         return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -1,4 +1,4 @@
-"""Clients of another server's API, by what they ask for: Copies, and records of items."""
+"""Clients for the API of another server: Copies, and records of items."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ AnyPage = TypeVar("AnyPage", bound=Page)
 
 
 class CopiesClient(ApiClient):
-    """Jobs that make Copies at a server; asked with a token of the scope edit."""
+    """Jobs at a server that make Copies. They need a token of the scope edit."""
 
     def begin(self, labels: Sequence[str], source: str | None, token: str | None) -> CopyJobResource:
-        """`token` is for the Archive `source`."""
+        """Start a job; `token` is for the Archive `source`."""
         wanted = CopyRequest(
             labels=(*labels,), source=UNSET if source is None else source, token=UNSET if token is None else token
         )
@@ -69,16 +69,16 @@ class CopiesClient(ApiClient):
 _PIECE: Final = 1024 * 1024
 _MOST_BODY: Final = 64 * 1024
 _SHOWN: Final = frozenset({200, 410})
-"""What is left of a deleted item is an answer too."""
+"""The record of a deleted item is an answer too."""
 _PARTIAL: Final = 206
 _BYTES: Final = frozenset({200, _PARTIAL})
 _STORED: Final = frozenset({200, 201})
 _ATTEMPTS: Final = 3
 _PUBLISHING: Final = 3600.0
-"""Seconds: before it answers, the server reads everything that it publishes."""
+"""Seconds: before it answers, the server reads all published files."""
 _BETWEEN: Final = 1.0
 _MOST_CUTS: Final = 20
-"""Times that the connection of one file may be cut: a line that never carries the whole file is not tried for ever."""
+"""Maximum broken connections per file, so that a line that never carries the whole file is not tried forever."""
 _AFTER_CUT: Final = 0.2
 _PLAIN: Final = re.compile(r'[^"\\%\x00-\x1f\x7f]*')
 
@@ -86,7 +86,7 @@ OnBytes = Callable[[int], None]
 
 
 class RecordsClient(ApiClient):
-    """Asks one server for items and drafts. Answers are JSON objects as they came."""
+    """Asks one server for items and drafts. Answers are JSON objects as received."""
 
     def __init__(self, server: str, token: str | None = None, **options: Any) -> None:
         super().__init__(server, token, **options)
@@ -94,20 +94,18 @@ class RecordsClient(ApiClient):
         self._is_stopped = False
 
     def stop_uploads(self) -> None:
-        """End the uploads under way, and begin no more: each raises `ServerUnreachable` in its thread. Does not
+        """Stop running uploads, and begin no more: each raises `ServerUnreachable` in its thread. This call does not
         wait."""
         self._is_stopped = True
         for connection in tuple(self._sending):
             connection.break_off()
 
-    # --- items ---
-
     def record(self, label: Label) -> dict[str, Any]:
         return self._object("GET", item_path(label), accepted=_SHOWN)
 
     def search(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-        """The items that a search finds, as the server lists them; then those found in the text of their files. Each
-        has `in_text`, a line of that, or None."""
+        """Yield the items of a search as the server lists them, then the matches in the text of files. Each has
+        `in_text`: the matching line, or None."""
         place, seen = f"/api/items?{urlencode(pairs)}", set[str]()
         in_text: list[dict[str, Any]] = []
         while True:
@@ -116,7 +114,7 @@ class RecordsClient(ApiClient):
             if not seen and "in_text" in page:
                 in_text = self._list_in(page, "in_text")
             following = urlsplit(str(self._members(page, "links").get("next", "")))
-            # Of the address only what it asks for: it is this server that is asked, whatever its own links say.
+            # Take only the query of the link: this server is asked, whatever host its links name.
             if not following.query or following.query in seen:
                 break
             seen.add(following.query)
@@ -125,11 +123,11 @@ class RecordsClient(ApiClient):
             yield {**self._members(match, "item"), "in_text": str(match.get("line", ""))}
 
     def manifest(self, label: Label) -> list[dict[str, Any]]:
-        """The files of an item, with their digests."""
+        """Return the files of an item, with their digests."""
         return self._list_in(self._object("GET", f"{item_path(label)}/manifest"), "files")
 
     def file_from(self, label: Label, file: File, number: int | None, offset: int) -> Iterator[bytes]:
-        """The bytes of a file from an offset on; those before are left out if the server sends all of them."""
+        """Yield the bytes of a file from an offset on. If the server sends all of them, the first ones are skipped."""
         version = "" if number is None else f"/versions/{number}"
         place = f"{item_path(label)}{version}/files/{quote(file.path, safe='/')}"
         headers = {"Accept": "*/*"}
@@ -149,7 +147,8 @@ class RecordsClient(ApiClient):
         return self._object("DELETE", f"{item_path(label)}?{urlencode(said)}")
 
     def relate(self, label: Label, said: dict[str, str], *, undo: bool) -> dict[str, Any]:
-        """`said` names a `next_edition`, a `metadata_item`, or a `translation` and its `language`."""
+        """Add or remove a relation. `said` names a `next_edition`, a `metadata_item`, or a `translation` and its
+        `language`."""
         place = f"{item_path(label)}/relations"
         if undo:
             return self._object("DELETE", f"{place}?{urlencode(said)}")
@@ -160,19 +159,19 @@ class RecordsClient(ApiClient):
         return self._object("PUT", f"{item_path(label)}/owner", to_builtins(OwnerChange(owner)))
 
     def claims(self, state: str) -> Iterator[ItemClaimResource]:
-        """The claims in that state which concern the token."""
+        """Yield the claims in that state that concern the token."""
         place = "/api/items/claims"
         for page in self._each_page(ItemClaimsResource, place, lambda page: page.claims[-1].claimant, state=state):
             yield from page.claims
 
     def received_claims(self, state: str) -> Iterator[ReceivedClaimResource]:
-        """The claims in that state that other Archives make on items there."""
+        """Yield the claims in that state by other Archives on items there."""
         place = "/api/items/claims/received"
         for page in self._each_page(ReceivedClaims, place, lambda page: page.claims[-1].number, state=state):
             yield from page.claims
 
     def sent_claims(self, state: str) -> Iterator[SentClaimResource]:
-        """The claims in that state that items there make on items elsewhere."""
+        """Yield the claims in that state by items there on items elsewhere."""
         place = "/api/items/claims/sent"
         for page in self._each_page(SentClaims, place, lambda page: page.claims[-1].number, state=state):
             yield from page.claims
@@ -180,7 +179,7 @@ class RecordsClient(ApiClient):
     def _each_page(
         self, kind: type[AnyPage], place: str, last: Callable[[AnyPage], object], parameter: str = "after", **query: str
     ) -> Iterator[AnyPage]:
-        """All pages of a list; the next page is asked for by the `last` entry of the one before."""
+        """Yield all pages of a list. `last` returns the entry of a page after which the next page begins."""
         while True:
             page = self._answer(kind, "GET", f"{place}?{urlencode(query)}" if query else place)
             yield page
@@ -199,21 +198,19 @@ class RecordsClient(ApiClient):
         return self._answer(RecordUsage, "GET", f"{item_path(label)}/usage", accepted=_SHOWN).days
 
     def usage(self) -> Iterator[ItemUsage]:
-        """Of every item that was used."""
+        """Yield the usage of every item that was used."""
         for page in self._each_page(UsageTotals, "/api/usage", lambda page: page.items[-1].rep):
             yield from page.items
 
     def archive(self) -> dict[str, Any]:
         return self._object("GET", "/api/archive")
 
-    # --- versions ---
-
     def versions(self, label: Label) -> Iterator[dict[str, Any]]:
-        """All versions of an item, newest first."""
+        """Yield all versions of an item, newest first."""
         return self._pages(f"{item_path(label)}/versions", "versions", "before", "number")
 
     def _pages(self, place: str, name: str, parameter: str, member: str, **query: str) -> Iterator[dict[str, Any]]:
-        """All entries of a list, page by page; the next page is asked for by a `member` of the last entry."""
+        """Yield all entries of a list, page by page. The next page begins after the `member` of the last entry."""
         while True:
             page = self._object("GET", f"{place}?{urlencode(query)}" if query else place)
             found = self._list_in(page, name)
@@ -229,11 +226,9 @@ class RecordsClient(ApiClient):
         body = None if message is None else {"message": message}
         return self._object("POST", f"{item_path(label)}/versions/{number}/restore", body, timeout=_PUBLISHING)
 
-    # --- whole items ---
-
     def deposit(self, description: dict[str, Any], files: Mapping[str, bytes], key: str | None) -> dict[str, Any]:
-        """Deposit an item in one request, for files that are small enough to be held. If an answer is lost the request
-        is repeated, which is safe: without a `key` one is drawn for this call."""
+        """Deposit an item in one request, for files that fit into memory. If an answer is lost the request is repeated,
+        which is safe: without a `key` one is drawn for this call."""
         edge = secrets.token_hex(16)
         content = json.dumps(description).encode("ascii")
         parts = [_part(edge, 'name="item"', "application/json", content)]
@@ -250,8 +245,6 @@ class RecordsClient(ApiClient):
                 return object_of(answer.read(_MOST_BODY), self._server)
 
         return _repeat(ask)
-
-    # --- drafts ---
 
     def find_draft(self, draft: str) -> dict[str, Any]:
         return self._object("GET", _draft(draft))
@@ -272,13 +265,13 @@ class RecordsClient(ApiClient):
         self._expect_no_content("DELETE", _file(draft, path))
 
     def publish(self, draft: str, *, key: str | None = None, message: str | None = None) -> dict[str, Any]:
-        """Return the item that the draft became. If an answer is lost the request is repeated, which is safe."""
+        """Publish the draft, and return the item. If an answer is lost the request is repeated, which is safe."""
         place, headers = f"{_draft(draft)}/publish", {} if key is None else {"Idempotency-Key": key}
         body = None if message is None else {"message": message}
         return _repeat(lambda: self._object("POST", place, body, headers=headers, timeout=_PUBLISHING))
 
     def reviews(self) -> list[ReviewResource]:
-        """The drafts that wait for review, the oldest first."""
+        """Return the drafts that wait for review, the oldest first."""
         return self._answer(ReviewsResource, "GET", f"/api/reviews?limit={MOST_REVIEWS}").reviews
 
     def review(self, draft: str) -> ReviewResource:
@@ -289,10 +282,10 @@ class RecordsClient(ApiClient):
         return self._answer(ReviewResource, "POST", place, ReviewText(text=text))
 
     def upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
-        """Send a file, and see that the server got what was read here. `SourceChanged` if not.
+        """Send a file, and check the server's digest of it. Raise `SourceChanged` if the digests differ.
 
-        Where many are sent at once, the server may have had no time for this one: then it is sent again. So it is when
-        the connection was cut, as often as some of it went through, within bounds.
+        During many concurrent uploads the server may be too busy for this one; then it is sent again. After a broken
+        connection it is also sent again, within limits, as long as each attempt makes progress.
         """
         attempt, cuts, counted = 1, 0, _Furthest(on_bytes)
         while True:
@@ -342,7 +335,7 @@ class RecordsClient(ApiClient):
 
 
 def _repeat(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Ask again, a few times, while no answer comes or the draft is busy."""
+    """Repeat a request a few times, while no answer comes or the draft is busy."""
     for attempt in range(1, _ATTEMPTS):
         try:
             return ask()
@@ -356,13 +349,13 @@ def _repeat(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 class _Furthest:
-    """Counts the bytes of a file that may be sent several times: what is sent again is not counted again."""
+    """Counts the bytes of a file that may be sent several times; repeated bytes are counted once."""
 
     def __init__(self, on_bytes: OnBytes) -> None:
         self._on_bytes, self._counted, self.sent = on_bytes, 0, 0
 
     def begin(self) -> OnBytes:
-        """Of another attempt, of which nothing is `sent` yet."""
+        """Begin another attempt with nothing `sent`."""
         self.sent = 0
         return self._count
 
@@ -374,7 +367,7 @@ class _Furthest:
 
 
 def _file_part(edge: str, path: str, content: bytes) -> bytes:
-    # Quotes and percent signs are written in several ways inside a quoted name; there is one way beside it (RFC 8187).
+    # Quotes and percent signs have several encodings inside a quoted name; the extended form has one (RFC 8187).
     is_plain = _PLAIN.fullmatch(path) is not None
     name = f'filename="{path}"' if is_plain else f"filename*=UTF-8''{quote(path, safe='')}"
     digest = f"Repr-Digest: sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
@@ -400,7 +393,7 @@ class _Sending:
             yield piece
             self._on_bytes(len(piece))
         if self._left:
-            # The server waits for bytes that are there no more: broken off, it keeps nothing.
+            # The server waits for bytes that no longer exist. If the request is aborted, it discards the upload.
             raise SourceChanged(path=self._source)
 
     @property
@@ -418,14 +411,12 @@ def _file(draft: str, path: str) -> str:
 
 # --- follows and webhooks ---------------------------------------------------------------------------------------------
 
-# What another server's Archive follows, and its webhooks, asked over its API.
-
 
 class SubscriptionsClient(ApiClient):
-    """What a server's Archive follows, asked with a token of the scope edit, and its webhooks, with one of admin."""
+    """Follows of a server's Archive, with a token of the scope edit, and its webhooks, with one of the scope admin."""
 
     def add_follow(self, kind: str, text: str, source: str, token: str | None) -> tuple[FollowResource, bool]:
-        """Follow something; how it is listed, and whether it was not followed before."""
+        """Follow a source; return its entry, and whether it is new."""
         before = {each.id for each in self.list_follows()}
         named: dict[str, Any] = {"label" if kind == "item" else kind: True if kind == "all" else text}
         wanted = FollowRequest(source=source, token=token, **named)

@@ -1,4 +1,4 @@
-"""Archives asked over HTTP: many at once, each within its budget, none trusted (R §6.1, §8.2)."""
+"""HTTP requests to Archives: many at once, each within its budget, no Archive trusted (R §6.1, §8.2)."""
 
 from __future__ import annotations
 
@@ -43,23 +43,21 @@ from ibi.vocabulary import State
 
 # --- what a response says ---------------------------------------------------------------------------------------------
 
-# What an Archive's response says, however it came (R §6.2, §9.2; E18).
-
 _NOTHING: Final = Pairs()
 _NOTICE: Final = Notice().encode()
 _KEY: Final = re.compile(rb"[0-9-]{1,256}")
 _TELLING: Final = frozenset({"ibi", "confirmation", "notice", "error"})
-"""Names of which each kind of answer has one."""
+"""Each kind of answer has exactly one of these names."""
 _LONGEST_KEPT: Final = 4096
 _ENTRY: Final = 1_000
-"""Bytes that an entry of an answer takes once it is read, its texts aside."""
+"""Bytes of memory per entry of a parsed answer, without its texts."""
 _READ: Final[LruCache[bytes, UrlList]] = LruCache(1024, 16 << 20)
-"""What was read lately, by all that stands before its key. An Archive's answers about one item differ in that alone,
-and reading one takes longer than anything else that a resolution does in its own process."""
+"""Cache of parsed answers, by the text before the key. An Archive's answers about one item differ only in the key. To
+parse one is the most expensive step of a resolution in this process."""
 
 
 def reply_of(response: HttpResponse | Failure, asked: Label | None = None) -> Reply:
-    """The answer to a `urlRequest` about the label that was `asked` for."""
+    """Return the answer to a `urlRequest` about the label that was `asked` for."""
     answer = _read_before(response) or _answer(ServiceSubject.URL_REQUEST, response, asked)
     if isinstance(response, Failure) or isinstance(answer, Failure):
         return answer if isinstance(answer, Failure) else Failure.MALFORMED
@@ -74,8 +72,11 @@ def reply_of(response: HttpResponse | Failure, asked: Label | None = None) -> Re
 def _beside(
     answer: UrlList | Deletion | None, response: HttpResponse
 ) -> tuple[bool | None, Label | None, tuple[Label, ...]]:
-    """What the fields beside an answer say, each as far as it can go with that answer (E62 to E64): only what is not
-    here is final, a tombstone was not transferred, an Original neither, and only what has one has Copies."""
+    """Return the fields beside an answer (`final`, transferred to, Copies), as far as they fit it (E62 to E64).
+
+    Only an absent item can be final. Neither a tombstone nor an Original was transferred. Only an Archive that has the
+    item names Copies.
+    """
     to = read_transferred_to(response.transferred_to) if not isinstance(answer, Deletion) else None
     if answer is None:
         return None if response.transferred_to else read_final(response.final), to, ()
@@ -86,7 +87,7 @@ def _beside(
 
 
 def _read_before(response: HttpResponse | Failure) -> UrlList | None:
-    """The answer if it ends in a key, from what was read before or is from now on; None if it has to be read whole."""
+    """Return the answer through the cache if it ends in a key; None if the whole answer has to be parsed."""
     if isinstance(response, Failure) or response.status != 200 or not response.is_plain_text:
         return None
     before, name, key = response.body.rpartition(b"\r\nurlkey ")
@@ -107,26 +108,26 @@ def _keyless(before: bytes) -> UrlList | None:
     if not isinstance(answer, UrlList):
         return None
     if answer.left_out:
-        return None  # how it is read may depend on what was asked for
-    # Its texts are there twice: as they came, and as they were read.
+        return None  # its reading may depend on the requested label
+    # Each text is in memory twice: raw and parsed.
     _READ.keep(before, answer, 2 * len(before) + _ENTRY * len(answer.entries))
     return answer
 
 
 def is_notice(response: HttpResponse | Failure) -> bool:
-    """Whether an acknowledgment was received (R Algorithm 1, line 20)."""
+    """Return whether an acknowledgment was received (R Algorithm 1, line 20)."""
     if isinstance(response, HttpResponse) and response.body == _NOTICE:  # as the standard prints it
         return response.status == 200 and response.is_plain_text
     return isinstance(_answer(ServiceSubject.ACKNOWLEDGMENT, response), Notice)
 
 
 def is_confirmation(response: HttpResponse | Failure) -> bool:
-    """Whether an Archive is there that knows itself to be one (R §7.2, message 4)."""
+    """Return whether the response is that of an Archive that knows itself to be one (R §7.2, message 4)."""
     return isinstance(_answer(ServiceSubject.INCLUSION_CONFIRMATION_REQUEST, response), Confirmation)
 
 
 def proven_key(response: HttpResponse | Failure, challenge: str) -> PublicKey | None:
-    """The key with which the one who confirms has signed the challenge; None if it has not (E81)."""
+    """Return the key that signed the challenge in this confirmation; None without a valid signature (E81)."""
     if isinstance(response, Failure) or not is_confirmation(response):
         return None
     signature = response.keys.read_signature()
@@ -155,8 +156,8 @@ def _answer(
 
 
 def _is_list(body: bytes) -> bool:
-    """Whether the body of a response of type `text/html` is nevertheless an answer (E47): nothing but pairs, of which
-    one names what it is about. A page may have an even number of words by chance."""
+    """Return whether a body of type `text/html` is an answer nevertheless (E47): only pairs, and one names the kind of
+    answer. The name is required because a page may have an even number of words by chance."""
     if not body.strip():
         return True
     try:
@@ -167,7 +168,7 @@ def _is_list(body: bytes) -> bool:
 
 
 def _read_answer(subject: ServiceSubject, body: bytes, asked: Label | None) -> Answer | None:
-    # The length was bounded when it was received.
+    # The length was limited at reception.
     pairs, left_out = decode_leniently(body, limit=len(body)) if body else LenientPairs(_NOTHING)
     if subject is not ServiceSubject.URL_REQUEST or "error" in pairs:
         return parse_answer(subject, pairs)
@@ -181,22 +182,24 @@ def _read_answer(subject: ServiceSubject, body: bytes, asked: Label | None) -> A
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 _FORGOTTEN_AFTER: Final = 600.0
-"""Seconds without a request after which an Archive's connections and breaker are forgotten; longer than any rest."""
+"""Seconds without a request after which the connections and the breaker of an Archive are dropped; longer than any
+rest."""
 _PROBED_FOR: Final = 3_600.0
-"""Seconds without a request after which an Archive that rests is forgotten: until then it is probed, so that the next
-reader need not find out that it is away."""
+"""Seconds without a request after which a resting Archive is dropped. It is probed until then, so that the next reader
+need not find out that it is down."""
 
 _OUT_OF_ORDER: Final = frozenset({429, 502, 503, 504})
-"""Statuses that tell of the server and not of the item: asking for one bad item must not make an Archive rest."""
+"""Statuses that concern the server and not the item: requests for one bad item must not make an Archive rest."""
 
 _CHALLENGE_BYTES: Final = 24
 _BUDGETS: Final = Budgets()
 
 
 class ArchiveHttp:
-    """Asks Archives at the addresses they are registered with, and nowhere else. It never raises for what they do.
+    """Asks Archives at their registered addresses, and nowhere else. It never raises an error for their behaviour.
 
-    One is used in one event loop. `tls` is for Archives of HTTPS; without it the machine's authorities are trusted.
+    Use an instance in one event loop only. `tls` is for HTTPS Archives; without it the machine's authorities are
+    trusted.
     """
 
     def __init__(
@@ -207,7 +210,8 @@ class ArchiveHttp:
         tls: ssl.SSLContext | None = None,
         own_address: IpAddress | None = None,
     ) -> None:
-        """`own_address` is sent in the place of a reader's where there is none; without it that one's is hidden."""
+        """`own_address` is sent where there is no reader's address. Without it, the unspecified address is sent, which
+        hides the reader's."""
         self._guard, self._budgets, self._own_address = guard, budgets, own_address
         self._tls: Callable[[], ssl.SSLContext] = default_tls if tls is None else lambda: tls
         self._allowance = ConnectionAllowance(budgets.connections_in_all)
@@ -219,10 +223,10 @@ class ArchiveHttp:
         self._written: tuple[UrlRequest | None, str] = (None, "")
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
-        """Return what the Archive answers within so many seconds.
+        """Return the reply of the Archive within so many seconds.
 
-        Callers that ask the same of it at the same time share one request, each with a time of its own. The request
-        goes on when they stop waiting, as long as its budget allows.
+        Concurrent callers with the same question share one request, each with a timeout of its own. The request goes on
+        after they stop waiting, as long as its budget allows.
         """
         if within <= 0:
             return Failure.TIMED_OUT
@@ -238,7 +242,7 @@ class ArchiveHttp:
             expiry.cancel()
 
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
-        """Thank the Archive for the URL that was chosen, and return whether it received that (R §8.2)."""
+        """Thank the Archive for the chosen URL, and return whether it received that (R §8.2)."""
         line = self._line(archive)
         if not line.breaker.is_closed:
             return False
@@ -247,8 +251,8 @@ class ArchiveHttp:
         return is_notice(await self._exchange(line, sent.to_query()))
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
-        """Whether the Archive answers as R §7.2 wants when it is called back, and from which address: also one that is
-        at rest, since it just said that it is back."""
+        """Call the Archive back. Return whether it answers as R §7.2 requires, and the address that answered. A resting
+        Archive is asked as well, because it has just announced itself."""
         answered: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
         query = InclusionConfirmationRequest().to_query()
         call = self._call(
@@ -259,13 +263,13 @@ class ArchiveHttp:
         return CallBack(confirmed=True, ip=peer) if is_confirmation(came) else CallBack(False, peer, _reason(came))
 
     async def prove(self, archive: ArchiveRef) -> PublicKey | None:
-        """The key of which the Archive, called back with a challenge, proves that it has it; None if it does not."""
+        """Call the Archive back with a challenge. Return the key that it proves to have; None if it proves none."""
         challenge = token_urlsafe(_CHALLENGE_BYTES)
         came = await self._exchange(self._line(archive), InclusionConfirmationRequest(challenge).to_query())
         return proven_key(came, challenge)
 
     async def close(self) -> None:
-        """Close all connections. Every call under way ends as unreachable."""
+        """Close all connections. Every running call ends as unreachable."""
         for timer in (self._overdue, self._tidying, *self._probes.values()):
             if timer is not None:
                 timer.cancel()
@@ -276,8 +280,6 @@ class ArchiveHttp:
             call.give_up(Failure.UNREACHABLE)
         for line in lines:
             await line.close()
-
-    # --- one request ---
 
     def _start(self, line: ArchiveLine, query: str, asked: Label, finish: Callable[[Reply], None]) -> None:
         if not line.breaker.is_closed:
@@ -305,7 +307,7 @@ class ArchiveHttp:
         done: Callable[[HttpResponse | Failure], None],
         note: Callable[[CircuitBreaker, HttpResponse | Failure], None] | None = None,
     ) -> Call:
-        """Send a request and tell `done` what comes, at the latest when its budget is spent."""
+        """Send a request. `done` gets the outcome, at the latest when the budget is spent."""
 
         def settled(response: HttpResponse | Failure) -> None:
             self._calls.pop(call, None)
@@ -315,7 +317,7 @@ class ArchiveHttp:
                 else:
                     (note or _note)(line.breaker, response)
                 self._probe_later(line)
-            finally:  # whatever fails here, the caller does not wait for ever
+            finally:  # even after an error the caller must get an outcome
                 done(response)
 
         deadline = _now() + self._budgets.total
@@ -327,7 +329,7 @@ class ArchiveHttp:
         return call
 
     def _query(self, request: UrlRequest) -> str:
-        """Written once for all the Archives that are asked the same."""
+        """Return the query, encoded once for all Archives that get the same question."""
         if self._written[0] is not request:
             asked_by = request.client_addresses
             sent = replace(request, client_addresses=self._known(asked_by)) if _lacks_reader(asked_by) else request
@@ -335,17 +337,15 @@ class ArchiveHttp:
         return self._written[1]
 
     def _known(self, clients: tuple[IpAddress, ...]) -> tuple[IpAddress, ...]:
-        """The addresses without one that nobody has: of a reader behind a proxy that of the proxy counts (R 8.2, note
-        2). Our own stands there only if there is no reader at all (E76)."""
+        """Return the addresses without unspecified ones: for a reader behind a proxy, the proxy's address counts (R
+        8.2, note 2). Our own address is used only if no reader's is left (E76)."""
         known = tuple(each for each in clients if not each.is_unspecified)
         if known or self._own_address is None:
             return known or clients
         return (self._own_address,)
 
-    # --- an Archive that rests ---
-
     def _probe_later(self, line: ArchiveLine) -> None:
-        """See to it that an Archive that rests is asked when its rest is over, whether readers come or not."""
+        """Schedule a probe for the end of an Archive's rest, even if no reader comes."""
         due = line.breaker.probe_at
         if due is None or line in self._probes or self._lines.get(line.archive) is not line:
             return
@@ -353,10 +353,10 @@ class ArchiveHttp:
         self._probes[line] = asyncio.get_running_loop().call_later(delay, self._probe, line)
 
     def _probe(self, line: ArchiveLine) -> None:
-        """Ask what any Archive can answer and nothing depends on: R §7.2, message 3."""
+        """Send the probe, a request that any Archive can answer without effect: R §7.2, message 3."""
         del self._probes[line]
         if line.breaker.probe_at is None or self._lines.get(line.archive) is not line:
-            return  # it is back, or was forgotten
+            return  # it is back, or was dropped
         line.breaker.begin_probe()
         try:
             self._call(line, InclusionConfirmationRequest().to_query(), _ignore, _note_probe)
@@ -365,10 +365,9 @@ class ArchiveHttp:
             self._probe_later(line)
             _tell_loop("an Archive could not be probed", error)
 
-    # --- time ---
-
     def _give_up_overdue(self) -> None:
-        """All have the same budget: the oldest call is the first to be overdue, and one timer serves all."""
+        """Give up all overdue calls. All have the same budget, so the oldest call is overdue first, and one timer is
+        enough."""
         self._overdue, now = None, _now()
         try:
             while self._calls and (oldest := next(iter(self._calls))).deadline <= now:
@@ -418,12 +417,12 @@ def _now() -> float:
 
 
 def _tell_loop(message: str, error: Exception) -> None:
-    """Have the loop handle an error as it does one that nobody caught: it is logged and counted."""
+    """Report an error to the loop as an unhandled one, so that it is logged and counted."""
     asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
 
 def _reason(came: HttpResponse | Failure) -> Failure:
-    """Why what came is no confirmation."""
+    """Return why the response is no confirmation."""
     if isinstance(came, Failure):
         return came
     return Failure.MALFORMED if came.status == 200 else Failure.REFUSED
@@ -435,11 +434,12 @@ def _expire(future: asyncio.Future[Reply]) -> None:
 
 
 def _ignore(_: HttpResponse | Failure) -> None:
-    """What is to be known of a probe the breaker has noted."""
+    """Ignore the response of a probe; the breaker has noted it."""
 
 
 def _is_out_of_order(response: HttpResponse | Failure) -> bool:
-    """An answer that is refused or cannot be read shows that the Archive is there."""
+    """Return whether the response shows that the server is out of order. A refused or unreadable answer shows that the
+    Archive is there."""
     if isinstance(response, HttpResponse):
         return response.status in _OUT_OF_ORDER
     return response.was_not_reached

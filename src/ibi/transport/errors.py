@@ -1,4 +1,4 @@
-"""What can go wrong with asking a server."""
+"""Errors of requests to a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ibi.errors import IbiError
 
 
 def with_certificate_hint(text: str, error: BaseException) -> str:
-    """`text`, and what to do about a certificate that is not accepted: OpenSSL says what is wrong with it."""
+    """Return `text` with a hint if OpenSSL rejects the server's certificate."""
     if getattr(error, "verify_message", None) is None:
         return text
     return f"{text} (of an authority of your own, the variable SSL_CERT_FILE names a file with its certificate)"

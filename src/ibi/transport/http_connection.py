@@ -1,7 +1,7 @@
-"""One connection of HTTP/1.1: one request at a time, and an answer that is read strictly.
+"""An HTTP/1.1 connection that carries one request at a time and parses answers strictly.
 
-Only what a resolver needs: no redirects, no cookies, no encodings. Anything that is not plainly one
-response (RFC 9112) is none, and the connection ends with it.
+It has only the features that a resolver needs: no redirects, no cookies, no encodings. Anything that is not plainly one
+response (RFC 9112) is an error, and ends the connection.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECONDS: Final = re.compile(rb'"?([0-9]{1,10})"?')
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """The values of headers as they came, joined by commas if they came twice; empty if they did not."""
+    """A response with raw header values: repeated headers joined by commas, missing ones empty."""
 
     status: int
     body: bytes
@@ -52,7 +52,7 @@ class HttpResponse:
     accepts: bytes = b""
     keys: KeyFields = _NO_KEYS
     fields: Mapping[bytes, bytes] = field(default_factory=dict, compare=False, repr=False)
-    """All headers that are noted, by their names in lower case."""
+    """The noted headers, by their names in lower case."""
 
     @property
     def is_html(self) -> bool:
@@ -60,15 +60,15 @@ class HttpResponse:
 
     @property
     def is_plain_text(self) -> bool:
-        """Whether the body is `text/plain`. An empty one needs no type."""
+        """True if the body is `text/plain`. An empty body needs no type."""
         kind = self.content_type.partition(b";")[0].strip().lower()
         return kind == b"text/plain" or not (kind or self.body)
 
 
 @lru_cache(maxsize=256)
 def freshness(cache_control: bytes, age: bytes = b"") -> int:
-    """For how many seconds a response may be kept by a cache that serves many (RFC 9111 §4.2.1), a day at most; 0 if
-    that is not said clearly."""
+    """Return the seconds for which a shared cache may keep the response (RFC 9111 §4.2.1), a day at most; 0 if the
+    headers do not clearly say so."""
     directives: dict[bytes, bytes] = {}
     for directive in cache_control.lower().split(b","):
         name, _, value = directive.strip().partition(b"=")
@@ -85,7 +85,7 @@ def freshness(cache_control: bytes, age: bytes = b"") -> int:
 
 _MOST_HEAD: Final = 16 * 1024
 _MOST_INTERIM: Final = 8
-"""Responses with a status of 1xx that come before the real one."""
+"""Maximum number of interim responses (status 1xx)."""
 
 _BEGINNING: Final = b"HTTP/1."
 _NOTED: Final = frozenset(
@@ -114,7 +114,7 @@ _IDENTITY: Final = frozenset({b"", b"identity"})
 
 
 def connection_failure(error: OSError | ValueError) -> Failure:
-    """Why no connection could be opened. A `ValueError` is raised for names that no certificate can have."""
+    """Return why no connection could be opened. A `ValueError` means a name that no certificate can have."""
     match error:
         case SSLCertVerificationError() | ValueError():
             return Failure.BAD_CERTIFICATE
@@ -133,13 +133,14 @@ class Exchange(Protocol):
     def answered(self, response: HttpResponse | Failure) -> None: ...
 
     def unheard(self) -> bool:
-        """The connection, used before, was closed when the request came; whether it will be sent again."""
+        """Report that a reused connection was closed when the request came; return whether it will be sent again."""
 
 
 class HttpConnection(asyncio.Protocol):
     """A connection that carries one exchange after the other.
 
-    `freed` is called when it can be used again, `lost`, once, when it cannot; the exchange is told afterwards.
+    `freed` is called when it can be used again; `lost` is called once, when it cannot. The exchange gets its answer
+    after that.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class HttpConnection(asyncio.Protocol):
         self._most_body, self._freed, self._lost = most_body, freed, lost
         self._transport: asyncio.Transport | None = None
         self.peer: str | None = None
-        """The IP address that was dialled, for its owner to know."""
+        """The IP address that was dialled, for the owner."""
         self._parser: HttpResponseParser = HttpResponseParser(self)
         self._exchange: Exchange | None = None
         self._is_open = True
@@ -165,10 +166,8 @@ class HttpConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._length = 0
 
-    # --- what its owner does ---
-
     async def open(self, address: str, where: Checked, tls: SSLContext | None) -> None:
-        """Dial the address. The name is for the certificate."""
+        """Connect to the address. The name is for the certificate."""
         self.peer = address
         try:
             await asyncio.get_running_loop().create_connection(
@@ -183,13 +182,13 @@ class HttpConnection(asyncio.Protocol):
         return self._is_open
 
     def send(self, exchange: Exchange) -> None:
-        """Send the request of `exchange`, to which the answer is told."""
+        """Send the request of `exchange`; its `answered` gets the answer."""
         assert self._transport is not None
         self._exchange = exchange
         self._transport.write(exchange.request)
 
     def abort(self) -> None:
-        """End it at once. The exchange under way, if any, is told nothing any more."""
+        """Close the connection at once. The exchange under way, if any, gets no answer."""
         self._exchange = None
         self._end()
 
@@ -200,13 +199,11 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.abort()
             self._lost(self)
 
-    # --- what the event loop tells ---
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are none of asyncio's classes
 
     def data_received(self, data: bytes) -> None:
-        if self._exchange is None:  # it answers no request
+        if self._exchange is None:  # an unsolicited answer
             self._end()
             return
         if self._received < len(_BEGINNING) and not self._begins_well(data):
@@ -234,21 +231,20 @@ class HttpConnection(asyncio.Protocol):
             if not (used and exchange.unheard()):
                 exchange.answered(Failure.UNREACHABLE)
 
-    # --- reading ---
-
     def _begins_well(self, data: bytes) -> bool:
         expected = _BEGINNING[self._received :]
         return data.startswith(expected[: len(data)])
 
     def _most_received(self) -> int:
-        """Of one answer. Chunks are allowed seven times what they hold: the smallest are that wasteful."""
+        """Return the maximum size of one answer. A chunked body may take eight times its size, because the smallest
+        chunks are that wasteful."""
         return _MOST_HEAD + 8 * self._most_body if self._head_read else _MOST_HEAD
 
     def _read(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            if self._complete:  # the answer is there, and something after it
+            if self._complete:  # the answer is complete, and something follows it
                 self._excess = True
             else:
                 self._failure = self._failure or Failure.MALFORMED
@@ -288,19 +284,17 @@ class HttpConnection(asyncio.Protocol):
         )
 
     def _ends_with_connection(self) -> bool:
-        """RFC 9112 §6.3: with neither a length nor chunks the end of the connection is the end of the body."""
+        """Return whether the body ends with the connection (RFC 9112 §6.3): it has neither a length nor chunks."""
         return not self._complete and b"content-length" not in self._headers and self._is_unchunked()
 
     def _is_unchunked(self) -> bool:
         return b"transfer-encoding" not in self._headers
 
-    # --- what the parser tells ---
-
     def on_message_begin(self) -> None:
         self._excess = self._complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._head_read:  # what stands in a trailer, or in another response, is not of this head
+        if self._head_read:  # a trailer, or another response: not part of this head
             return
         name = name.lower()
         if name in _NOTED:

@@ -1,8 +1,8 @@
-"""Asks the own public address which minter answers there, to find another instance behind it.
+"""Ask the installation's public address which minter answers there, to detect another instance behind it.
 
-The address comes from the settings of this installation, never from a stranger. It may lie in a private network or on
-this machine. Link-local addresses, among them the metadata services of clouds, are refused as for every other request.
-Nothing secret is sent, and redirects are not followed.
+The address comes from the settings of this installation, never from another party. It may lie in a private network or
+on this machine. Link-local addresses, among them the metadata services of clouds, are refused as for every other
+request. Nothing secret is sent, and redirects are not followed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import SingleRequests
 
 PATIENCE: Final = 2.0
-"""Seconds for the name, the connection and the answer together."""
+"""Seconds for the DNS lookup, the connection and the answer together."""
 
 _PATH: Final = "/api/identity"
 _MOST_BODY: Final = 64 * 1024
@@ -34,14 +34,14 @@ class NoIdentity(IbiError):
 
 
 async def ask_identity(url: str, within: float = PATIENCE) -> Mapping[str, object]:
-    """What the server at `url` says of its minter; `NoIdentity` if it says nothing, or something else, in that time."""
+    """Return the server's statement about its minter. Raise `NoIdentity` if there is no valid one within that time."""
     server = ServerUrl.parse(url)
     try:
         async with asyncio.timeout(within):
             response = await _ask(server)
     except TimeoutError:
         raise NoIdentity(url=url, reason=f"no answer within {within:g} seconds") from None
-    except (OSError, ValueError) as error:  # the latter for names that no certificate can have
+    except (OSError, ValueError) as error:  # ValueError: a name that no certificate can have
         raise NoIdentity(url=url, reason=getattr(error, "strerror", None) or type(error).__name__) from None
     if isinstance(response, Failure):
         raise NoIdentity(url=url, reason=response.value)

@@ -1,8 +1,8 @@
 """Another Archive as a source of Copies, over HTTP: the records of its items, and their files.
 
-What it sends is bounded and read strictly, as everything of strangers is. Its name is looked up once, and the addresses
-that were judged then are the only ones dialled. Redirects are not followed: a token goes to one Archive, and an Archive
-does not choose what this machine asks next.
+Its answers are not trusted: they have size limits and are parsed strictly. Its name is looked up once, and only the
+addresses checked then are dialled. Redirects are not followed: a token goes to one Archive, and an Archive does not
+choose the next address.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ from ibi.transport.errors import (
 from ibi.transport.server_url import ServerUrl, bearer
 
 MOST_RECORD: Final = 48 << 20
-"""Bytes of the record of one item: a hundred thousand files have some thirty million."""
+"""Maximum bytes of one item's record: a hundred thousand files take about thirty million."""
 MOST_RECORDS: Final = 64 << 20
 _MOST_REFUSAL: Final = 64 * 1024
 _WAITS: Final = Waits(connect=10.0, head=60.0, silence=30.0, slowest=4096.0)
 _FIRST_WAITS: Final = replace(_WAITS, head=10.0, silence=10.0)
-"""Until the first answer has come: the server may be no Archive, and a person waits."""
-"""The head may wait for what is asked for to be read. A slower body would keep a job for ever."""
+"""Timeouts until the first answer: the server may be no Archive, and a person waits."""
+"""The head may take long, because the server reads the requested data first. Without a minimum speed for the body, a
+job could hang forever."""
 _GONE: Final = frozenset({404, 410})
 _OK, _PARTIAL, _BUSY = 200, 206, frozenset({408, 429, 502, 503, 504})
 _MOST_IDLE: Final = 8
@@ -55,7 +56,7 @@ _LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 
 _MOST_CHAIN: Final = 1 << 20
 _FOR_CHAIN: Final = 20.0
-"""Bytes of a chain of transfers, and seconds within which it comes."""
+"""Maximum bytes of a chain of transfers, and seconds for all of it."""
 
 
 class _Line(msgspec.Struct):
@@ -68,7 +69,7 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 
 
 class HttpItemSource:
-    """The port `ItemSource`."""
+    """Implement the port `ItemSource`."""
 
     def __init__(
         self,
@@ -85,15 +86,13 @@ class HttpItemSource:
         self._lock = Lock()
         self._gives_several = True
         self._has_answered = False
-        """Whether a whole answer has come: until then, it may be no Archive at all."""
+        """True once a complete answer has come. Until then the server may be no Archive at all."""
 
     def close(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-
-    # --- records ---
 
     def read_object(self, label: Label) -> ItemObjectRecord:
         with self._open_request("GET", f"{item_path(label)}/object") as answer:
@@ -110,7 +109,7 @@ class HttpItemSource:
         asked = {label.spelling: label for label in labels}
         content = msgspec.json.encode({"labels": list(asked)})
         with self._open_request("POST", "/api/items/objects", content) as answer:
-            if answer.status in (404, 405):  # another make, or an earlier version
+            if answer.status in (404, 405):  # other software, or an earlier version
                 self._gives_several = False
                 return
             if answer.status != _OK:
@@ -121,7 +120,7 @@ class HttpItemSource:
                     yield found
 
     def _read_found(self, line: bytes, asked: dict[str, Label]) -> FoundObject | None:
-        """What a line says of a label that was asked for, and of which nothing was said yet."""
+        """Return the content of a line about a requested label; None for other or repeated labels."""
         try:
             told = _LINE.decode(line)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -147,14 +146,12 @@ class HttpItemSource:
             raise UnexpectedAnswer(server=self.url, reason=reason) from None
 
     def read_chain(self, label: Label) -> bytes:
-        """What it tells of the transfers of the item, which is little and has to come soon."""
+        """Return the statement about the item's transfers, which is small and has to come soon."""
         until = monotonic() + _FOR_CHAIN
         with self._open_request("GET", f"{item_path(label)}/provenance") as answer:
             if answer.status != _OK:
                 raise self._refusal(answer, label)
             return b"".join(bytes(piece) for piece in answer.pieces(_MOST_CHAIN, until - monotonic()))
-
-    # --- files ---
 
     def read_file(self, label: Label, file: File, offset: int) -> Iterator[Piece]:
         headers = {"Accept": "*/*"}
@@ -175,13 +172,11 @@ class HttpItemSource:
                 if piece:
                     yield piece
 
-    # --- connections ---
-
     @contextmanager
     def _open_request(
         self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Iterator[BlockingAnswer]:
-        """The answer to a request, and then an end of it: a connection whose answer was read whole is kept."""
+        """Send a request and yield its answer. The connection is kept if the answer was read to its end."""
         sent = {**self._headers, **(headers or {"Accept": "application/json"})}
         sent |= {} if content is None else {"Content-Type": "application/json"}
         try:
@@ -197,13 +192,13 @@ class HttpItemSource:
             raise self._cut(_reason(error)) from None
 
     def _cut(self, reason: str) -> SourceCut:
-        """Of a server that has never answered, nothing has come that could be gone on with."""
+        """Return the error for a broken connection. If the server has never answered, there is nothing to resume."""
         return (SourceCut if self._has_answered else SourceSilent)(source=self.url, reason=reason)
 
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], content: bytes | None
     ) -> tuple[BlockingConnection, BlockingAnswer]:
-        """A connection that was kept may have been closed meanwhile: then another is opened."""
+        """Send a request over an idle connection, or over a new one if the server has closed it meanwhile."""
         kept = self._take_idle()
         try:
             return _ask_over(kept or self._connect(), method, target, headers, content)
@@ -221,7 +216,7 @@ class HttpItemSource:
             return self._idle.pop() if self._idle else None
 
     def _put_back(self, connection: BlockingConnection) -> None:
-        """A connection whose answer was not read to its end is of no use any more."""
+        """Keep the connection, or close it if its answer was not read to its end."""
         connection.waits = _WAITS
         with self._lock:
             if connection.is_usable and len(self._idle) < _MOST_IDLE:
@@ -230,7 +225,8 @@ class HttpItemSource:
         connection.close()
 
     def _refusal(self, answer: BlockingAnswer, label: Label, *, of_record: bool = False) -> IbiError:
-        """`of_record` if the record of an item was asked for: a server that does not know that offers no Copies."""
+        """Return the error for a refusal. `of_record` is set for requests of an item's record: a server that does not
+        know them offers no Copies."""
         content = b"".join(bytes(piece) for piece in answer.pieces(_MOST_REFUSAL))
         refused = refusal_of(answer.status, content, self.url)
         if answer.status in _BUSY:
@@ -245,7 +241,7 @@ class HttpItemSource:
 
 
 class HttpItemSources:
-    """The port `ItemSources`."""
+    """Implement the port `ItemSources`."""
 
     def __init__(
         self,
@@ -255,9 +251,11 @@ class HttpItemSources:
         is_sandbox: bool = False,
         tls: SSLContext | None = None,
     ) -> None:
-        """Without `own` every address is asked: those that an administrator names on the machine itself. With it, which
-        is where this server listens, public addresses are asked, those in `networks`, and, by a sandbox, loopback
-        addresses."""
+        """Without `own` every address is allowed, because an administrator names it on the machine itself.
+
+        Otherwise `own` is the set of this server's addresses. Then public addresses are allowed, those in `networks`,
+        and for a sandbox loopback addresses.
+        """
         self._own, self._tls = own, tls
         self._networks = (*networks, *(_LOOPBACK if is_sandbox else ()))
 

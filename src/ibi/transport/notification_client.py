@@ -1,8 +1,8 @@
-"""What is sent to others: notifications, for which the pages and inboxes of items elsewhere are found, and webhooks.
+"""Send notifications to the inboxes of items in other Archives.
 
-A page is found by the persistent URL of its item: the resolver says where it is, and the header `Link` of the page says
-where its inbox is (W3C Linked Data Notifications §3.1). Every address on the way is judged by the guard; what comes is
-bounded, and read by the caller as the word of a stranger.
+The persistent URL leads to the page of an item through the resolver. The page's header `Link` names its inbox (W3C
+Linked Data Notifications §3.1). The guard checks every address on the way. Answers have a size limit, and the caller
+treats them as untrusted.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from ibi.transport.single_request import SingleRequests, settle
 
 MEDIA_TYPE: Final = 'application/ld+json; profile="https://www.w3.org/ns/activitystreams"'
 _PATIENCE: Final = 15.0
-"""Seconds for one request, name and connection included."""
+"""Seconds for one request, DNS lookup and connection included."""
 _MOST_REDIRECTS: Final = 5
 _MOST_RECORD: Final = 8 << 20
-"""Bytes of a record: that of an item of ten thousand files has some megabytes."""
+"""Maximum bytes of a record: for an item with ten thousand files it has some megabytes."""
 _MOST_PAGE: Final = 1 << 20
 _MOST_ANSWER: Final = 64 * 1024
 _RECORD: Final = "application/json, text/html;q=0.5, */*;q=0.1"
 _ORIGINAL: Final = "ibiurl.requireditemstatus=Original"
-"""Who has the Original answers for the item; a Copy may be older, or here."""
+"""The holder of the Original answers for the item; a Copy may be older, or here."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PASSING: Final = frozenset({408, 421, 425, 429})
-"""Of the statuses that blame the request, those that will pass."""
+"""Client-error statuses that are temporary."""
 _SECONDS: Final = re.compile(rb"[0-9]{1,6}")
-# RFC 8288 §3. What stands before the comma is looked at once, however long it is.
+# RFC 8288 §3. Possessive quantifiers keep the match linear in long texts.
 _LINK: Final = re.compile(r'<([^<>]*+)>((?:[^,"<]|"[^"]*+")*+)')
 _REL: Final = re.compile(r';\s*rel\s*=\s*(?:"([^"]*+)"|([^\s;,"]++))', re.IGNORECASE)
 
 PageFinder = Callable[[Label], Awaitable[str | FoundItem | Unreached]]
-"""Where the page of an item is; an item that was deleted has none."""
+"""Returns the URL of an item's page, or the item if it was deleted."""
 
 
 class NotificationClient:
-    """The port `NotificationGateway` over HTTP."""
+    """Implement the port `NotificationGateway` over HTTP."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class NotificationClient:
         tls: SSLContext | None = None,
         sign: Callable[[str, bytes], Mapping[str, str]] = lambda _to, _body: {},
     ) -> None:
-        """`networks` may be dialled though they are not public. `tls` is for HTTPS; without it the machine's
-        authorities are trusted. `sign` gives the fields that prove to a server who sends it a body."""
+        """`networks` are allowed beside public addresses. `tls` is for HTTPS; without it the machine's authorities are
+        trusted. `sign` returns the header fields that prove the sender of a body to a server."""
         self._requests, self._find_page, self._networks = SingleRequests(guard, tls), find_page, tuple(networks)
         self._sign = sign
 
@@ -139,7 +139,7 @@ class NotificationClient:
 
 
 def inbox_in(link: bytes, base: str) -> str | None:
-    """The inbox that a header `Link` announces; None if it announces none."""
+    """Return the inbox that a header `Link` announces; None if it announces none."""
     for found in _LINK.finditer(link.decode("latin-1")):
         relation = _REL.search(found[2])
         if relation is not None and INBOX in (relation[1] or relation[2] or "").split():
@@ -151,9 +151,9 @@ def inbox_in(link: bytes, base: str) -> str | None:
 
 
 class ResolverPages:
-    """Asks a resolver where the page of an item is.
+    """Asks a resolver for the page of an item.
 
-    Its address comes from the settings of this installation, never from a stranger: it is not judged.
+    The resolver's address comes from the settings of this installation, never from another party, so it is not checked.
     """
 
     def __init__(self, resolver: str, *, names: NameLookup | None = None, tls: SSLContext | None = None) -> None:
@@ -175,10 +175,8 @@ class ResolverPages:
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
-# Delivers webhooks: one signed POST to an address that the address guard lets be dialled.
-#
-# Private networks are dialled for webhooks that were added on the machine itself, and for others only where the
-# settings name them. A redirect is no success, and what the receiver answers is not looked at beyond its status.
+# Webhooks that were added on the machine itself may go to private networks; others only if the settings name the
+# network. A redirect is no success. Of the receiver's answer only the status counts.
 
 _WITHIN: Final = 15.0
 """Seconds for one delivery, as Standard Webhooks recommends."""
@@ -187,7 +185,7 @@ _GONE: Final = 410
 
 
 class HttpWebhookSender:
-    """The port `WebhookSender` over HTTP. For an event loop."""
+    """Implement the port `WebhookSender` over HTTP, for an event loop."""
 
     def __init__(
         self,
@@ -197,8 +195,8 @@ class HttpWebhookSender:
         tls: SSLContext | None = None,
         within: float = _WITHIN,
     ) -> None:
-        """`networks` are dialled beside public addresses for webhooks that the API added. `tls` is for HTTPS; without
-        it the machine's authorities are trusted."""
+        """`networks` are allowed beside public addresses for webhooks that were added over the API. `tls` is for HTTPS;
+        without it the machine's authorities are trusted."""
         self._requests, self._networks, self._within = SingleRequests(guard, tls), networks, within
 
     async def send(self, webhook: Webhook, delivery: Delivery, second: int) -> str | None:

@@ -1,7 +1,7 @@
-"""An OpenID Connect provider, as a program asks it: what it says of itself, its keys, and the token behind a code.
+"""A client for an OpenID Connect provider: its metadata, its keys, and the token for a code.
 
-The provider is named by the settings, and by no request. What it says of itself has to name it as the settings do, or
-the answers of one provider could be taken for those of another. Only signatures by public keys count.
+The settings name the provider; no request does. Its metadata has to contain the same name, or answers of one provider
+could be taken for those of another. Only signatures by public keys count.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from ibi.transport.server_url import ServerUrl, look_up, request_target, server_
 _WAITS: Final = Waits(connect=10.0, head=10.0, silence=10.0)
 _MOST: Final = 1 << 20
 _KEPT: Final = 3600.0
-"""Seconds for which what a provider says of itself is kept."""
+"""Seconds for which the metadata are cached."""
 _FAILURE_KEPT: Final = 5.0
-"""Seconds for which it is not asked what it says of itself, after that could not be learned."""
+"""Seconds before the metadata are requested again after a failure."""
 _AGAIN: Final = 60.0
-"""Seconds after which its keys are asked for again, if a token names one that is not known."""
+"""Seconds after which the keys are requested again, if a token names an unknown key."""
 _LEEWAY: Final = 60
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -47,10 +47,10 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass
 class OidcProvider:
-    """The port `IdentityProvider` on one provider. Calls block, from any thread."""
+    """Implement the port `IdentityProvider` on one provider. Calls block, and are safe in any thread."""
 
     address: str
-    """Its issuer, as the settings have it: with or without a slash at its end."""
+    """Its issuer as in the settings, with or without a final slash."""
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
     name: str = "OpenID Connect"
@@ -68,7 +68,7 @@ class OidcProvider:
 
     @property
     def names_itself(self) -> bool:
-        """Whether its answers to browsers say whose they are (RFC 9207)."""
+        """True if its answers to browsers name the provider (RFC 9207)."""
         return bool(self._about().get("authorization_response_iss_parameter_supported"))
 
     def authorization_url(self, redirect_uri: str, state: str, nonce: str, challenge: str) -> str:
@@ -101,7 +101,7 @@ class OidcProvider:
         return self._claims(text, given.get("access_token"), nonce, now)
 
     def _authenticate(self, fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The fields and headers by which the provider knows this client."""
+        """Return the fields and headers that authenticate this client."""
         if self.client_secret is None:
             return fields, {}
         methods = self._about().get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
@@ -155,7 +155,7 @@ class OidcProvider:
         if kept is not None and not anew and self.monotonic() - kept[0] < _KEPT:
             return kept[1]
         found = self._fetch(self._endpoint("jwks_uri"))
-        # No key that is shared: with one, a token signed by its reader would count.
+        # No symmetric key: with one, a token signed by any of its holders would count.
         public = [key for key in found.get("keys", []) if isinstance(key, dict) and key.get("kty") != "oct"]
         keys = KeySet.import_key_set({"keys": public})
         with self._lock:
@@ -192,7 +192,7 @@ class OidcProvider:
         return url
 
     def _secure(self, url: str) -> str:
-        """The address, if neither a secret nor a password that is sent there can be read on the way."""
+        """Return the address if secrets sent there cannot be read on the way; raise `ProviderRefused` otherwise."""
         try:
             parts = urlsplit(url)
         except ValueError:
@@ -204,7 +204,8 @@ class OidcProvider:
     def _fetch(
         self, url: str, fields: dict[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """A JSON object, by GET or, with `fields`, by POST. Redirects are not followed: a secret goes to one server."""
+        """Return a JSON object, by GET or, with `fields`, by POST. Redirects are not followed: a secret goes to one
+        server."""
         status, content = self._ask(self._secure(url), fields, headers or {})
         if status >= 500:
             raise ProviderAway(name=self.name)
@@ -219,7 +220,7 @@ class OidcProvider:
         return found
 
     def _ask(self, url: str, fields: dict[str, str] | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        """Status and body, of which no more is read than shows that it is too long."""
+        """Return status and body. At most one byte more than the limit is read."""
         sent = {"User-Agent": "ibi", "Accept-Encoding": "identity", "Accept": "application/json", **headers}
         sent |= {} if fields is None else {"Content-Type": "application/x-www-form-urlencoded"}
         method, body = ("GET", None) if fields is None else ("POST", urlencode(fields).encode())
@@ -234,9 +235,10 @@ class OidcProvider:
             raise ProviderAway(name=self.name) from None
 
     def _addresses_of(self, server: ServerUrl) -> Sequence[str]:
-        """All addresses of the host in the settings; of another host, which the provider names, what the guard allows.
+        """Return all addresses of the host in the settings; for a host that the provider names, those that the guard
+        allows.
 
-        A provider may lead to machines of the same network, and never to what exists beside one machine only.
+        A provider may lead to machines of the same network, but never to link-local services of this machine.
         """
         origin = server.origin
         if origin.name == server_of(self.address).origin.name:

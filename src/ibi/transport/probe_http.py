@@ -1,8 +1,7 @@
-"""Sends the requests of `ibi.conformance` over HTTP, bounded in size and time, each alone and all together; and listens
-for what a resolver asks of the Archive that the checker plays.
+"""Send the requests of `ibi.conformance` over HTTP, with limits of size and time for each and for all together.
 
-The server under test is the one that the administrator named, wherever it is. What its answers lead to is a stranger's
-word: it is fetched from the same addresses, or from what the address guard lets pass, after a few redirects at most.
+The administrator names the server under test, so its address is not restricted. URLs in its answers are not trusted:
+they are fetched only from the same addresses, or from addresses that the address guard allows, after few redirects.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ from ibi.transport.server_url import ServerUrl, request_target, server_of
 
 # --- the Archive that the checker plays -------------------------------------------------------------------------------
 
-# A socket in front of the Archive that the checker plays: it answers a resolver, and writes down what it asked.
-
 _FOR_A_REQUEST: Final = 5.0
 _FOR_AWAITED: Final = 2.0
 """Seconds in which an acknowledgment has to come."""
@@ -44,7 +41,7 @@ _MOST_AT_ONCE: Final = 32
 
 
 class ProbeInbox:
-    """What was asked, in its order."""
+    """The received requests, in their order."""
 
     def __init__(self) -> None:
         self._heard: list[HeardRequest] = []
@@ -61,7 +58,7 @@ class ProbeInbox:
             return list(self._heard)
 
     def wait(self, begin: int, awaited: Awaited) -> None:
-        """Wait until what is awaited has come after the first `begin` requests, or for as long as that may take."""
+        """Wait until the awaited request has come after the first `begin` requests, or until the timeout."""
         with self._changed:
             if awaited is Awaited.ACKNOWLEDGMENT:
                 self._changed.wait_for(lambda: self._is_thanked(begin), _FOR_AWAITED)
@@ -84,7 +81,7 @@ class _Server(ThreadingHTTPServer):
         self.turns = threading.BoundedSemaphore(_MOST_AT_ONCE)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that breaks off is no matter for the one who checks."""
+        """Ignore the error: a client that disconnects does not concern the checker."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -116,14 +113,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """What is asked is in the report."""
+        """Log nothing: the report has the requests."""
 
 
 @contextmanager
 def listening(service: str, host: str, port: int, address: str | None) -> Iterator[tuple[ProbeInbox, str]]:
-    """Listen as the Archive with that service; give what it hears, and the address that the resolver is told.
+    """Listen as the Archive with that service. Yield its inbox, and the address that the resolver is told.
 
-    `address` is host and port as the resolver reaches them; those on which it listens if not given.
+    `address` is host and port as the resolver reaches them; without it the listening address is told.
     """
     inbox = ProbeInbox()
     with _Server(host, port, inbox) as server:
@@ -138,25 +135,28 @@ def listening(service: str, host: str, port: int, address: str | None) -> Iterat
             thread.join()
 
 
+# --- requests ---------------------------------------------------------------------------------------------------------
+
 FOR_ALL: Final = 50.0
 """Seconds for a whole run."""
 FOR_ONE: Final = 8.0
-"""Seconds for one request, from the look-up of its name to the last byte that is read."""
+"""Seconds for one request, from the DNS lookup to the last byte."""
 _MOST_BODY: Final = 256 * 1024
 _LONGEST_REST: Final = 5
-"""Seconds that a server that is busy (429, 503) may ask to wait, once for a request."""
+"""Maximum wait in seconds that a busy server (429, 503) may ask for, once per request."""
 _BUSY: Final = frozenset({429, 503})
 _AGENT: Final = f"ibi-check/{__version__} (robot; conformance check)"
-"""Archives that know robots do not count the links that it follows."""
+"""Archives that recognise robots do not count the checker's downloads."""
 
 
 def _connect(server: ServerUrl, addresses: Sequence[str], seconds: float) -> BlockingConnection:
-    """To one of the given addresses, for so many seconds, answers included."""
+    """Connect to one of the given addresses. The time limit includes the answers."""
     return BlockingConnection(server, addresses, Waits(connect=inf, head=inf, silence=inf, in_all=seconds))
 
 
 def certificate_end(server: ServerUrl, seconds: float = FOR_ONE) -> int:
-    """When the certificate of a server ends, in seconds since 1970; `OSError` if it shows none that is accepted."""
+    """Return the end of a server's certificate, in seconds since 1970. Raise `OSError` if no certificate is
+    accepted."""
     addresses = _look_up(server.origin.host.strip("[]"), seconds)
     with closing(_connect(server, addresses, seconds)) as connection:
         shown = connection.socket.getpeercert() if isinstance(connection.socket, SSLSocket) else None
@@ -166,7 +166,7 @@ def certificate_end(server: ServerUrl, seconds: float = FOR_ONE) -> int:
 
 
 class ProbeSender:
-    """Sends one request after the other. `listener` tells what reached the Archive of the checker meanwhile."""
+    """Sends one request after the other. `listener` records the requests that reach the checker's Archive meanwhile."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class ProbeSender:
         self._guard = AddressGuard()
 
     def __call__(self, probe: Probe) -> ProbeResponse:
-        """Send it; `TimeIsOver` once the time for all is used up, unless the request cannot be left out."""
+        """Send the probe. Raise `TimeIsOver` once the time for all is used up, unless the probe is a last one."""
         if self._monotonic() >= self._end and not probe.is_last:
             raise TimeIsOver
         begin = 0 if self._inbox is None else len(self._inbox.heard())
@@ -206,7 +206,7 @@ class ProbeSender:
         raise AssertionError("the loop returns")
 
     def _patient_request(self, probe: Probe, url: str) -> ProbeResponse:
-        """Ask again, once, if the server is busy and says for how long."""
+        """Send the request, and repeat it once if the server is busy and says for how long."""
         received = self._request(probe, url)
         rest = received.header("retry-after") or ""
         if received.status not in _BUSY or not (rest.isascii() and rest.isdecimal()) or int(rest[:9]) > _LONGEST_REST:
@@ -227,7 +227,7 @@ class ProbeSender:
         return self._exchange(probe, url, where, addresses)
 
     def _addresses_of(self, where: ServerUrl) -> Sequence[str] | Failure:
-        """Of the server under test all that it has; of any other what the guard lets pass."""
+        """Return all addresses of the server under test; for any other server, the addresses that the guard allows."""
         if where.origin.host == self._server.origin.host:
             return self._addresses
         own = tuple(ip_network(address) for address in self._addresses if "%" not in address)
@@ -262,13 +262,13 @@ def _ask(connection: BlockingConnection, probe: Probe, url: str) -> ProbeRespons
 
 
 def _seen_address(connection: socket.socket) -> str:
-    """The address of this end as the other one sees it; empty if a translation of addresses may stand between."""
+    """Return this end's address as the server sees it; empty if there may be address translation between them."""
     own, other = (str(end[0]).partition("%")[0] for end in (connection.getsockname(), connection.getpeername()))
     return own if own == other or ip_address(own).is_loopback or ip_address(own).is_global else ""
 
 
 def _look_up(host: str, seconds: float) -> list[str]:
-    """Every address of a name; none if its name server takes longer."""
+    """Return every address of a name; none if DNS takes longer."""
     found: list[str] = []
     thread = threading.Thread(target=lambda: found.extend(addresses_of(host)), daemon=True)
     thread.start()

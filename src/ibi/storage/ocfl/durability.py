@@ -1,9 +1,9 @@
-"""Waiting until a set of files and names is on the disk.
+"""Make a set of files and names durable on disk.
 
-POSIX has each file and directory synced on its own. What costs is not their number but the commits of the file system's
-journal. Where the system can sync a whole file system and tells of failures, the content of a change takes one commit
-that way instead of a dozen, and changes made at the same time share it. Large files are synced on their own in any
-case; where nothing but names has changed, so are the directories, which changes at the same time share too.
+POSIX requires a sync for each file and directory. The cost lies in the commits of the file system's journal, not in the
+number of files. Where the system can sync a whole file system and reports failures, a change's content takes one commit
+instead of a dozen, and concurrent changes share it. Large files are always synced separately. If only names have
+changed, the directories are synced separately, and concurrent changes share that too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SMALL = 1 << 16
 
 
 class _Shared:
-    """Work that is done for all threads that wait for it at a time."""
+    """Work that one thread does for all that wait for it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -32,9 +32,10 @@ class _Shared:
         self._finished = 0
 
     def run(self) -> None:
-        """Once it has returned, the work was begun after this call. What it raises, only one of those who wait gets."""
+        """Run the work, or wait for a run that begins after this call. If a run fails, only one of the waiting threads
+        gets its error."""
         with self._lock:
-            # That which runs may have begun before.
+            # The present run may have begun before this call.
             wanted = self._started + 1
             while self._finished < wanted and self._is_running:
                 self._finish.wait()
@@ -52,31 +53,31 @@ class _Shared:
 
 
 class FileSystem:
-    """The file system that a store is on, synced for all threads that wait for it at a time."""
+    """The file system of a store. One sync serves all waiting threads."""
 
     def __init__(self, place: str) -> None:
-        # A failure to write is told once to each descriptor that was open before: hence one that stays open.
+        # A write failure is reported once to each descriptor that was open before, so this one stays open.
         self._descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._shared = _Shared(self._sync)
         self._lock = Lock()
         self._directories: set[str] = set()
         self._has_content = False
         self.failures = 0
-        """How many syncs have failed. Whose files were lost is not known: all changes under way have to fail."""
+        """Number of failed syncs. The lost files are unknown, so all running changes have to fail."""
         self.is_synced_whole = True
-        """False once the system said that it cannot."""
+        """False once the system has said that it cannot."""
         self.was_synced_whole = False
-        """Whether the system has shown that it can."""
+        """True if the system has shown that it can."""
 
     def sync(self) -> bool:
-        """Everything written before this call is on the disk; false if the system cannot tell."""
+        """Make everything durable that was written before this call; return false if the system cannot."""
         with self._lock:
             self._has_content = True
         self._shared.run()
         return self.is_synced_whole
 
     def sync_names(self, directories: Iterable[str]) -> None:
-        """The names in these directories are on the disk. Objects have most of the directories above them in common."""
+        """Make the names in these directories durable. Objects share most of the directories above them."""
         with self._lock:
             self._directories.update(directories)
         self._shared.run()
@@ -103,7 +104,7 @@ class FileSystem:
 
 
 class Batch:
-    """Files and directories to be synced together. Of one thread."""
+    """Files and directories to be synced together, by one thread."""
 
     def __init__(self, file_system: FileSystem) -> None:
         self._file_system = file_system
@@ -113,10 +114,10 @@ class Batch:
         self._size = 0
         self._has_content = False
         self._is_left_to_whole = False
-        """Whether there are files that are open no more."""
+        """True if closed files depend on a sync of the whole file system."""
 
     def add_file(self, descriptor: int, size: int) -> None:
-        """Takes the descriptor over."""
+        """Add a file, and take over its descriptor."""
         self._has_content = True
         if size <= _SMALL and self._file_system.was_synced_whole:
             os.close(descriptor)
@@ -131,7 +132,7 @@ class Batch:
         self._directories[path] = None
 
     def sync(self) -> None:
-        """All of it is on the disk; `OSError` if it is not."""
+        """Make all of it durable; raise `OSError` if that fails."""
         if not self._file_system.is_synced_whole:
             self._sync_each()
         elif self._directories and not self._has_content:
@@ -166,7 +167,7 @@ class Batch:
 
 
 def start_writing(descriptor: int, length: int) -> None:
-    """Have the kernel begin to write this out, without waiting; the pages need not stay in memory."""
+    """Let the kernel begin to write this out, without waiting, and free the pages."""
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):
             os.posix_fadvise(descriptor, 0, length, os.POSIX_FADV_DONTNEED)
@@ -174,7 +175,7 @@ def start_writing(descriptor: int, length: int) -> None:
 
 def _sync_names(directories: Iterable[str]) -> None:
     for directory in directories:
-        with suppress(FileNotFoundError):  # of a change that was interrupted, and has taken it away
+        with suppress(FileNotFoundError):  # an interrupted change has removed it
             _sync_directory(directory)
 
 
@@ -190,31 +191,31 @@ _TRIES = 100
 
 
 class Parents:
-    """Renames objects to their places. From any thread."""
+    """Renames objects into place. Safe in any thread."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._durable: set[str] = set()
 
     def bring_in(self, place: str, name: str, batch: Batch) -> None:
-        """Rename the directory at `place` to that of `name`; the batch gets what is to be synced."""
+        """Rename the directory at `place` to that of `name`. The batch gets the directories to sync."""
         for _ in range(_TRIES):
             self._make(name, batch)
             try:
                 os.rename(place, f"{self._root}/{name}")
             except FileNotFoundError:
-                # Another change was refused, and took the directory away that it had made.
+                # Another change was refused, and removed the directory that it had made.
                 self._durable.clear()
             else:
                 return
         raise FileNotFoundError(2, "its directory comes and goes")
 
     def note_durable(self, name: str) -> None:
-        """The directories above the object have been synced."""
+        """Remember that the directories above the object are synced."""
         self._durable.add(name.rpartition("/")[0])
 
     def prune(self, name: str) -> None:
-        """Remove the directories above an object that did not come, as far as they are empty."""
+        """Remove the empty directories above an object that was not stored."""
         folder = name.rpartition("/")[0]
         self._durable.discard(folder)
         with suppress(OSError):
@@ -228,7 +229,7 @@ class Parents:
         batch.add_directory(f"{self._root}/{folder}")
         if folder in self._durable:
             return
-        # One that is there may be of another change that has not synced it yet: all are synced, made or found.
+        # An existing directory may belong to another change that has not synced it yet. So all are synced, new or not.
         parts = folder.split("/")
         for depth in range(1, len(parts) + 1):
             above = "/".join((self._root, *parts[: depth - 1]))

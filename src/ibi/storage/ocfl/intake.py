@@ -1,6 +1,6 @@
-"""Taking content in: bytes of any size are hashed while they are copied, in constant memory.
+"""Take content in: bytes of any size are hashed while they are copied, in constant memory.
 
-What is small is held in memory and written at the end, together with the inventory.
+Small content is buffered in memory, and written at the end together with the inventory.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ibi.storage.ocfl.durability import Batch, start_writing
 
 CHUNK = 1 << 20
 _AHEAD = 1 << 24
-"""So much is left to the kernel to write out at its leisure; a gigabyte at the end would take seconds."""
+"""Bytes after which the kernel is told to begin writing. To sync a gigabyte at the end would take seconds."""
 
 Step = Callable[[str], None]
 KeepBlocks = Callable[[str, bytes], None]
-"""Takes the digest of content, and those of its blocks."""
+"""Called with the digest of content and the digests of its blocks."""
 
 
 class Intake:
-    """The content of a new version, in a staged directory. Content that is there twice is kept once."""
+    """The content of a new version, in a staged directory. Duplicate content is stored once."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class Intake:
         self.files: dict[str, TakenFile] = {}
         """Each file taken in, by its logical path."""
         self.places: dict[str, str] = {}
-        """Where below `content` each digest lies."""
+        """The location of each digest below `content`."""
         self.moved: list[str] = []
-        """Files to remove from where they came from, once all is done."""
+        """Source files to remove once all is done."""
         self._held: dict[str, bytes] = {}
         self._held_size = 0
         self._content = f"{folder}/content"
@@ -81,7 +81,7 @@ class Intake:
                 raise TypeError(source)
 
     def take_bytes(self, path: str, content: bytes, hasher: _Hasher | None = None) -> None:
-        """Content that is in memory; `on_bytes` is not told of it."""
+        """Take in content from memory; `on_bytes` is not called."""
         if self._is_new(path, self._hash(content, hasher)):
             self._held[path] = content
             self._held_size += len(content)
@@ -89,25 +89,25 @@ class Intake:
                 self.write()
 
     def place_of(self, digest: str) -> str:
-        """Where this content lies, once it was written."""
+        """Return the path of this content, once it is written."""
         return f"{self._content}/{self.places[digest]}"
 
     def drop(self, digest: str) -> None:
-        """Content that is kept elsewhere already."""
+        """Drop content that is stored elsewhere already."""
         place = self.places.pop(digest, None)
         if place is not None and self._held.pop(place, None) is None:
             os.unlink(f"{self._content}/{place}")
             self._remove_empty_folders(place)
 
     def write(self) -> None:
-        """What was held in memory so far."""
+        """Write the buffered content."""
         for path, content in self._held.items():
             self._write(self._place(path), content)
         self._held.clear()
         self._held_size = 0
 
     def finish(self, folder: str) -> None:
-        """The names are to be synced too; the version's directory has this name by now."""
+        """Add the directories to the sync batch. `folder` is the final name of the version's directory."""
         self._batch.add_directory(folder)
         for place in self._folders:
             self._batch.add_directory(f"{folder}{place[self._length :]}")
@@ -137,7 +137,7 @@ class Intake:
             os.close(source)
 
     def _take_moved(self, path: str, origin: str, sent: Sent | None) -> None:
-        """A second name for the file, until the change is made: refused, it stays where it was."""
+        """Take in a file through a second name for it. If the change is refused, the file stays in its old place."""
         source, hasher = open_source(origin), _hasher_of(sent)
         try:
             status = os.fstat(source)
@@ -152,7 +152,7 @@ class Intake:
     def _identify_file(
         self, origin: str, source: int, status: os.stat_result, sent: Sent | None, hasher: _Hasher
     ) -> TakenFile:
-        """What the file is: as its writer in this process found it, or as it is read again."""
+        """Return the digests of the file, from its writer in this process or by reading it again."""
         received = None if sent is None else sent.received
         if sent is None or received is None or received.size != status.st_size:
             return self._copy(lambda length: os.read(source, length), None, origin, hasher)
@@ -169,7 +169,7 @@ class Intake:
         os.link(origin, place, follow_symlinks=False)
         if not os.path.samestat(os.lstat(place), status):
             raise SourceRefused(path=origin, reason="it was replaced while it was read")
-        # It was for its sender alone; from now on it is for whom its folder is for.
+        # The file was private to its sender; from now on it has the access rights of its folder.
         os.fchmod(source, 0o644 & os.stat(os.path.dirname(place)).st_mode)
         self._batch.add_file(os.dup(source), taken.size)
 
@@ -185,7 +185,7 @@ class Intake:
         self.take_bytes(path, bytes(head), hasher)
 
     def _take_large(self, path: str, read: Callable[[int], bytes], origin: str, hasher: _Hasher, head: bytes) -> None:
-        """More than memory should hold: written as it comes, to a file that gets its name at the end."""
+        """Write content that is too large for memory as it comes, to a file that gets its name at the end."""
         descriptor = os.open(self._incoming, _NEW, 0o644)
         try:
             self._on_step("content half written")
@@ -209,7 +209,7 @@ class Intake:
         hasher: _Hasher,
         head: bytes = b"",
     ) -> TakenFile:
-        """Hashes `head` and what is read after it, which is written to `descriptor` on the way."""
+        """Hash `head` and the chunks read after it, and write them to `descriptor` on the way."""
         started = 0
         chunk = head or self._read(read, origin)
         while chunk:
@@ -223,7 +223,8 @@ class Intake:
         return self._finish_hash(hasher)
 
     def _finish_hash(self, hasher: _Hasher) -> TakenFile:
-        """The digests of the blocks are kept now: they are right whether or not the change is made."""
+        """Return the digests of the file. Block digests are kept at once: they are right even if the change is not
+        made."""
         digest = hasher.digest()
         if self._keep_blocks is not None and has_kept_digests(hasher.size):
             self._keep_blocks(digest, hasher.blocks())
@@ -264,9 +265,9 @@ class Intake:
 
 
 class _SentHasher(BlockDigester):
-    """Hashes a file whose SHA-512 was computed when it was received: by blocks alone, if they tell that it is the same.
+    """Hashes a received file by blocks alone, and checks them against the seal of its receipt.
 
-    SHA-512 would take more than twice as long.
+    The SHA-512 was computed on receipt; to compute it again would take more than twice as long.
     """
 
     def __init__(self, sent: Sent) -> None:
@@ -274,14 +275,14 @@ class _SentHasher(BlockDigester):
         self._sent = sent
 
     def digest(self) -> str:
-        """That of what was sent; `UploadDamaged` if this is something else."""
+        """Return the SHA-512 from the receipt; raise `UploadDamaged` if the content differs."""
         if seal_of(self._sent.digest, self.blocks()) != self._sent.seal:
             raise UploadDamaged(path=repr(self._sent.name))
         return self._sent.digest
 
 
 class _UnsealedHasher(BlockHasher):
-    """The same for a file of which only the SHA-512 is known."""
+    """Hashes a received file without a seal, and checks its SHA-512."""
 
     def __init__(self, sent: Sent) -> None:
         super().__init__()
@@ -306,9 +307,9 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def open_source(origin: str) -> int:
-    """A descriptor of the plain file at `origin`; links, devices, pipes and folders are refused."""
+    """Open the plain file at `origin`; links, devices, pipes and folders are refused."""
     try:
-        # Without O_NONBLOCK, a pipe without a writer would be waited for.
+        # Without O_NONBLOCK, opening a pipe without a writer would block.
         descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise_if_exhausted(error)
@@ -321,14 +322,14 @@ def open_source(origin: str) -> int:
 
 
 def write_all(descriptor: int, content: bytes | memoryview) -> None:
-    """A disk may take less than it is given, and says how much."""
+    """Write all content. The system may write less than it is given, and says how much."""
     written = os.write(descriptor, content) if content else 0
     while written < len(content):
         written += os.write(descriptor, memoryview(content)[written:])
 
 
 def write_file(path: str, content: bytes, batch: Batch) -> None:
-    """A new file, to be synced with the batch."""
+    """Write a new file, to be synced with the batch."""
     descriptor = os.open(path, _NEW, 0o644)
     try:
         write_all(descriptor, content)

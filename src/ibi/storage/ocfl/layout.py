@@ -1,7 +1,7 @@
-"""Where things are below a storage root: the directory of an object, all of them in order, and the store's version.
+"""The layout below a storage root: the directories of objects, their order, and the version of the store.
 
-OCFL 1.1 lets `ocfl_layout.json` name registered layouts only (E071), and ours is not one: validators refuse a root
-that names it. The file is optional; the page in the root tells a person the same.
+OCFL 1.1 allows `ocfl_layout.json` to name registered layouts only (E071), and ours is not registered: validators reject
+a root that names it. The file is optional; the page in the root tells a person the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Broken(Exception):
 
 
 DEPTH = 4
-"""A repository name has so many parts, each a directory; the last is the object."""
+"""Number of parts of a repository name. Each is a directory; the last one is the object."""
 
 OBJECT_DECLARATION = ("0=ocfl_object_1.1", b"ocfl_object_1.1\n")
 ROOT_DECLARATION = ("0=ocfl_1.1", b"ocfl_1.1\n")
@@ -72,10 +72,10 @@ def lay_out(root: Path) -> None:
 
 
 def checked_name(name: str) -> str:
-    """The name itself, if it is a repository name as it is written on the disk; `InvalidLabel` otherwise.
+    """Return the name if it is a repository name in its form on disk; raise `InvalidLabel` otherwise.
 
-    Lower case, so that disks which do not tell case apart hold the same objects; what cannot be parsed cannot lead out
-    of the root either.
+    Lower case, so that case-insensitive file systems hold the same objects. A text that cannot be parsed as a name
+    cannot lead out of the root either.
     """
     if str(RepositoryName.parse(name)) != name:
         raise InvalidLabel(name, 0, "it is not in its canonical form")
@@ -88,15 +88,15 @@ _EXTENSIONS = "extensions"
 
 
 def names_in(root: str) -> Iterator[str]:
-    """The names of its objects, in the order of their parts. One directory is listed at a time."""
+    """Yield the names of the objects, in the order of their parts. One directory is listed at a time."""
     for name in _below(root, "", DEPTH):
         with suppress(InvalidLabel):
             yield checked_name(name)
 
 
 def strays_in(root: str) -> Iterator[Problem]:
-    """What belongs to no object, and OCFL allows in the root alone: files between the objects, and directories in the
-    place of objects that have no item's name. An empty directory may just be getting its object."""
+    """Yield files and directories that belong to no object: files between the objects, and object directories without
+    an item's name. OCFL allows other files in the root alone. An empty directory may just be getting its object."""
     for child in _children(root):
         if child.is_dir(follow_symlinks=False) and child.name != _EXTENSIONS:
             yield from _strays_below(root, child.name, DEPTH - 1)
@@ -138,15 +138,15 @@ FILE_NAME = "ibi-store.json"
 VERSION = 1
 
 Migration = Callable[[Path], None]
-"""Brings the store with this root from one version to the next. It may be called again after a crash in it, and never
-changes a file of content."""
+"""Migrates the store at this root by one version. It may be called again after a crash, and never changes a content
+file."""
 
 MIGRATIONS: Mapping[int, Migration] = {}
-"""By the version that each one starts from."""
+"""Migrations by their start version."""
 
 
 def check_layout(root: Path) -> None:
-    """Raise `NotAStore` or `StoreNewer` if what is at `root` cannot be opened as a store. Nothing is changed."""
+    """Raise `NotAStore` or `StoreNewer` if the files at `root` cannot be opened as a store. Nothing is changed."""
     path = root.parent / FILE_NAME
     with refusals(NotAStore, path):
         found = _read_version(path)
@@ -159,7 +159,7 @@ def check_layout(root: Path) -> None:
 
 
 def ensure_version(root: Path, migrations: Mapping[int, Migration] = MIGRATIONS, known: int = VERSION) -> None:
-    """The store of `root` has the version that is `known` here afterwards."""
+    """Migrate the store at `root` to the version `known`."""
     path = root.parent / FILE_NAME
     found = _read_version(path)
     if found is None:
@@ -192,9 +192,9 @@ def _write_version(path: Path, version: int) -> None:
 
 
 def _back_up(root: Path, place: Path) -> None:
-    """Everything but content, which no migration touches and which may be terabytes."""
+    """Back up everything but content, which no migration changes and which may be terabytes."""
     if place.exists():
-        return  # of the first try: what a crashed migration has changed since is no backup
+        return  # from the first try: a copy made after a crashed migration is no backup
     partial = place.with_name(f"{place.name}-partial")
     shutil.rmtree(partial, ignore_errors=True)
     shutil.copytree(root, partial, ignore=lambda _, names: {"content"} & set(names), symlinks=True)

@@ -1,8 +1,8 @@
-"""Versions of objects as files of their own: tar archives, as a backup keeps them.
+"""Pack versions of objects as tar archives for a backup.
 
-The archive of a version has the directory of that version, and its inventory once more as that of the object: who
-unpacks the archives of all versions in order, with any tool, has the object. Its name has the digest of its inventory,
-which has the digests of everything else; so both packing and unpacking compare every byte.
+The archive of a version has its directory, and its inventory once more as that of the object. If any tool unpacks the
+archives of all versions in order, the result is the object. The name of an archive has the digest of its inventory,
+which has the digests of everything else; so both packing and unpacking check every byte.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NO_ARCHIVE: Final = "it is not a tar archive"
 
 
 class _Member(NamedTuple):
-    """A file of a packed version: `content`, or what lies at its path and has the `digest`."""
+    """A file of a packed version: its `content`, or its path and expected `digest`."""
 
     header: bytes
     size: int
@@ -50,7 +50,7 @@ class _Member(NamedTuple):
 
 
 def newest_digest(root: int, name: str) -> str:
-    """The digest that names the newest version of an object; empty if that cannot be told in one look."""
+    """Return the digest that names the newest version of an object; empty if one read cannot tell."""
     try:
         with ObjectDirectory(root, name) as found, open(open_plain_file(found.descriptor, SIDECAR), "rb") as file:
             return digest_in(file.read(_BLOCK))[:SHORT]
@@ -60,7 +60,7 @@ def newest_digest(root: int, name: str) -> str:
 
 
 def kept_item(root: int, name: str, head: int) -> KeptItem:
-    """An object with `head` versions. `ItemDamaged`; `ContentMissing` if it is gone."""
+    """Return an object with `head` versions. Raise `ItemDamaged`, or `ContentMissing` if it is gone."""
     with ObjectDirectory(root, name) as found:
         try:
             digests = [digest_in(_read(found, f"{version_name(number)}/{SIDECAR}")) for number in range(1, head + 1)]
@@ -71,7 +71,8 @@ def kept_item(root: int, name: str, head: int) -> KeptItem:
 
 
 def pack_version(root: int, item: KeptItem, number: int) -> PackedVersion:
-    """A version of an object. `ItemDamaged`, also while it is read; `ContentMissing` if it is gone."""
+    """Return a packed version of an object. Raise `ItemDamaged`, even while it is read, or `ContentMissing` if it is
+    gone."""
     with ObjectDirectory(root, item.name) as found:
         try:
             members = list(_members(found, number, item.versions[number - 1]))
@@ -105,7 +106,7 @@ def _members(found: ObjectDirectory, number: int, digest: str) -> Iterator[_Memb
 
 
 def _content_of(inventory: Inventory, number: int) -> dict[str, str]:
-    """The places of content that came with a version, and its digests."""
+    """Return the paths and digests of the content that came with a version."""
     folder = f"{version_name(number)}/"
     return {
         place: digest for digest, places in inventory.manifest.items() for place in places if place.startswith(folder)
@@ -126,7 +127,7 @@ def _pieces(root: int, name: str, members: list[_Member]) -> Iterator[bytes]:
 
 
 def _checked_content(found: ObjectDirectory, member: _Member) -> Iterator[bytes]:
-    """The content of a file, if it is what was deposited."""
+    """Yield the content of a file; raise `ItemDamaged` if it is not the deposited content."""
     hasher, left = sha512(), member.size
     try:
         with open(found.open(member.path), "rb", buffering=0) as file:
@@ -163,12 +164,14 @@ def _pad_size(size: int) -> int:
 # --- unpacking ---------------------------------------------------------------------------------------------------
 
 Sink = Callable[[str, Iterator[bytes]], None]
-"""Takes the path of a file below its object, and its content, to the end."""
+"""Called with the path of a file below its object and its content, which it reads to the end."""
 
 
 def unpack_item(item: KeptItem, read: Callable[[str], Iterator[bytes]], sink: Sink, place: str) -> int:
-    """Give the files of all versions to `sink`, each compared with its digest, and then the inventory of the object;
-    how many bytes were read. `BackupIncomplete` names the `place` if anything is missing, damaged or too much."""
+    """Pass the files of all versions to `sink`, each checked against its digest, and then the object's inventory.
+
+    Return the number of bytes read. Raise `BackupIncomplete` with the `place` if anything is missing, damaged or extra.
+    """
     total = 0
     inventory = b""
     for number, key in enumerate(item.parts(), 1):
@@ -185,8 +188,7 @@ def unpack_item(item: KeptItem, read: Callable[[str], Iterator[bytes]], sink: Si
 
 
 def find_damage(item: KeptItem, read: Callable[[str], Iterator[bytes]]) -> tuple[int, list[DamagedPart]]:
-    """Compare all versions of an object with their digests: how many bytes were read, and what is missing or
-    damaged."""
+    """Check all versions of an object against their digests. Return the number of bytes read, and the damaged parts."""
     total, damaged = 0, []
     for number, key in enumerate(item.parts(), 1):
         stream = _Stream(read(key))
@@ -201,18 +203,18 @@ def find_damage(item: KeptItem, read: Callable[[str], Iterator[bytes]]) -> tuple
 
 
 def skip_content(_: str, pieces: Iterator[bytes]) -> None:
-    """A sink that keeps nothing: everything is compared all the same."""
+    """A sink that stores nothing; reading the content checks it."""
     for _piece in pieces:
         pass
 
 
 def _unpack_version(item: KeptItem, number: int, stream: _Stream, sink: Sink) -> bytes:
-    """The inventory comes before the content that it speaks of, as it was packed."""
+    """Unpack one version and return its inventory, which precedes its content in the archive."""
     folder = version_name(number)
     content = b""
     wanted: dict[str, str] = {}
     said = dict((OBJECT_DECLARATION,))
-    """What is not of the version, but follows from it."""
+    """Files outside the version's directory, with their expected content."""
     with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", bufsize=_BUFFER) as archive:
         for member in archive:
             file = archive.extractfile(member) if member.isreg() else None
@@ -265,7 +267,7 @@ def _compare(file: IO[bytes], name: str, digest: str) -> Iterator[bytes]:
 
 
 class _Stream:
-    """Pieces as a file that is read once, from its begin."""
+    """Presents an iterator of pieces as a file for one sequential read."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._piece, self._offset = pieces, b"", 0
@@ -287,6 +289,6 @@ class _Stream:
         return found
 
     def drain(self) -> None:
-        """To the end: a source may have something to compare there."""
+        """Read to the end, where a source may make its own checks."""
         while self.read(CHUNK):
             pass

@@ -1,21 +1,7 @@
-"""What the parts of one store share, and objects that a crash has left.
+"""The shared parts of an open store: the staging directory, locks, the file system, and current inventories.
 
-Objects that a crash has left between two versions.
-
-A new version is placed in this order, each step durable before the next but one:
-
-1. the directory `v<n>` is complete on the disk, with the new inventory and its sidecar in it, outside of the object;
-2. it is renamed into the object, and that is made durable;
-3. the object's inventory is replaced, 4. then its sidecar (OCFL 1.1, E062, has it last), and both made durable.
-
-So the inventory in the highest version directory is whole whenever that directory is there. Wherever a crash came
-between 2 and 4, or whichever of 3 and 4 the disk has kept, it tells what the object is to become: recovery repeats 3
-and 4 with it. Before 2, the object is untouched.
-
-What the parts of one store share: the staging directory, locks, what is durable, and inventories that were read.
-
-Each process has a directory of its own there and holds a lock on it while it lives: whatever lies in a directory whose
-lock is free was left by a crash. A change lies in one subdirectory, named after its kind.
+Each process has a directory of its own in staging, and holds a lock on it while it lives. If the lock of a directory is
+free, a crash left its content. Each change has one subdirectory, named after its kind.
 """
 
 from __future__ import annotations
@@ -41,11 +27,13 @@ from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.layout import Broken
 from ibi.storage.ocfl.object import ID_SCHEME, NAME, SIDECAR, Inventory, ObjectDirectory, read_inventory, version_name
 
+# --- recovery ---------------------------------------------------------------------------------------------------------
+
 STEPS = ("recovery: synced", "recovery: inventory replaced", "recovery: durable")
 
 
 def is_between_versions(found: ObjectDirectory, inventory: Inventory) -> bool:
-    """Whether a version was placed that the inventory does not have. Under the object's lock."""
+    """Return whether a version directory exists that the inventory does not list. Called under the object's lock."""
     try:
         os.stat(version_name(inventory.head + 1), dir_fd=found.descriptor, follow_symlinks=False)
     except FileNotFoundError:
@@ -56,14 +44,24 @@ def is_between_versions(found: ObjectDirectory, inventory: Inventory) -> bool:
 def finish_version(
     found: ObjectDirectory, target: str, place: str, batch: Batch, on_step: Callable[[str], None]
 ) -> bool:
-    """Make the highest version of the object at `target` the current one, if it is whole; whether anything was done.
+    """Make the highest version of the object at `target` the current one, if it is complete; return whether anything
+    was done. Called under the object's lock. `place` is a staged directory.
 
-    Under the object's lock. `place` is a staged directory.
+    A new version is placed in this order, each step durable before the next but one:
+
+    1. The directory `v<n>` is complete on disk, with the new inventory and its sidecar, outside of the object.
+    2. It is renamed into the object, and the object's directory is made durable.
+    3. The object's inventory is replaced.
+    4. Its sidecar is replaced (OCFL 1.1, E062, has it last), and both are made durable.
+
+    So whenever the highest version directory exists, its inventory is complete. After a crash between 2 and 4,
+    whichever of 3 and 4 the disk has kept, that inventory describes the result: recovery repeats 3 and 4 with it.
+    Before 2, the object is untouched.
     """
     inventory = _highest(found)
     if inventory is None or inventory.id != ID_SCHEME + found.name or _is_current(found, inventory):
         return False
-    # The bytes as they lie in the version's directory: OCFL wants both to be the same (E064).
+    # Copy the bytes from the version's directory: OCFL requires both to be the same (E064).
     folder = f"{target}/{version_name(inventory.head)}"
     for name in (NAME, SIDECAR):
         shutil.copyfile(f"{folder}/{name}", f"{place}/{name}")
@@ -110,7 +108,7 @@ _LOCK = "lock"
 
 
 class Staging:
-    """The staged changes of this process, and those that others left."""
+    """The staged changes of this process, and those left by others."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -120,18 +118,18 @@ class Staging:
         self._opening = Lock()
 
     def begin(self, kind: str) -> str:
-        """A new, empty directory for a change."""
+        """Create an empty directory for a change."""
         place = f"{self._own_directory()}/{next(self._numbers)}-{kind}"
         os.mkdir(place)
         return place
 
     def remove(self, place: str) -> None:
-        """Nothing is left of a change; what cannot be removed now is removed by the sweep."""
+        """Remove a change. If that fails now, the sweep does it later."""
         shutil.rmtree(place, ignore_errors=True)
 
     def abandoned(self) -> Iterator[Path]:
-        """The changes of processes that are no more, oldest of each first. Each is to be dealt with and removed before
-        the next is asked for."""
+        """Yield the changes of dead processes, the oldest of each process first. The caller has to settle and remove
+        each before it asks for the next."""
         if not self.directory.is_dir():
             return
         for place in sorted(self.directory.iterdir()):
@@ -142,7 +140,7 @@ class Staging:
         with self._opening:
             if self._own is None:
                 return
-            # Changes in threads that still run keep it there.
+            # Changes in threads that still run keep the directory.
             with suppress(OSError):
                 self._own.joinpath(_LOCK).unlink()
                 self._own.rmdir()
@@ -155,7 +153,7 @@ class Staging:
         with self._opening, refusals(DiskRefused, self.directory):
             if self._own is None:
                 make_directory(self.directory)
-                # Between making a directory and locking it, no process takes it for abandoned.
+                # Under this lock, no process takes the new directory for abandoned before it is locked.
                 with alone(self.directory / _LOCK):
                     self._own = self._locked_directory()
             return self._own
@@ -180,7 +178,7 @@ class Staging:
 
 
 def _lock_abandoned(place: Path) -> int | None:
-    """The lock of a directory whose process is no more."""
+    """Lock the directory of a dead process; return None if its process lives."""
     try:
         return try_lock(open_lock(place / _LOCK))
     except FileNotFoundError:
@@ -194,24 +192,24 @@ def _number(place: Path) -> int:
 
 @dataclass
 class Staged:
-    """A change being prepared: its directory, what is to be synced, and how to take back what is done."""
+    """A change in preparation: its directory, its sync batch, and the steps that undo it."""
 
     place: str
     batch: Batch
     undoing: list[Callable[[], object]] = field(default_factory=list)
 
     def undo(self) -> None:
-        """As far as the disk allows: a step that cannot be taken back does not keep the others."""
+        """Undo the steps as far as the disk allows. A step that fails does not stop the others."""
         while self.undoing:
             with suppress(OSError):
                 self.undoing.pop()()
 
 
 class StoreContext:
-    """One storage root, open."""
+    """One open storage root."""
 
     def __init__(self, root: Path, on_step: Callable[[str], None], blocks: BlockDigests | None = None) -> None:
-        """`blocks` keeps the digests of the blocks of content."""
+        """`blocks` stores the block digests of content."""
         self.root = str(root)
         self.path = root
         self.descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -221,8 +219,8 @@ class StoreContext:
         self.parents = Parents(self.root)
         self.step = on_step
         self.blocks = blocks
-        # A file is written by a few short system calls, at each of which the interpreter's own lock changes hands if
-        # others want it. Threads that do so side by side spend more on that than on the files.
+        # A file is written by a few short system calls, and at each the interpreter's lock may change hands. Threads
+        # that write side by side spend more time on that than on the files.
         self.turn = RLock()
 
     def target(self, name: str) -> str:
@@ -230,7 +228,7 @@ class StoreContext:
 
     @contextmanager
     def change(self, kind: str) -> Iterator[Staged]:
-        """A staged change. If it fails, what it did is taken back; what the disk refuses is `DiskRefused`."""
+        """Open a staged change. If it fails, its steps are undone. Disk errors are raised as `DiskRefused`."""
         with refusals(DiskRefused, self.path):
             staged = self.begin(kind, Batch(self.file_system))
             try:
@@ -243,7 +241,7 @@ class StoreContext:
                 self.staging.remove(staged.place)
 
     def take(self, files: Mapping[str, Source], folder: str, staged: Staged, on_bytes: OnBytes | None = None) -> Intake:
-        """The files that bring content, staged in a version's directory; small ones when `Intake.write` is called."""
+        """Stage the files with new content in a version's directory; small ones are written by `Intake.write`."""
         os.mkdir(folder)
         keep_blocks = None if self.blocks is None else self.blocks.keep_blocks
         intake = Intake(folder, staged.batch, self.step, keep_blocks, on_bytes)
@@ -259,9 +257,9 @@ class StoreContext:
         return intake
 
     def current(self, name: str, head: int | None = None) -> Inventory:
-        """The inventory of an object, brought to order if a crash has left it between versions. Under its lock.
+        """Return the inventory of an object, repaired if a crash left it between versions. Called under its lock.
 
-        `ContentChanged` if it is not at the version `head`.
+        Raise `ContentChanged` if the object is not at the version `head`.
         """
         inventory = self._inventory(name)
         if head is not None and inventory.head != head:
@@ -269,7 +267,7 @@ class StoreContext:
         return inventory
 
     def finish(self, name: str) -> bool:
-        """Bring an object to order. Under its lock."""
+        """Repair an object after a crash. Called under its lock."""
         with self.change("recovery") as staged, ObjectDirectory(self.descriptor, name) as found:
             return finish_version(found, self.target(name), staged.place, staged.batch, self.step)
 
@@ -281,7 +279,7 @@ class StoreContext:
         self.descriptor = -1
 
     def begin(self, kind: str, batch: Batch) -> Staged:
-        """A change that the caller takes back, or brings to its end."""
+        """Begin a change that the caller undoes or completes."""
         return Staged(self.staging.begin(kind), batch)
 
     def _inventory(self, name: str) -> Inventory:
@@ -298,7 +296,7 @@ class StoreContext:
 
 
 def files_of(wanted: Mapping[str, Source], intake: Intake, inventory: Inventory) -> dict[str, str]:
-    """The digest of each file that a version is to have."""
+    """Return the digest of each file of the new version."""
     return {
         path: kept_digest(source, inventory) if isinstance(source, Keep) else intake.files[path].digest
         for path, source in wanted.items()
@@ -314,7 +312,7 @@ def kept_digest(source: Keep, inventory: Inventory) -> str:
 
 
 def remove_moved(moved: Iterable[str]) -> None:
-    """The change is made; a file that cannot be removed from where it came from is its owner's to look after."""
+    """Remove moved source files, now that the change is made. A file that cannot be removed is left to its owner."""
     for path in moved:
         with suppress(OSError):
             os.unlink(path)

@@ -1,8 +1,8 @@
-"""What a resolver believes, in `state`.
+"""The beliefs of a resolver, in `state`.
 
-Readers' links cause most changes. They are kept in memory, where this process sees them at once, and written in groups:
-at most one short transaction a second. A process that is killed loses the last second, which is learned anew from the
-homes. What a person decides, and what is signed, is written at once.
+Most changes come from readers' links. They are cached in memory, where this process sees them at once, and written in
+groups: at most one short transaction a second. A killed process loses the last second, which is learned again from the
+homes. Decisions of people and signed statements are written at once.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from ibi.storage.sqlite.state import StateStore
 _RECENT: Final = 0.01
 """Seconds for which changes by other processes may go unnoticed."""
 _MOST_IN_MEMORY: Final = 16_384
-"""Labels whose holder, or that they have none, is kept in memory."""
+"""Maximum labels with a cached holder, or a cached absence of one."""
 _MOST_WAITING: Final = 16_384
-"""Changes that wait to be written. Of more, those that came first are dropped, and learned anew."""
+"""Maximum changes that wait to be written. Beyond that the oldest are dropped, and learned again."""
 _LONGEST_WRITE: Final = 0.004
-"""Seconds after which a group ends, and the rest waits for the next one."""
+"""Seconds after which a group ends; the rest waits for the next one."""
 _CHANGES: Final = "beliefs"
 
 SUCCESSIONS: Final = "believed_successions"
@@ -53,7 +53,8 @@ DELETIONS: Final = "believed_deletions"
 
 
 def _define_counted(table: str, columns: str) -> str:
-    """A table whose rows have an `owner`; `belief_counts` has the number of rows that each owner has."""
+    """Return the definition of a table with an `owner` per row; `belief_counts` has the number of rows of each
+    owner."""
     return f"""
     CREATE TABLE {table} (id {{identity}}, owner TEXT NOT NULL, {columns});
     CREATE INDEX {table}_owner ON {table} (owner, id)
@@ -95,23 +96,23 @@ _KEEP_RULING: Final = upsert("rulings", "label, name, holder, parties, at, ruled
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A change that is in memory and not written yet."""
+    """A change in memory that is not written yet."""
 
     value: Any
-    """What a reader is told meanwhile."""
+    """The value for readers meanwhile."""
     write: Callable[[DatabaseSession], object]
 
 
 def _ignore_change() -> None:
-    """Default: nobody waits for changes to write."""
+    """Do nothing: nobody waits for changes to write."""
 
 
 class SqliteBeliefs(StateStore):
-    """The port `Beliefs` on one data directory.
+    """Implement the port `Beliefs` on one data directory.
 
-    Most labels were never given on. Which prefixes have any that were is kept in memory, so that asking about the
-    others costs no statement. So are the holders that were asked for last: a statement takes longer than the rest of
-    what a resolution asks before it sends its first request.
+    Most labels were never given on. The prefixes that have such labels are cached, so that questions about others need
+    no statement. The last used holders are cached as well: one statement takes longer than the other look-ups of a
+    resolution before its first request.
     """
 
     prompt = True
@@ -126,13 +127,11 @@ class SqliteBeliefs(StateStore):
         self._copies: dict[str, NamedCopies] = {}
         self._copies_rows: list[Any] = []
         self._rulings: dict[Label, Label] = {}
-        """The holders that were named by rulings; there are few."""
+        """Holders by ruling; there are few."""
         self._holders: SharedLruCache[Label, tuple[Label, int] | tuple[()]] = SharedLruCache(
             _MOST_IN_MEMORY, _MOST_IN_MEMORY, self._lock
         )
         super().__init__(directory)
-
-    # Groups of changes.
 
     def watch(self, tell: Callable[[], object]) -> None:
         self._tell = tell
@@ -142,7 +141,7 @@ class SqliteBeliefs(StateStore):
             pass
 
     def write_group(self) -> None:
-        """Write one group; have the job called again if changes are left."""
+        """Write one group. If changes are left, schedule the job again."""
         if self._write_group():
             self._tell()
 
@@ -151,7 +150,7 @@ class SqliteBeliefs(StateStore):
         super().close()
 
     def _write_group(self) -> bool:
-        """Write what waits, for some milliseconds at most. Return whether more waits."""
+        """Write waiting changes, for some milliseconds at most. Return whether more wait."""
         with self._lock:
             waiting = list(self._waiting.items())
         if not waiting:
@@ -187,8 +186,6 @@ class SqliteBeliefs(StateStore):
     def _find_waiting(self, kind: str, key: Hashable) -> _Waiting | None:
         return self._waiting.get((kind, key)) if self._waiting else None
 
-    # Successors.
-
     def successors(self, label: Label) -> tuple[Label, ...]:
         return self.succession(label).chain
 
@@ -217,8 +214,6 @@ class SqliteBeliefs(StateStore):
             _keep_succession(session, label, said, at)
             note_change(session, _CHANGES)
         self._read_again()
-
-    # Holders of items without a home.
 
     def holder(self, label: Label, now: int) -> Label | None:
         self._follow_changes()
@@ -261,13 +256,11 @@ class SqliteBeliefs(StateStore):
             self._keep_waiting(HOLDINGS, label, (), write)
 
     def _forget_holders(self, label: Label | None) -> None:
-        """Drop from memory what is changed: one label, or all of them."""
+        """Drop a changed label from the cache, or all labels."""
         if label is None:
             self._holders.clear()
         else:
             self._holders.forget(label)
-
-    # Holders of Copies.
 
     def copies(self, home: Label) -> NamedCopies:
         if (waiting := self._find_waiting("copies", str(home))) is not None:
@@ -288,8 +281,6 @@ class SqliteBeliefs(StateStore):
         row = str(home), " ".join(sorted(map(str, holders))), at, statement, signed_at
         named = NamedCopies(holders, at, statement, signed_at)
         self._keep_waiting("copies", str(home), named, lambda session: session.execute(_KEEP_COPIES, row))
-
-    # Deletions.
 
     def deletion(self, label: Label) -> KnownDeletion | None:
         if (waiting := self._find_waiting(DELETIONS, label)) is not None:
@@ -318,8 +309,6 @@ class SqliteBeliefs(StateStore):
         if self.deletion(label) is not None:
             self._keep_waiting(DELETIONS, label, None, lambda session: _drop(session, DELETIONS, label_key(label)))
 
-    # False claims.
-
     def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
         key = label, claimant, kind
         with self._lock:
@@ -341,8 +330,6 @@ class SqliteBeliefs(StateStore):
         with self._database.read() as session:
             rows = session.execute(f"{_CLAIMS} ORDER BY last_seen DESC, label, owner LIMIT ?", (most,)).fetchall()
         return tuple(map(_claim, rows))
-
-    # Disputes.
 
     def disputes(self, most: int, label: Label | None = None, *, settled: bool = True) -> tuple[Dispute, ...]:
         self.flush()
@@ -374,8 +361,6 @@ class SqliteBeliefs(StateStore):
             session.execute(f"UPDATE {SUCCESSIONS} SET signed = 0 WHERE label = ?", row[:1])  # noqa: S608
             note_change(session, _CHANGES)
         self._read_again()
-
-    # For people.
 
     def about(self, label: Label) -> LabelBeliefs:
         key = (label_key(label),)
@@ -411,10 +396,8 @@ class SqliteBeliefs(StateStore):
             (returned,) = session.execute(back, (prefix,)).fetchone()
         return 0 if row is None else int(row[0] - returned)
 
-    # Several processes.
-
     def _follow_changes(self) -> None:
-        """Read anew what is kept in memory if another process has changed anything."""
+        """Reload the cached values if another process has changed anything."""
         now = monotonic()
         if now < self._looked:
             return
@@ -425,7 +408,7 @@ class SqliteBeliefs(StateStore):
         self._looked = now + _RECENT
 
     def _read_again(self) -> None:
-        """Read into memory what this process has just written."""
+        """Reload the cached values after a write of this process."""
         with self._lock, self._database.read() as session:
             self._read_into_memory(session)
 
@@ -435,7 +418,7 @@ class SqliteBeliefs(StateStore):
         self._passed_on = frozenset(owner for name, owner in owners if name == SUCCESSIONS)
         self._with_deletions = frozenset(owner for name, owner in owners if name == DELETIONS)
         rows = session.execute("SELECT home, services, at, NULL, signed_at FROM named_copies").fetchall()
-        if rows != self._copies_rows:  # to read them takes longer than all else that a change does
+        if rows != self._copies_rows:  # to read them takes longer than the rest of a change
             self._copies_rows = rows
             self._copies = {home: _named_copies(*rest) for home, *rest in rows}
         ruled = session.execute("SELECT name, holder FROM rulings").fetchall()
@@ -457,8 +440,8 @@ _DISPUTES: Final = f"""
     WHERE kind IN ({", ".join(repr(kind.value) for kind in DISPUTED)})"""  # noqa: S608
 
 
-# As `Dispute.settled_by` has it: no ruling on the claimant, no proof, and another at the end of the chain. Labels have
-# neither `%` nor `_` but for those that `LIKE` is told to take as they are.
+# The condition of `Dispute.settled_by` in SQL: no ruling on the claimant, no proof, and another Archive at the end of
+# the chain. It uses `replace` and `substr`, so wildcards of `LIKE` in labels play no role.
 _OPEN: Final = f"""
     AND proven IS NULL
     AND (parties IS NULL OR replace(' ' || parties || ' ', ' ' || {CLAIMS}.owner || ' ', '') = ' ' || parties || ' ')
@@ -483,7 +466,7 @@ def _claim(row: tuple[Any, ...]) -> FalseClaim:
 
 
 def _keep_succession(session: DatabaseSession, label: Label, known: Succession, at: int) -> None:
-    """Replace the succession of the label, but never a signed one by one that is not."""
+    """Replace the succession of the label, but never a signed one by an unsigned one."""
     owner, key = home_prefix(label), label_key(label)
     if not known.is_signed:
         signed = f"SELECT 1 FROM {SUCCESSIONS} WHERE label = ? AND signed = 1"  # noqa: S608
@@ -497,7 +480,7 @@ def _keep_succession(session: DatabaseSession, label: Label, known: Succession, 
 
 
 def _keep_claim(session: DatabaseSession, claim: FalseClaim) -> None:
-    """Add what was counted since to what is known of the claim."""
+    """Add the new counts to the stored claim."""
     owner, key = str(claim.claimant), label_key(claim.label)
     dropped = session.execute(
         f"DELETE FROM {CLAIMS} WHERE label = ? AND owner = ? AND kind = ?"  # noqa: S608
@@ -514,7 +497,7 @@ def _keep_claim(session: DatabaseSession, claim: FalseClaim) -> None:
 
 
 def _insert(session: DatabaseSession, table: str, columns: str, row: tuple[Any, ...]) -> None:
-    """Add a row, the first value of which is its owner."""
+    """Insert a row; its first value is its owner."""
     marks = ", ".join("?" * len(row))
     session.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", row)  # noqa: S608 - names of ours
     _count(session, table, row[0], 1)
@@ -537,7 +520,7 @@ def _count(session: DatabaseSession, table: str, owner: str, rows: int) -> None:
 
 
 def _drop_oldest(session: DatabaseSession, table: str, owner: str, most: int, order: str = "id") -> bool:
-    """Drop what the owner had recorded first if it has more than it may. Return whether anything was dropped."""
+    """Delete the oldest rows of an owner that exceeds its limit. Return whether anything was deleted."""
     counted = "SELECT rows FROM belief_counts WHERE name = ? AND owner = ?"
     (rows,) = session.execute(counted, (table, owner)).fetchone()
     if rows > most:

@@ -1,4 +1,4 @@
-"""The catalogue in SQLite: a cache of what the store of content holds, made anew from it if need be."""
+"""The catalogue in SQLite: a cache of the content store, which is rebuilt from the store when necessary."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ T = TypeVar("T")
 
 
 def _accept(_: Label) -> None:
-    """What the catalogue does not have is not there."""
+    """Accept that a label missing in the catalogue has no item."""
 
 
 class SqliteCatalog(CatalogHoldings):
-    """The ports `Catalog` and `Search` on one file, from any thread and beside other processes.
+    """Implement the ports `Catalog` and `Search` on one file, for any thread and beside other processes.
 
-    Reads are on a connection of each thread and wait for no writer; changes are made in groups. While an item is not
-    changed, `find` gives the same object again.
+    Each thread reads on a connection of its own and waits for no writer; changes are made in groups. Until an item
+    changes, `find` returns the same object again.
     """
 
     prompt = True
@@ -89,20 +89,22 @@ class SqliteCatalog(CatalogHoldings):
         generation: GenerationFile | None = None,
         check_missing: Callable[[Label], None] = _accept,
     ) -> None:
-        """Open or begin the catalogue in the file `path`. With the `generation` of the store that it lists, each change
-        is counted in both. `check_missing` is told of labels that it does not have, and raises if that says nothing of
-        whether there is such an item."""
+        """Open or begin the catalogue at `path`. With the store's `generation`, each change is counted in both.
+
+        `check_missing` is called with labels that the catalogue lacks. It raises an error if the absence proves
+        nothing.
+        """
         self._check_missing = check_missing
         self._path, self._generation = path, generation
         self._is_rebuilt = False
-        """While it is made to agree with the store, changes are not counted."""
+        """True during a rebuild from the store: then changes are not counted."""
         self._has_counted = False
         self._process = os.getpid()
         self._is_closed = False
         self._own = local()
         self._count = count(1)
         self._changes = 0
-        """Another number after every change by this process; in which order they come does not matter."""
+        """A number that differs after every change by this process; the order of the numbers does not matter."""
         self._opening = Lock()
         self._readers: WeakSet[CatalogReader] = WeakSet()
         self._decoded: SharedLruCache[Record, Item] = SharedLruCache(_MOST_ITEMS, _MOST_BYTES, RLock())
@@ -126,12 +128,13 @@ class SqliteCatalog(CatalogHoldings):
         return self._ask_reader(lambda reader: reader.names_of(reps))
 
     def version(self) -> tuple[int, int]:
-        """As the port says. Connections count for themselves: one thread's value means nothing to another."""
+        """Return the version, as the port defines it. Connections count separately, so values of different threads
+        cannot be compared."""
         return get_ident(), self._ask_reader(CatalogReader.version)
 
     def recent_version(self) -> tuple[int, int]:
-        """`version`, at most 2 ms old; but never older than a change that this process has made. To ask the file costs
-        more than the rest of an answer that is kept; those are kept elsewhere for minutes (E32)."""
+        """Return `version`, at most 2 ms old, but never older than this process's last change. To query the file costs
+        more than the rest of a cached answer; other caches keep such answers for minutes (E32)."""
         changes, now = self._changes, monotonic()
         seen: tuple[int, float, tuple[int, int]] | None = getattr(self._own, "seen", None)
         if seen is None or seen[0] != changes or now >= seen[1]:
@@ -148,8 +151,11 @@ class SqliteCatalog(CatalogHoldings):
         return self._ask_reader(lambda reader: reader.owned_by(owner, before, most))
 
     def newest(self, prefixes: Iterable[str]) -> Instant | None:
-        """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any.
-        At once where most labels are of them; else every label is looked at, a million in half a second."""
+        """Return the newest instant of a label with one of these prefixes, in the spelling of labels; None if there is
+        none.
+
+        This is instant if most labels have the prefix. Otherwise every label is read, a million in half a second.
+        """
         found = [self._ask_reader(partial(CatalogReader.newest, prefix=prefix)) for prefix in prefixes]
         return max((instant for instant in found if instant is not None), default=None)
 
@@ -163,7 +169,7 @@ class SqliteCatalog(CatalogHoldings):
         return self._ask_reader(lambda reader: reader.search.suggest(query))
 
     def items(self, after: RepositoryName | None = None, *, statement: str = PAGE_AFTER) -> Iterator[Item]:
-        """Read page by page: a slow reader does not keep the log of changes from being folded in."""
+        """Yield all items, read page by page, so that a slow reader does not block checkpoints."""
         key = b"" if after is None else label_key(after)
         while page := self._ask_reader(partial(CatalogReader.page, after=key, statement=statement)):
             yield from (item for _, item in page)
@@ -173,7 +179,7 @@ class SqliteCatalog(CatalogHoldings):
         return self.items(after, statement=CLAIMANTS_AFTER)
 
     def names(self) -> Iterator[RepositoryName]:
-        """The names of all items, in less time than the items."""
+        """Yield the names of all items, faster than the items."""
         key = b""
         while page := self._ask_reader(partial(CatalogReader.names, after=key)):
             yield from map(repository_name, page)
@@ -186,11 +192,12 @@ class SqliteCatalog(CatalogHoldings):
         return self._write(partial(_put_each, rows=tuple(_rows(items, revisions))))
 
     def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
-        """What was put before a refusal stays. Nothing that the catalogue says of them already is relied on."""
+        """Put the items in batches; batches before a refusal stay. All rows are written anew, whatever the catalogue
+        has."""
         return self.put_prepared(_rows(items, revisions))
 
     def put_prepared(self, rows: Iterable[Row]) -> int:
-        """The same of rows that `row_of` has made."""
+        """Put rows that `row_of` has made, in the same way."""
         number, rest = 0, iter(rows)
         while batch := tuple(islice(rest, _BATCH)):
             self._write(partial(_put, rows=batch, anew=True, as_recorded=self._is_rebuilt))
@@ -198,7 +205,7 @@ class SqliteCatalog(CatalogHoldings):
         return number
 
     def check_search(self) -> None:
-        """Read the index of words; `CatalogDamaged` if it cannot be relied on. Takes seconds for a million items."""
+        """Read the whole word index; raise `CatalogDamaged` if it is damaged. Takes seconds for a million items."""
         self._write(check_search)
 
     def remove(self, label: Label, at: Instant | None = None) -> bool:
@@ -214,30 +221,28 @@ class SqliteCatalog(CatalogHoldings):
         return self._ask_reader(lambda reader: reader.transfer(label))
 
     def transfers(self) -> list[Transfer]:
-        """All items that departed; they are few."""
+        """Return all transferred items; they are few."""
         return self._ask_reader(CatalogReader.transfers)
 
     def forget_transfer(self, label: RepositoryName) -> None:
-        """The store does not say so any more."""
+        """Delete a transfer that the store no longer records."""
         self._write(partial(forget_transfer, label=label))
 
     @cached_property
     def changes(self) -> SqliteChanges:
-        """The feed of its changes."""
+        """The feed of the catalogue's changes."""
         return SqliteChanges(self)
 
     def renew_feed(self) -> None:
         self._write(renew_epoch)
 
     def read(self, ask: Callable[[Connection], T]) -> T:
-        """On the connection of this thread; for what shares the file."""
+        """Run `ask` on the connection of this thread, for other tables in the file."""
         return self._ask_reader(lambda reader: ask(reader.connection))
 
     def write(self, change: Callable[[Connection], T]) -> T:
-        """Alone among all writers; for what shares the file."""
+        """Run `change` in a write transaction, for other tables in the file."""
         return self._write(change)
-
-    # Whether it is the catalogue of its store (`ibi.storage.change_journal`).
 
     def standing(self) -> CatalogStanding:
         return self._write(_standing)
@@ -261,9 +266,11 @@ class SqliteCatalog(CatalogHoldings):
         return None if self._generation is None else self._generation.read()
 
     def settle_standing(self) -> None:
-        """Have the store know the present state alone. Between two changes it knows the one before as well, in which a
-        process that died inside the last one would have left the catalogue; an older copy of the catalogue may be in
-        that state too."""
+        """Write the present state alone into the store's generation file.
+
+        Between two changes that file also allows the previous state, for a process that dies inside the last change. An
+        older copy of the catalogue may be in that state too.
+        """
         if self._generation is not None:
             self._write(self._settle)
 
@@ -274,7 +281,7 @@ class SqliteCatalog(CatalogHoldings):
             self._generation.write(standing, standing)
 
     def check(self) -> None:
-        """Also if it lists another state of the store."""
+        """Raise an error if the catalogue is damaged, or lists another state of the store."""
         if self._generation is not None:
             self._generation.check()
         self._watch.check()
@@ -282,15 +289,18 @@ class SqliteCatalog(CatalogHoldings):
             raise CatalogDamaged(path=self._path, reason=_DISAGREES)
 
     def begin_rebuild(self, *, always: bool) -> bool:
-        """Say that this is not the catalogue of any store until `end_rebuild`; false if it agrees with its store, as
-        another process may have had it do meanwhile, and it is not `always` to be done."""
+        """Mark the catalogue as that of no store until `end_rebuild`.
+
+        Return false without a change if it agrees with its store and `always` is not set; another process may have
+        rebuilt it meanwhile.
+        """
         self._is_rebuilt = True
         begun = self._write(partial(self._disown, always=always))
         self._is_rebuilt = begun
         return begun
 
     def end_rebuild(self) -> None:
-        """Say that this is the catalogue of the store, in a new generation."""
+        """Mark the catalogue as that of the store, in a new generation."""
         self._is_rebuilt = True
         try:
             self._write(self._own_store)
@@ -298,21 +308,21 @@ class SqliteCatalog(CatalogHoldings):
             self._is_rebuilt = False
 
     def _agrees(self, connection: Connection) -> bool:
-        """In a transaction that excludes other writers: between a state in the file and the same state in the catalogue
-        there is none of theirs."""
+        """Return whether the catalogue has the state that the store expects. Called in a write transaction, so that no
+        other writer changes one of the two in between."""
         assert self._generation is not None
         expected = self._generation.read()
         return expected is not None and expected.allows(_standing(connection))
 
     def _has_all_rows(self, connection: Connection) -> bool:
-        """Rows that were lost with a page took no count along."""
+        """Return whether no row was lost. Rows lost with a damaged page did not change the count."""
         return _standing(connection).items == _number(connection)
 
     def _disown(self, connection: Connection, *, always: bool) -> bool:
         if not always and self._agrees(connection) and self._has_all_rows(connection):
             return False
         before = _standing(connection)
-        if before.generation:  # to write it again would take space each time this is tried on a full disk
+        if before.generation:  # to write it again would take space at each attempt on a full disk
             _set_standing(connection, replace(before, generation=""))
         return True
 
@@ -326,7 +336,7 @@ class SqliteCatalog(CatalogHoldings):
         self._generation.write(standing, standing, durably=True)
 
     def _count_change(self, connection: Connection) -> None:
-        """At the end of a transaction: another state, told to the store before it is committed."""
+        """Count the change at the end of its transaction, and write the new state to the store before the commit."""
         if self._generation is None or self._is_rebuilt:
             connection.execute(COUNT_VERSION)
             return
@@ -351,8 +361,6 @@ class SqliteCatalog(CatalogHoldings):
                 reader.close()
         self._writer.close()
 
-    # Reading.
-
     def _ask_reader(self, ask: Callable[[CatalogReader], T]) -> T:
         self._check_usable()
         try:
@@ -374,7 +382,7 @@ class SqliteCatalog(CatalogHoldings):
         return reader
 
     def _connect_reader(self) -> Connection:
-        # The file is there in full: a second connection that made it anew would say that all items are unknown.
+        # The file must be complete: a second connection that began a new one would report every item as unknown.
         return connect(self._path, MIGRATIONS, kind=CATALOGUE, begin=False)
 
     def _item(self, record: Record) -> Item:
@@ -383,8 +391,6 @@ class SqliteCatalog(CatalogHoldings):
             item = decode_record(record)
             self._decoded.keep(record, item, memory_of(record, item))
         return item
-
-    # Writing.
 
     def _write(self, change: Callable[[Connection], T]) -> T:
         self._check_usable()
@@ -415,7 +421,7 @@ class SqliteCatalog(CatalogHoldings):
             raise
 
     def _note_damage(self, damage: CatalogDamaged) -> CatalogDamaged:
-        """What was found damaged while it was read stays so until it is opened again."""
+        """Remember the damage until the catalogue is opened again."""
         if hasattr(self, "_watch"):
             self._watch.damage = damage
         return damage
@@ -431,7 +437,7 @@ def _set_standing(connection: Connection, standing: CatalogStanding) -> None:
 
 
 def _number(connection: Connection) -> int:
-    """Counted from an index: 25 ms for a million."""
+    """Return the number of items, counted from an index: 25 ms for a million."""
     return int(connection.execute(COUNT).fetchone()[0])
 
 

@@ -1,10 +1,10 @@
-"""Connections to the tables that share the file of the catalogue with the items: texts, previews, integrity.
+"""Connections to the tables that share the catalogue's file: texts, previews, integrity.
 
-What is written here is not part of the catalogue's state: it changes neither its count of changes nor its version. A
-power failure may undo the last commits, since all of it can be made anew.
+They are not part of the catalogue's state: writes change neither its count of changes nor its version. A power failure
+may undo the last commits, because all of it can be derived again.
 
-Deposits wait for these writers, so each transaction is bounded: its author splits large work into several calls of
-`_change`. A checkpoint takes longer than that, and runs while no lock is held.
+Deposits wait for these writers, so each transaction is short: large work is split into several calls of `_change`. A
+checkpoint takes longer than that, and runs while no lock is held.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ibi.storage.sqlite.connection import CATALOGUE, Connection, checkpoint, con
 from ibi.storage.sqlite.guarded import GuardedDatabase
 
 MOST_ROWS: Final = 200
-"""Small rows of one transaction: about 3 ms."""
+"""Small rows in one transaction: about 3 ms."""
 MOST_BYTES: Final = 256 << 10
 """Bytes of large values in one transaction: about 1 ms."""
 CHECKPOINT: Final = 32
-"""Transactions after which the log is copied into the file."""
+"""Transactions between checkpoints, which copy the log into the file."""
 _LONGEST_REST: Final = 0.05
 
 
 def connect_part(path: Path, patience: float = 10.0) -> Connection:
-    """Connect to the catalogue at `path`; begin it if there is none."""
+    """Connect to the catalogue at `path`; create it if it is missing."""
     from ibi.storage.sqlite.catalog_migrations import MIGRATIONS  # which joins those of the parts
 
     connection = connect(path, MIGRATIONS, patience=patience, kind=CATALOGUE, begin=not path.exists())
@@ -41,22 +41,22 @@ def connect_part(path: Path, patience: float = 10.0) -> Connection:
 
 
 class CatalogPart(GuardedDatabase):
-    """Some tables of the catalogue's file on one connection. Calls come from any thread of the process."""
+    """Some tables of the catalogue's file, on one connection. Calls may come from any thread of the process."""
 
     rest: ClassVar[float] = 0.0
-    """How long a writer rests after a transaction, as a multiple of the time that this took. One that writes for
+    """Pause of a writer after a transaction, as a multiple of the transaction's duration. A writer that runs for
     minutes, such as the extraction of a large collection, leaves most of the time to deposits."""
 
     def __init__(self, data: Path) -> None:
-        """Open the catalogue of the data directory, which is made if there is none."""
+        """Open the catalogue of the data directory; create it if it is missing."""
         path = data / CATALOGUE.file_name
         self._queue, self._written = writer_queue(path), 0
         super().__init__(path, CATALOGUE, lambda: connect_part(path))
 
     @contextmanager
     def _change(self) -> Iterator[Connection]:
-        """One short transaction. Writers of the catalogue take turns, so that none has to look again and again."""
-        if self._process != os.getpid():  # before the lock, which a child has in common with its parent
+        """Open one short transaction. Writers of the catalogue take turns, so that none has to poll."""
+        if self._process != os.getpid():  # before the lock, which a child shares with its parent
             raise StoreForked(path=self._path)
         with self._queue:
             began = monotonic()

@@ -1,11 +1,11 @@
-"""Carries texts, previews and results of verifications from one file into another.
+"""Copy texts, previews and verification results from one file into another.
 
-Two files are read in this way. Earlier versions had three databases beside the catalogue, whose rows move into it. And
-a catalogue that is damaged, or lists another store, is set aside: what can be read of these rows is put into
-`catalogue-rescued.sqlite` first, and into the next catalogue when that is opened.
+This happens in two cases. Earlier versions had three databases beside the catalogue; their rows move into it. A
+catalogue that is damaged, or lists another store, is set aside: readable rows go into `catalogue-rescued.sqlite` first,
+and into the next catalogue when it is opened.
 
-All rows of a file are copied in one transaction, and the file is removed after it. So a process that is killed leaves
-what it began with, and the next one that opens the catalogue copies again; rows that are there already stay.
+The rows of a file are copied in one transaction, and the file is removed after that. So a killed process leaves the
+source intact, and the next process that opens the catalogue copies again. Rows that exist already stay.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ RESCUED: Final = "catalogue-rescued.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of one table of the catalogue, and where they are read."""
+    """The rows of one table of the catalogue, and their source."""
 
     table: str
     columns: str
     key: str
-    """By which they are read, forwards and, up to a damaged page, backwards."""
+    """The sort key: rows are read forwards and, after damage, also backwards."""
     source: str
-    """The table of the file that is read, or a query in its place."""
+    """The source table, or a query in its place."""
 
     def insertion(self) -> str:
         places = ", ".join("?" for _ in self.columns.split(","))
@@ -89,9 +89,9 @@ _PASSING: Final = frozenset({5, 6, 7, 13, 14})
 
 
 def take_in_parts(path: Path) -> None:
-    """Copy into the catalogue at `path` what databases of earlier versions, or a damaged catalogue, had of its parts.
+    """Copy rows from databases of earlier versions, or from a damaged catalogue, into the catalogue at `path`.
 
-    Rows that cannot be read are left out. Files that cannot be copied now, as on a full disk, stay for the next time.
+    Unreadable rows are left out. Files that cannot be copied now, as on a full disk, stay for the next time.
     """
     sources = [(path.with_name(name), rows) for name, rows in (*_FORMER.items(), (RESCUED, _PRESENT))]
     if not any(source.exists() for source, _ in sources):
@@ -107,7 +107,7 @@ def take_in_parts(path: Path) -> None:
 
 
 def rescue_parts(path: Path) -> None:
-    """Put what can be read of texts, previews and integrity in the catalogue at `path` into a file beside it."""
+    """Copy the readable texts, previews and integrity rows of the catalogue at `path` into a file beside it."""
     if not path.exists():
         return
     rescued = path.with_name(RESCUED)
@@ -125,7 +125,7 @@ def _copy_parts(path: Path, target: Connection, rows: Sequence[_Rows]) -> None:
 
 
 def _copy_rows(source: Connection, target: Connection, rows: _Rows) -> bool:
-    """Copy the rows that can be read; return whether these are all."""
+    """Copy the readable rows; return whether these are all."""
     statement = f"SELECT {rows.columns} FROM {rows.source} ORDER BY {rows.key}"  # noqa: S608 - constants
     if _copy_until_damage(source, target, statement, rows.insertion()):
         return True
@@ -144,7 +144,7 @@ def _copy_until_damage(source: Connection, target: Connection, selection: str, i
 
 
 def _read_until_damage(source: Connection, selection: str) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the rows, and None in the place of one after which nothing can be read."""
+    """Yield the rows, and None once damage makes the rest unreadable."""
     try:
         yield from source.execute(selection)
     except DatabaseError as error:

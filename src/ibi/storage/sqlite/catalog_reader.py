@@ -1,5 +1,4 @@
-"""The reading side of the catalogue: look-ups on the connection of one thread. Searches are in
-`ibi.storage.sqlite.catalog_search`."""
+"""Look-ups in the catalogue on the connection of one thread. Searches are in `ibi.storage.sqlite.catalog_search`."""
 
 from __future__ import annotations
 
@@ -44,35 +43,37 @@ from ibi.storage.sqlite.connection import Connection, snapshot
 _DATA_VERSION: Final = "PRAGMA data_version"
 _MOST_ITEMS: Final = 1_000
 _MOST_BYTES: Final = 24 << 20
-"""Mostly of items that all threads share."""
+"""Most of this memory belongs to items that all threads share."""
 
 
 class CatalogReader:
-    """Reads on a connection that never writes: its `data_version` tells of every change by other connections, this
-    process's own among them. Whether that was a change of items, the catalogue's own version says. What was found is
-    remembered until items change; what changed is read again, and decoded only if it is not the same as before.
+    """Look-ups on a connection that never writes, with a cache that is valid until items change.
+
+    `data_version` shows every change by other connections, including those of this process. The catalogue's own version
+    shows whether items changed. A changed record is read again, and decoded only if it differs.
     """
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
-        """`item_of` gives the item of a record, from memory if it can. The connection goes with its thread."""
+        """`item_of` returns the item of a record, from a cache if possible. The connection is closed with its
+        thread."""
         self.connection = connection
         self._execute = connection.execute
         self._item_of = item_of
         self._version = -1
         self._seen: tuple[int, int] = (-1, -1)
-        """The `data_version` that was seen last, and the version of the catalogue then."""
+        """The `data_version` seen last, and the version of the catalogue then."""
         self._departures: tuple[int, bool] = (-1, False)
-        """For which version it is known whether there are any."""
+        """A version of the catalogue, and whether there were transferred items then."""
         self._found: LruCache[Label, Item] = LruCache(_MOST_ITEMS, _MOST_BYTES, keeps_last=True)
         self.close = finalize(self, connection.close)
 
     @cached_property
     def search(self) -> SqliteSearch:
-        """Most threads never search."""
+        """The search on this connection, made on first use because most threads never search."""
         return SqliteSearch(self.connection, self._item_of)
 
     def version(self) -> int:
-        """Another number after every change of items, as this connection sees it."""
+        """Return a number that differs after every change of items, as this connection sees it."""
         (data_version,) = self._execute(_DATA_VERSION).fetchone()
         if data_version != self._seen[0]:
             # A change between the two statements makes this newer than `data_version` says, which does no harm.
@@ -98,7 +99,7 @@ class CatalogReader:
 
     def names_of(self, reps: Iterable[RepositoryName]) -> frozenset[Label | Alternate]:
         asked, found = list(reps), set[Label | Alternate]()
-        # In one snapshot: with each of its own, what others write meanwhile has all pages read again.
+        # In one snapshot: with a snapshot for each, writes of others would make SQLite read all pages again.
         with snapshot(self.connection):
             for rep in asked:
                 record = find_record(self.connection, rep)
@@ -106,14 +107,15 @@ class CatalogReader:
         return frozenset(found)
 
     def transfer(self, label: Label) -> Transfer | None:
-        """Most Archives gave nothing away, and most labels that they are asked for are unknown."""
+        """Return the transfer of an item. Most Archives transferred nothing, and most requested labels are unknown; so
+        the table is queried only if it has rows."""
         version = self.version()
         if version != self._departures[0]:
             self._departures = version, has_departures(self.connection)
         return find_transfer(self.connection, label) if self._departures[1] else None
 
     def transfers(self) -> list[Transfer]:
-        """All of them; they are few."""
+        """Return all transfers; they are few."""
         return transfers(self.connection)
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
@@ -132,18 +134,18 @@ class CatalogReader:
         return tuple(map(self._item_of, self._execute(OWNED_BEFORE, asked).fetchall()))
 
     def newest(self, prefix: str) -> Instant | None:
-        """The newest instant of a label with this prefix."""
+        """Return the newest instant of a label with this prefix."""
         end = key_end(prefix)
         row = self._execute(NEWEST["rep" if "/" in prefix else "ibip"], {"prefix": end}).fetchone()
         return None if row is None else instant_of(row[0])
 
     def names(self, after: bytes) -> list[bytes]:
-        """The keys of the next `PAGE` items after that key."""
+        """Return the keys of the next `PAGE` items after that key."""
         return [key for (key,) in self._execute(NAMES_AFTER, (after, PAGE)).fetchall()]
 
     def page(self, after: bytes, *, statement: str = PAGE_AFTER) -> list[tuple[bytes, Item]]:
-        """The next `PAGE` items after that key that the statement gives, with their own. They are not remembered: a
-        caller that reads all of them wants none of them twice, and what others want is to stay."""
+        """Return the statement's next `PAGE` items after that key, with their keys. They bypass the cache: a full scan
+        needs no item twice, and should not evict the items of others."""
         return [
             (key, decode_record((item, local)))
             for key, item, local in self._execute(statement, (after, PAGE)).fetchall()

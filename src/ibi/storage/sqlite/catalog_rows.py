@@ -185,7 +185,7 @@ OWNED_BEFORE: Final = f"""
 """  # noqa: S608 - a constant
 
 _OWNER = "SELECT rep FROM items WHERE ibip = ?"
-# Where all reserved numbers are taken, SQLite chooses the one after the highest.
+# If all reserved numbers are taken, SQLite chooses the one after the highest.
 _PUT = """
     INSERT INTO items (number, rep, ibip, item, local) VALUES (
         (SELECT nullif(coalesce(max(number) + 1, :first), :last + 1) FROM items WHERE number BETWEEN :first AND :last),

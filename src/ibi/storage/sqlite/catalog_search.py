@@ -1,9 +1,9 @@
 """Searches of the catalogue, on the connection of one thread.
 
-A common word has hundreds of thousands of matches. FTS5 gives them newest first and one by one, so that to stop after
-twenty thousand costs no more than those: everything here is asked of that many newest matches, bounded by the number of
-the oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used. What lies beyond
-is read page by page, each from the number of an item on: that costs as little at the end of a list as at its beginning.
+A common word has hundreds of thousands of matches. FTS5 returns them newest first and one by one, so it costs little to
+stop after twenty thousand. All ranking and counting works on that many newest matches, bounded by the number of the
+oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used. Older matches are
+read page by page, each page from an item's number on, which is as fast at the end of a list as at its beginning.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from ibi.storage.sqlite.search_rows import (
 )
 
 _CACHE: Final = "PRAGMA cache_size = -16384"
-"""In KB. What is counted lies on a few thousand pages."""
+"""In KB. The values for counting lie on a few thousand pages."""
 _FIRST: Final = -1 << 63
 LAST_ROW: Final = (1 << 63) - 1
 _SLICE: Final = 4_096
 _MOST_WORDS: Final = 200
-"""Words that begin with some letters and are looked for one by one."""
+"""Maximum words that a prefix expands to."""
 _MOST_NEAR: Final = 1_000
 _MOST_WEIGHED: Final = 12
 _AMONG: Final = "SELECT word FROM vocabulary WHERE word IN (SELECT value FROM json_each(?))"
 _NEAR: Final = "SELECT word FROM vocabulary WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ? LIMIT ?"
 _BEGINNING: Final = "SELECT word FROM vocabulary WHERE word >= ? AND word < ? LIMIT ?"
 
-# Without a match, everything is wanted. CROSS JOIN: the matches first, whatever SQLite thinks of their number.
+# Without a match expression, all rows count. CROSS JOIN makes SQLite read the matches first, whatever it estimates.
 _ALL = "FROM listed WHERE listed.number BETWEEN :lowest AND :highest"
 _MATCHES = "FROM search WHERE search MATCH :match AND search.rowid >= :lowest AND search.rowid <= :highest"
 _LISTED_MATCHES = _MATCHES.replace("search WHERE", "search CROSS JOIN listed ON listed.number = search.rowid WHERE")
@@ -76,14 +76,14 @@ _PAGE = "LIMIT :limit OFFSET :offset"
 _NEWEST = {has_match: f"{numbers} DESC {_PAGE}" for has_match, numbers in _NUMBERS.items()}
 _OLDEST = {has_match: f"{numbers} {_PAGE}" for has_match, numbers in _NUMBERS.items()}
 _BY_TITLE = {
-    # The index of titles has them in this order, all of them.
+    # The index of titles has all rows in this order.
     False: f"SELECT number FROM listed ORDER BY title, number {_PAGE}",  # noqa: S608
     True: f"SELECT listed.number {_LISTED_MATCHES} ORDER BY listed.title, listed.number {_PAGE}",
 }
-# One after the other, each along the index: one condition on both would read every item of the same title.
+# Two statements, each along the index: one condition for both would read every item of the same title.
 _SAME_TITLE = "SELECT number FROM listed WHERE title = :title AND number > :number ORDER BY number LIMIT :limit"
 _TITLES_AFTER = "SELECT number FROM listed WHERE title > :title ORDER BY title, number LIMIT :limit"
-# In a list of few matches, to find the titles that begin with some words FTS5 would have to read all of them.
+# To find a prefix of titles among few matches, FTS5 would have to read all matches.
 _TITLES_FROM = """
     SELECT listed.number, listed.title, items.rep FROM (
         SELECT number FROM listed WHERE title >= :first AND title < :last ORDER BY number DESC LIMIT :limit
@@ -105,17 +105,17 @@ _TITLE_OF: Final = "SELECT title FROM listed WHERE number = ?"
 
 
 class _Matches:
-    """The newest matches of an expression of FTS5, or of everything listed."""
+    """The newest matches of an FTS5 expression, or of everything listed."""
 
     def __init__(self, connection: Connection, match: str | None, most: int) -> None:
         self._execute = connection.execute
         self._match, self._most = match, most
         self.are_all = match is None
-        """Whether this is everything listed."""
+        """True if this is everything listed."""
 
     @cached_property
     def _number_and_lowest(self) -> tuple[int, int]:
-        """How many there are, up to one too many, and the number of the oldest."""
+        """The number of matches, up to one above the limit, and the number of the oldest."""
         number, lowest = self._ask(_COUNT, limit=self._most + 1)[0]
         return number, _FIRST if lowest is None else lowest
 
@@ -129,21 +129,22 @@ class _Matches:
 
     @property
     def _lowest(self) -> int:
-        return self._number_and_lowest[1] + self.is_more  # the one too many is left out
+        return self._number_and_lowest[1] + self.is_more  # the one above the limit is left out
 
     def newest(self, offset: int, limit: int, *, within: str | None = None) -> list[int]:
-        """`within`: an expression that finds some of these matches."""
+        """Return the newest matches, or those of them that also match the expression `within`."""
         return self._numbers(_NEWEST, offset, limit, lowest=self._lowest, match=within or self._match)
 
     def oldest_ranked(self) -> int:
         return self.newest(self.number - 1, 1)[0]
 
     def oldest(self, offset: int, limit: int) -> list[int]:
-        """The oldest of all there are, beyond the newest ones."""
+        """Return the oldest of all matches, beyond the newest ones too."""
         return self._numbers(_OLDEST, offset, min(limit, self._most - offset))
 
     def by_title(self, offset: int, limit: int) -> list[int]:
-        """Of everything the first of all there are; of matches the newest ones, in the order of their titles."""
+        """Return matches by title. Without an expression these are the first of all; otherwise only the newest are
+        sorted."""
         return self._numbers(_BY_TITLE, offset, min(limit, self._most - offset), lowest=self._lowest)
 
     def older_than(self, number: int, limit: int) -> list[int]:
@@ -153,21 +154,22 @@ class _Matches:
         return self._numbers(_OLDEST, 0, limit, lowest=number + 1)
 
     def titles_after(self, title: str, number: int, limit: int) -> list[int]:
-        """Of everything listed."""
+        """Return the next rows by title, of everything listed."""
         given = {"title": title, "number": number, "limit": limit}
         numbers = [each for (each,) in self._execute(_SAME_TITLE, given).fetchall()]
         rest = {"title": title, "limit": limit - len(numbers)}
         return [*numbers, *(each for (each,) in self._execute(_TITLES_AFTER, rest).fetchall())]
 
     def titles_from(self, first: str, last: str, limit: int) -> list[int]:
-        """The newest whose titles are `first`, or come after it and before `last`. An item without a title is ordered
-        by its name, of which it has no words."""
+        """Return the newest items with titles from `first` to before `last`. Items without a title are left out: they
+        are sorted by their name, but its words do not match."""
         rows = self._execute(_TITLES_FROM, {"first": first, "last": last, "limit": limit + _SPARE}).fetchall()
         titled = (number for number, title, key in rows if title != untitled_key(repository_name(key)))
         return list(islice(titled, limit))
 
     def facets(self) -> tuple[str | None, ...]:
-        """All values, a line each: those of which an item has one, and of the newest those of which it has several."""
+        """Return all facet values, a line for each item. Facets with several values per item are read from a sample of
+        the newest."""
         several = min(self._most, SAMPLED)
         limits = {"facets": self._most, "creators": several, "subjects": several}
         return tuple(self._ask(_LINES[column], limit=limit)[0][0] for column, limit in limits.items())
@@ -181,10 +183,10 @@ class _Matches:
 
 
 class SqliteSearch:
-    """The port `Search` for one thread."""
+    """Implement the port `Search` for one thread."""
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
-        """`item_of` gives the item of a record, from memory if it can."""
+        """`item_of` returns the item of a record, from a cache if possible."""
         self._connection, self._item_of = connection, item_of
         connection.execute(_CACHE)
 
@@ -221,7 +223,7 @@ class SqliteSearch:
         return text
 
     def _nearest_word(self, word: str, *, is_beginning: bool) -> str | None:
-        """A word of the catalogue that is nearly the same; the word itself if it is one."""
+        """Return the word if the catalogue has it, or else the most frequent similar word; None if there is none."""
         if self._is_known(word, is_beginning=is_beginning):
             return word
         found = self._among(one_edit(word))
@@ -245,7 +247,7 @@ class SqliteSearch:
         return SoughtWords(read_terms(query.text), query.filters, day_word(int(time())), self._words_beginning)
 
     def _words_beginning(self, beginning: str) -> tuple[str, ...] | None:
-        """The words that begin so; None if they are too many, or too short to be listed."""
+        """Return the words with this prefix; None if there are too many, or the prefix is too short."""
         if len(beginning) < LEAST_LETTERS or beginning.isdigit():
             return None
         given = beginning, beginning + AFTER_LETTERS, _MOST_WORDS + 1
@@ -253,7 +255,7 @@ class SqliteSearch:
         return found if len(found) <= _MOST_WORDS else None
 
     def _items_by_label(self, sought: SoughtWords, query: SearchQuery) -> list[Item] | None:
-        """The items that the text names by label; None if there is no such item here."""
+        """Return the items that the text names by label; None if there are none."""
         records = (find_record(self._connection, label) for label in sought.terms.labels)
         found = {item.rep: item for item in (self._item_of(record) for record in records if record is not None)}
         if not found:
@@ -261,8 +263,8 @@ class SqliteSearch:
         return [item for item in found.values() if meets(entry_of(item), query.filters, sought.today)]
 
     def _find_matches(self, sought: SoughtWords, query: SearchQuery) -> tuple[SoughtWords, _Matches]:
-        """The matches, and what they match: if the last word as it stands finds more than enough, longer ones are not
-        looked for. All words that begin with some letters take FTS5 longer than one."""
+        """Return the matches, and the search that found them. If the last word as a whole word finds enough, longer
+        words are not searched, because FTS5 takes longer for a prefix than for a word."""
         if sought.terms.is_beginning:
             whole = sought.whole_words()
             found = _Matches(self._connection, whole.expression(), query.most)
@@ -271,7 +273,7 @@ class SqliteSearch:
         return sought, _Matches(self._connection, sought.expression(), query.most)
 
     def _page(self, found: _Matches, sought: SoughtWords, query: SearchQuery) -> tuple[list[int], ListPlace | None]:
-        """The numbers of a page, and where the next one begins."""
+        """Return the numbers of a page, and the start of the next page."""
         order = _effective_order(found, sought, query)
         if query.after is not None:
             numbers = self._page_after(found, order, query.after, query.size + 1)
@@ -280,7 +282,7 @@ class SqliteSearch:
         numbers = _numbered_page(found, order, sought, query)
         end = query.offset + len(numbers)
         if order in _RANKED:
-            # What was not ranked is older than all that was.
+            # The unranked matches are older than the ranked ones.
             is_end = found.is_more and end >= found.number
             return numbers, self._place(found.oldest_ranked(), order) if is_end else None
         is_more = bool(numbers) and (found.is_more or end < found.number)
@@ -288,12 +290,13 @@ class SqliteSearch:
 
     def _page_after(self, found: _Matches, order: _Order, place: ListPlace, limit: int) -> list[int]:
         row = self._connection.execute(_NUMBER_OF, (label_key(place.name),)).fetchone()
-        # One that is gone meanwhile leaves its numbers: an item may be seen twice then, and none is missed.
+        # If the item was removed meanwhile, start from its reserved numbers: an item may be repeated, but none is
+        # missed.
         first = first_rowid(place.name)
         if order is Order.OLDEST:
             return found.newer_than(first - 1 if row is None else row[0], limit)
         if order is Order.TITLE:
-            title = place.title.encode(errors="replace").decode()  # a stranger's text may hold what is no character
+            title = place.title.encode(errors="replace").decode()  # it may hold lone surrogates
             return found.titles_after(title, first - 1 if row is None else row[0], limit)
         return found.older_than(first + ROWIDS_PER_TICK if row is None else row[0], limit)
 
@@ -311,11 +314,8 @@ class SqliteSearch:
         return (self._item_of(records[number]).without_files() for number in numbers)
 
 
-# --- the order of a page ---------------------------------------------------------------------------------------------
-
-
 class _Ranking(Enum):
-    """Orders of the newest matches, behind which the others come newest first."""
+    """Orders of the newest matches. The older ones follow, newest first."""
 
     RELEVANCE = "relevance"
     TITLE = "title"
@@ -344,7 +344,7 @@ def _numbered_page(found: _Matches, order: _Order, sought: SoughtWords, query: S
 
 
 def _most_relevant(found: _Matches, sought: SoughtWords, query: SearchQuery) -> list[int]:
-    """Each tier holds the ones before it: its newest are enough to go on to the end of the page."""
+    """Return a page by relevance. Each tier includes the previous ones, so its newest matches fill up the page."""
     end = query.offset + query.size
     first, *tiers = sought.tiers()
     begins = None if found.is_more else sought.title_begins()
@@ -354,9 +354,6 @@ def _most_relevant(found: _Matches, sought: SoughtWords, query: SearchQuery) -> 
             break
         numbers.update(dict.fromkeys(found.newest(0, end, within=match)))
     return list(islice(numbers, query.offset, end))
-
-
-# --- facets ----------------------------------------------------------------------------------------------------------
 
 
 def _count_facets(facets: tuple[str | None, ...], today: str) -> FacetCounts:
@@ -373,6 +370,6 @@ def _count_facets(facets: tuple[str | None, ...], today: str) -> FacetCounts:
 def _count_lines(text: str | None) -> Counter[str]:
     values = text.split(BETWEEN_VALUES) if text else []
     counts: Counter[str] = Counter()
-    for start in range(0, len(values), _SLICE):  # between two slices others get their turn
+    for start in range(0, len(values), _SLICE):  # between two slices other threads get their turn
         counts.update(values[start : start + _SLICE])
     return counts

@@ -1,12 +1,4 @@
-"""What the catalogue keeps up with every change: the totals, and the feed.
-
-Totals of what the catalogue lists: items, files and bytes by state and by type, and the largest items.
-
-They are kept up with every change, in its transaction, so that a report costs the same for ten items and ten million.
-Triggers add and subtract, so that no way of changing an item leaves a total behind.
-
-The feed of changes in the file of the catalogue, written in the transactions of the changes themselves.
-"""
+"""The feed of changes in the catalogue's file, written in the transactions of the changes themselves."""
 
 from __future__ import annotations
 
@@ -24,8 +16,13 @@ from ibi.model.metadata import ResourceType
 from ibi.storage.sqlite.connection import Connection, snapshot
 from ibi.vocabulary import State
 
-# `held` has one small row for each item: what was added to the totals is subtracted again, whatever the record of the
-# item says by then. The items that there are already are read by SQLite itself, a million in some seconds.
+# --- totals -----------------------------------------------------------------------------------------------------------
+
+# The totals change in the transaction of each change, so that a report costs the same for ten items and ten million.
+# Triggers add and subtract, so that no way of changing an item leaves a total behind.
+#
+# `held` has one small row for each item: exactly the added values are subtracted later, even if the record differs by
+# then. SQLite itself reads the items that exist already, a million in some seconds.
 BEGIN_HOLDINGS: Final = """
     CREATE TABLE held (
         number INTEGER PRIMARY KEY,
@@ -81,7 +78,7 @@ _TAKE_OFF: Final = "DELETE FROM held WHERE number = ?"
 _ADD: Final = "INSERT INTO held (number, state, files, size, type) VALUES (?, ?, ?, ?, ?)"
 _TOTALS: Final = "SELECT state, items, files, size FROM held_totals WHERE items > 0"
 _TYPE_TOTALS: Final = "SELECT type, items, files, size FROM held_types WHERE items > 0"
-# `held` alone is read for it, of which a hundred thousand rows are some megabytes: an index would cost every deposit.
+# The query reads only `held`; a hundred thousand rows take some megabytes. An index would slow down every deposit.
 _LARGEST: Final = """
     SELECT rep, files, size FROM (SELECT number, files, size FROM held WHERE size > 0 ORDER BY size DESC LIMIT ?)
     JOIN items USING (number) ORDER BY size DESC, rep
@@ -89,7 +86,7 @@ _LARGEST: Final = """
 
 
 class HeldRow(NamedTuple):
-    """What one item adds to the totals."""
+    """The contribution of one item to the totals."""
 
     state: str
     files: int
@@ -108,7 +105,7 @@ def held_row(item: Item) -> HeldRow:
 
 
 def count_held(connection: Connection, number: int, row: HeldRow) -> None:
-    """Have the item of that number counted as the row says."""
+    """Count the item with that number as the row says."""
     known = connection.execute(_KNOWN, (number,)).fetchone()
     if known == row:
         return
@@ -118,14 +115,14 @@ def count_held(connection: Connection, number: int, row: HeldRow) -> None:
 
 
 def held_totals(connection: Connection) -> dict[State, HeldTotal]:
-    """The totals of each state of which there are items."""
+    """Return the totals of each state that has items."""
     known = {state.value: state for state in State}
     rows = connection.execute(_TOTALS).fetchall()
     return {known[state]: HeldTotal(*totals) for state, *totals in rows if state in known}
 
 
 def held_types(connection: Connection) -> dict[ResourceType | None, HeldTotal]:
-    """The totals of each type of which there are items; None for those without one."""
+    """Return the totals of each type that has items; None stands for items without a type."""
     known = {kind.value: kind for kind in ResourceType}
     found: dict[ResourceType | None, HeldTotal] = {}
     for name, *totals in connection.execute(_TYPE_TOTALS).fetchall():
@@ -144,7 +141,7 @@ T = TypeVar("T")
 
 
 class CatalogHoldings:
-    """The part of a catalogue that tells its totals."""
+    """The methods of a catalogue that return its totals."""
 
     def _ask_reader(self, ask: Callable[..., T]) -> T:
         raise NotImplementedError
@@ -194,8 +191,8 @@ _RENEW = (
     """,
     "DROP TABLE temp.renewed",
 )
-# Of a catalogue that had no feed: what its records say. The version of the object is not in them; how often the item
-# was published is close to it, and the next rebuild reads the objects.
+# The entries for a catalogue without a feed, from its records. They lack the version of the object; the number of
+# publications is close to it, and the next rebuild reads the objects.
 _FILL = """
     INSERT INTO changes (label, kind, at, head, listed, related, is_last)
     SELECT
@@ -213,7 +210,7 @@ _FILL = """
 
 
 def begin_feed(connection: Connection) -> None:
-    """Make the tables, and an entry for each item that the catalogue has. For the migration of a catalogue."""
+    """Make the tables, with an entry for each item of the catalogue. Part of a migration."""
     connection.execute(
         """
         CREATE TABLE changes (
@@ -235,8 +232,8 @@ def begin_feed(connection: Connection) -> None:
 
 
 def complete_feed(connection: Connection) -> None:
-    """Add the column that the first feeds did not have, and which their migration got later. For the migration of a
-    catalogue: whether an item has relations is not looked up, so each counts as one that has."""
+    """Add the column that the first feeds did not have. Part of a migration. Relations are not looked up, so each item
+    counts as one with relations."""
     if "related" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(changes)")}:
         connection.execute("ALTER TABLE changes ADD COLUMN related INTEGER NOT NULL DEFAULT 1")
 
@@ -251,10 +248,10 @@ def append_change(
     always: bool = False,
     as_recorded: bool = False,
 ) -> None:
-    """Add an entry, unless the last one of that label says the same and it is not `always` to be added.
+    """Append an entry, unless the last one of that label is equal and `always` is not set.
 
-    `related` is that of `ItemChange`. `as_recorded`: an item that has no entry yet was listed when it was made, and not
-    now; the order of entries is then wrong until `renew_epoch`.
+    `related` is that of `ItemChange`. With `as_recorded`, an item without an entry gets the time of its revision
+    instead of now; the order of entries is then wrong until `renew_epoch`.
     """
     last = connection.execute(_LAST, (label,)).fetchone()
     at, head = str(revision.at), revision.head
@@ -272,7 +269,7 @@ def append_change(
 
 
 def renew_epoch(connection: Connection) -> None:
-    """Begin the feed again, with the last entry of each item, in the order in which they were listed."""
+    """Restart the feed with the last entry of each item, in the order of their times."""
     for statement in _RENEW:
         connection.execute(statement)
     connection.execute("UPDATE feed SET epoch = ?", (_new_epoch(),))
@@ -283,17 +280,17 @@ def _new_epoch() -> str:
 
 
 class CatalogConnections(Protocol):
-    """How the file of a catalogue is asked."""
+    """Access to the file of a catalogue."""
 
     def read(self, ask: Callable[[Connection], T]) -> T:
-        """On the connection of this thread."""
+        """Run `ask` on the connection of this thread."""
 
     def write(self, change: Callable[[Connection], T]) -> T:
-        """Alone among all writers, of other processes too; durable when it returns."""
+        """Run `change` in a transaction that excludes all writers, even in other processes; durable on return."""
 
 
 class SqliteChanges:
-    """The port `ChangeFeed` on the file of a catalogue."""
+    """Implement the port `ChangeFeed` on the file of a catalogue."""
 
     prompt = True
 
@@ -323,7 +320,7 @@ class SqliteChanges:
         return self._connections.read(partial(_last_before, second=second))
 
     def position(self) -> FeedPosition:
-        """Alone among the writers: none of them has chosen the time of an entry that cannot be seen yet."""
+        """Return the position in a write transaction, so that no invisible entry has an earlier time."""
         return self._connections.write(_position)
 
 
@@ -335,12 +332,12 @@ def _page(connection: Connection, statement: str, number: int, most: int, bounds
 
 
 def _after_labels_of(prefix: str) -> str:
-    """What comes after all labels of the prefix, and before those of the next."""
+    """Return the text that follows all labels of the prefix, and precedes those of the next one."""
     return f"{prefix}{chr(ord('/') + 1)}"
 
 
 def _prefixes(connection: Connection, after: str, most: int) -> tuple[str, ...]:
-    """From one to the next by the index of labels, however many labels each has."""
+    """Return the next prefixes. The index leads from one to the next, however many labels each has."""
     found: list[str] = []
     place = _after_labels_of(after) if after else ""
     while len(found) < most and (row := connection.execute(_FIRST_FROM, (place,)).fetchone()) is not None:
@@ -357,7 +354,7 @@ def _types(connection: Connection, changes: Sequence[ItemChange]) -> list[Resour
 
 
 def _last_before(connection: Connection, second: int) -> int:
-    """Found by halves: times do not decrease from entry to entry."""
+    """Find the last entry before a time by bisection: times do not decrease from entry to entry."""
     with snapshot(connection):
         _, high = connection.execute(_EPOCH).fetchone()
         low = 0

@@ -1,10 +1,10 @@
-"""A connection to an SQLite file, set up the one way that every store here relies on.
+"""Connections to SQLite files, set up in the same way for every store.
 
-The header of each file has an `application_id` of its own, so that one database put in the place of another is seen
-when it is opened. Files that an earlier version made have none: they are recognised by their tables, and marked.
+The header of each file has an `application_id` per kind, so that a swapped database is noticed on opening. Files of
+earlier versions have none: they are recognised by their tables, and marked.
 
-A database that cannot be made anew from anything is noted in `directory.json` when it is begun. From then on, a file
-that is gone or empty was lost: it is refused, and not silently begun again.
+A database that cannot be derived from other data is recorded in `directory.json` when it is begun. If its file is later
+gone or empty, it was lost. Then it is refused, and not silently begun again.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from ibi.storage.machine import are_exhausted, refusals, sync_directory
 _HEADER: Final = 108
 _MAGIC: Final = b"SQLite format 3\0"
 _ROOT_PAGE: Final = slice(100, 105)
-"""Where the root page of a database begins, which lists its tables."""
+"""Offset of the root page of a database, which lists its tables."""
 _EMPTY_PAGE: Final = re.compile(rb"\x0d..\0\0", re.DOTALL)
-"""A page that is a leaf and has no cell."""
+"""A leaf page without cells."""
 _PARTS: Final = ("-wal", "-shm", "-journal", "")
-"""The file itself last: until it is renamed, a process that opens it finds it damaged."""
+"""The file itself comes last. Until it is renamed, a process that opens it finds it damaged."""
 
 
 def refuse_lost(path: Path, kind: DatabaseKind) -> None:
-    """Raise the `damaged` of its kind if the database was begun once and there is none, or an empty one, now."""
+    """Raise the `damaged` error of the kind if the database was begun once, and now is missing or empty."""
     if not was_begun(path):
         return
     if not path.exists():
@@ -54,8 +54,8 @@ def refuse_lost(path: Path, kind: DatabaseKind) -> None:
 
 
 def is_blank(path: Path) -> bool:
-    """Return whether the file is empty, or a database without any table. The log of SQLite is looked at:
-    it may have all that a process wrote before it was killed."""
+    """Return whether the file is empty, or a database without any table. SQLite's log counts, because it may hold all
+    that a process wrote before it was killed."""
     with path.open("rb") as file:
         header = file.read(_HEADER)
     if not header:
@@ -71,7 +71,8 @@ def _has_bytes(path: Path) -> bool:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give the file and what SQLite keeps beside it a name with the date; that name, None if there was no file."""
+    """Rename the file and SQLite's side files to a name with the date. Return the new name; None if there was no
+    file."""
     day = _now("%Y-%m-%d")
     names = (path.with_name(f"{path.name}.damaged-{day}-{number}") for number in count(1))
     aside = next(name for name in names if not name.exists())
@@ -90,22 +91,22 @@ def _now(form: str) -> str:
 
 
 class FileWatch:
-    """Notices that the file of an open database is no longer what was opened. From any thread."""
+    """Notices that the file of an open database was replaced or damaged. Safe in any thread."""
 
     def __init__(self, path: Path, kind: DatabaseKind, most: int | None = None) -> None:
-        """Make it right after the database was opened, which has looked at all of it. Of a file that another process
-        changed, all pages are read up to `most` bytes."""
+        """Create the watch right after the database was opened and inspected. After a change by another process, all
+        pages of a file up to `most` bytes are read."""
         self._path, self._kind, self._most = path, kind, most
         self.damage: StoreDamaged | None = None
-        """What was found; it stays, since connections that are open may remember pages of either file."""
+        """The damage that was found. It stays, because open connections may have cached pages of either file."""
         status = path.stat()
         self._opened = status.st_dev, status.st_ino
         self._sound = status.st_mtime_ns, status.st_size
 
     def check(self) -> None:
-        """Raise the `damaged` of its kind if the file is gone, emptied, replaced or damaged.
+        """Raise the `damaged` error of the kind if the file is gone, emptied, replaced or damaged.
 
-        A look at its size and date, unless they have changed.
+        The pages are only read if the file's size or date has changed.
         """
         if self.damage is not None:
             raise self.damage
@@ -123,7 +124,7 @@ class FileWatch:
             self._sound = seen
 
     def note_own_change(self) -> None:
-        """What this process has just written needs no look."""
+        """Remember this process's latest write, which needs no inspection."""
         with suppress(OSError):
             status = self._path.stat()
             self._sound = status.st_mtime_ns, status.st_size
@@ -146,15 +147,15 @@ _IBI: Final = int.from_bytes(b"IBI\0", "big")
 
 @dataclass(frozen=True, slots=True)
 class DatabaseKind:
-    """What distinguishes one of the databases from others, and what is said when it is damaged."""
+    """The properties that tell one database from the others, and the error for its damage."""
 
     file_name: str
     number: int
     tables: frozenset[str]
-    """Tables of its first format: without them it is another database."""
+    """Tables of its first format. A file without them is another database."""
     damaged: type[StoreDamaged]
     has_tokens: bool = False
-    """Whether it holds tokens for a time: what is deleted is overwritten then."""
+    """True if it temporarily holds tokens. Then deleted data are overwritten."""
 
     @property
     def application_id(self) -> int:
@@ -168,8 +169,8 @@ STATE: Final = DatabaseKind("state.sqlite", 30, frozenset({"parts", "change_numb
 KINDS: Final = {kind.application_id: kind for kind in (STATE, CATALOGUE, USAGE, TICKS)}
 
 
-# The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two
-# connections restart it at once: it serves as well, slower, with a rollback journal.
+# The wheel bundles a recent SQLite. The interpreter's own may have a bug: its write-ahead log can lose a commit when
+# two connections restart it at once. That SQLite is used with a rollback journal, which is slower.
 if TYPE_CHECKING:
     import sqlite3 as driver
 
@@ -188,7 +189,7 @@ else:
 Connection = driver.Connection
 DatabaseError = driver.DatabaseError
 Migration = str | Callable[[Connection], None]
-"""Statements of SQL, or what has to be done in Python; in either case without a transaction of its own."""
+"""SQL statements or a Python function; neither begins a transaction of its own."""
 
 _PATIENCE = 10.0
 """Seconds to wait for the transaction of another connection."""
@@ -201,14 +202,14 @@ _SETTINGS = (
     "PRAGMA trusted_schema = OFF",
 )
 _STATEMENTS: Final = 512
-"""Statements that a connection remembers: more than migrations have, since a full cache takes no new ones for long."""
+"""Statements in the cache of a connection: more than migrations have, since a full cache takes no new ones for long."""
 _DAMAGE = {driver.SQLITE_CORRUPT, driver.SQLITE_NOTADB}
 _CANNOT_OPEN = 14
 _SHORT_READ = driver.SQLITE_IOERR | 2 << 8
-"""The file ends before a page that belongs to it (SQLITE_IOERR_SHORT_READ, which the module does not name)."""
+"""SQLITE_IOERR_SHORT_READ, which the module does not name: the file ends before a page that belongs to it."""
 _INSPECTED = 4 << 20
-"""Bytes up to which all pages of a file are read when it is opened: that takes 25 ms at most. Of a larger one, damage
-inside is noticed when it is read."""
+"""Size in bytes up to which all pages of a file are read on opening, which takes 25 ms at most. In a larger file,
+damage is noticed when the damaged page is read."""
 _FAULTS_OF_OURS = (driver.ProgrammingError, driver.IntegrityError, driver.DataError, driver.NotSupportedError)
 
 
@@ -220,11 +221,11 @@ def connect(
     kind: DatabaseKind | None = None,
     begin: bool = True,
 ) -> Connection:
-    """Open or make the store at `path`, whose format is the number of `migrations` it has been through.
+    """Open or create the store at `path`. Its format is the number of `migrations` that it has been through.
 
-    Usable from any thread, one at a time. Transactions are begun and ended by the caller, best with `transaction`.
-    With a `kind`, a file that is another database is refused before anything is written to it, and a small one is read
-    to its end. Without `begin` the file has to be there in full, as for a second connection to a store that is open.
+    The connection is usable from any thread, one at a time. The caller begins and ends transactions, best with
+    `transaction`. With a `kind`, a file of another kind is refused before anything is written to it, and a small file
+    is read to its end. Without `begin`, the file has to exist completely, as for a second connection to an open store.
     """
     with storage_errors(path, StoreDamaged if kind is None else kind.damaged):
         connection = _open(path, patience, kind, begin=begin)
@@ -244,10 +245,10 @@ def connect(
 
 
 def inspect(path: Path, kind: DatabaseKind, how: str = "mode=ro", most: int | None = None) -> None:
-    """Look at the file anew, on a connection of its own: raise the `damaged` of its kind if it is not sound. One of
-    `most` bytes is read to its end.
+    """Inspect the file on a connection of its own. Raise the `damaged` error of the kind if it is not sound. A file of
+    up to `most` bytes is read to its end.
 
-    Other connections to it in this process would go on with the pages that they remember.
+    A new connection is needed because the others in this process would use their cached pages.
     """
     uri = f"{path.absolute().as_uri()}?{how}"
     with storage_errors(path, kind.damaged):
@@ -264,7 +265,7 @@ def connect_by_uri(uri: str) -> Connection:
 
 
 def _read_small(connection: Connection, path: Path, kind: DatabaseKind, most: int | None = None) -> None:
-    """Read every page of a small database. SQLite raises some of what it finds wrong, and returns the rest."""
+    """Read every page of a small database. SQLite raises an error for some damage, and returns a text for the rest."""
     if path.stat().st_size > (_INSPECTED if most is None else most):
         return
     ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
@@ -272,8 +273,8 @@ def _read_small(connection: Connection, path: Path, kind: DatabaseKind, most: in
         raise kind.damaged(path=path, reason=" ".join(str(found).split()))
 
 
-class storage_errors:  # like a function; a generator would cost every commit three times as much
-    """What SQLite raises inside, raised as what it means to a person; damage as the error that is given."""
+class storage_errors:  # lower case, as a function; a generator would make every commit three times as expensive
+    """Context manager that translates SQLite's errors into storage errors. Damage is raised as the given error."""
 
     __slots__ = ("_damaged", "_path")
 
@@ -298,14 +299,14 @@ def _storage_error(path: Path, error: DatabaseError, damaged: type[StoreDamaged]
 
 
 def checkpoint(connection: Connection) -> None:
-    """Copy what was committed from the log into the database itself, as far as no reader is in the way."""
-    with suppress(DatabaseError):  # it is durable in the log in any case
+    """Copy committed changes from the log into the database, as far as no reader is in the way."""
+    with suppress(DatabaseError):  # durable in the log in any case
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """All of it or nothing, alone in writing."""
+    """Run the body as one write transaction, which commits completely or not at all."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -318,7 +319,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def snapshot(connection: Connection) -> Iterator[None]:
-    """One state of the file for all that is read, whatever others write meanwhile."""
+    """Open a read transaction, so that all reads see one state of the file."""
     connection.execute("BEGIN")
     try:
         yield
@@ -330,7 +331,7 @@ def snapshot(connection: Connection) -> Iterator[None]:
 def _open(path: Path, patience: float, kind: DatabaseKind | None, *, begin: bool) -> Connection:
     name = str(path)
     if not begin:
-        # SQLite would take an emptied file for a new one, and wait for all others to let go of the old log.
+        # SQLite would take an emptied file for a new one, and wait until all others release the old log.
         if kind is not None and (not path.exists() or not path.stat().st_size):
             raise kind.damaged(path=path, reason="it was emptied or deleted while it was open")
         name = f"{path.absolute().as_uri()}?mode=rw"
@@ -345,14 +346,14 @@ def _open(path: Path, patience: float, kind: DatabaseKind | None, *, begin: bool
 
 
 def _identify(connection: Connection, path: Path, kind: DatabaseKind) -> None:
-    """Refuse what is not a database of that kind. Nothing is written."""
+    """Refuse a file that is not a database of that kind. Nothing is written."""
     (found,) = connection.execute("PRAGMA application_id").fetchone()
     if found not in (0, kind.application_id):
         other = KINDS.get(found)
         name = "a database of another program" if other is None else f"{other.file_name} under another name"
         raise kind.damaged(path=path, reason=f"it is {name}")
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    # A file without anything in it is one that is just being made.
+    # A completely empty database is one that is just being created.
     if (found or tables or _version(connection)) and not kind.tables <= tables:
         missing = ", ".join(sorted(kind.tables - tables))
         raise kind.damaged(path=path, reason=f"it is another database, or lost its tables ({missing})")
@@ -365,7 +366,8 @@ def _set_up(connection: Connection, patience: float) -> None:
 
 
 def _set_journal(connection: Connection, patience: float) -> None:
-    """Changing the journal needs the file alone for a moment, and SQLite itself does not wait for that."""
+    """Set the journal mode, with retries. A change of mode needs the file alone for a moment, and SQLite does not wait
+    for that."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -396,7 +398,7 @@ def _migrate(
     if 0 < found < known:
         _back_up(connection, path, found)
     with transaction(connection):
-        # Another process may have done it meanwhile.
+        # Another process may have migrated meanwhile.
         for number in range(_version(connection), known):
             _run(connection, migrations[number])
             connection.execute(f"PRAGMA user_version = {number + 1}")
@@ -410,7 +412,7 @@ def _is_marked(connection: Connection, kind: DatabaseKind) -> bool:
 
 
 def _back_up(connection: Connection, path: Path, version: int) -> None:
-    """Keep the store as it was before a migration, beside it and for the same readers: it may hold secrets."""
+    """Copy the database before a migration. The copy lies beside it with the same mode, because it may hold secrets."""
     backup = path.with_name(f"{path.name}.format-{version}")
     if not backup.exists() or not backup.stat().st_size:
         os.close(os.open(backup, os.O_CREAT | os.O_RDWR, stat.S_IMODE(path.stat().st_mode)))
@@ -418,7 +420,7 @@ def _back_up(connection: Connection, path: Path, version: int) -> None:
 
 
 def _run(connection: Connection, script: Migration) -> None:
-    """`executescript` would commit the transaction it is called in."""
+    """Run one migration. `executescript` would commit the surrounding transaction."""
     if not isinstance(script, str):
         script(connection)
         return

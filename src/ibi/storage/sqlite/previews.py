@@ -1,6 +1,6 @@
-"""Rendered previews of files: a table of the catalogue's file, bounded in size, made anew from the files if lost.
+"""Rendered previews of files: a table in the catalogue's file, limited in size, and rendered again if it is lost.
 
-Deposits wait while this writes. So each transaction writes one preview, or drops a few.
+Deposits wait for its writes. So each transaction writes one preview, or deletes a few.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ibi.model.preview import PreviewState, RenderedPreview
 from ibi.storage.sqlite.catalog_part import CatalogPart
 
 _MOST_BYTES: Final = 64 << 20
-"""Of all previews, packed."""
+"""Total bytes of compressed previews."""
 _MOST_PREVIEWS: Final = 20_000
 _ROW: Final = 200
-"""Bytes of a preview beside its text."""
+"""Bytes of a preview's row without its text."""
 _GIVEN_UP: Final = 300
-"""Seconds after which a process that began to render is taken to have ended."""
+"""Seconds after which a rendering process counts as dead."""
 _MOST_DROPPED: Final = 8
-"""Previews that one transaction drops."""
+"""Previews deleted in one transaction."""
 BEGIN_PREVIEWS: Final = """
     CREATE TABLE previews (
         digest TEXT PRIMARY KEY,
@@ -44,7 +44,7 @@ _CLAIM: Final = """
         is_done = 0, size = 0, rendered = NULL
     WHERE previews.made_by <> excluded.made_by OR (NOT previews.is_done AND previews.begun < excluded.begun - ?)
 """
-# Only what is still claimed: the item may have lost the file meanwhile, with all that was made of it.
+# Only a row that is still claimed: the item may have lost the file meanwhile, with its row.
 _KEEP: Final = "UPDATE previews SET begun = ?, is_done = 1, size = ?, rendered = ? WHERE digest = ? AND made_by = ?"
 _OLDEST: Final = """
     SELECT digest FROM (
@@ -55,10 +55,10 @@ _OLDEST: Final = """
 
 
 class SqlitePreviews(CatalogPart):
-    """The port `PreviewStore` on one data directory."""
+    """Implement the port `PreviewStore` on one data directory."""
 
     def __init__(self, data: Path, made_by: int, most_bytes: int = _MOST_BYTES) -> None:
-        """`made_by` tells what renders: what another one rendered is rendered again."""
+        """`made_by` is the version of the renderer. Previews of other versions are rendered again."""
         super().__init__(data)
         self._made_by, self._most_bytes = made_by, most_bytes
 
@@ -73,7 +73,7 @@ class SqlitePreviews(CatalogPart):
             return RenderedPreview(PreviewState.REFUSED)
         try:
             return RenderedPreview(PreviewState.RENDERED, zlib.decompress(row[1]).decode())
-        except (zlib.error, UnicodeDecodeError):  # it was copied from a damaged file
+        except (zlib.error, UnicodeDecodeError):  # copied from a damaged file
             self._drop([digest])
             return None
 
@@ -101,7 +101,7 @@ class SqlitePreviews(CatalogPart):
         self._drop(digest for (digest,) in kept if digest.partition(":")[0] not in digests)
 
     def _drop(self, digests: Iterable[str]) -> None:
-        """Drop these, some at a time."""
+        """Delete these, a few per transaction."""
         rest = iter(digests)
         while rows := [(digest,) for digest in islice(rest, _MOST_DROPPED)]:
             with self._change() as connection:

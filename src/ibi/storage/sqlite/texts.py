@@ -1,10 +1,10 @@
-"""The words of files, and their texts: tables of the catalogue's file, made anew from the store if they are lost.
+"""The words and texts of files: tables in the catalogue's file, derived again from the store if they are lost.
 
-Texts are kept once for each content, compressed, so that a rebuild of the catalogue reads no file again, and so that a
-line of what was found can be shown. They go with the last item that has the file and may be read by all.
+Texts are stored compressed, once per content, so that a rebuild of the catalogue reads no file again, and so that
+matching lines can be shown. They are deleted with the last public item that has the file.
 
-Deposits wait while this writes. So a long text is written in pieces, and the words of a long item in several rows, each
-in a transaction of its own. The last transaction makes them known; what a crash leaves before is written again.
+Deposits wait for these writes. So a long text is written in pieces, and the words of a long item in several rows, each
+in a transaction of its own. The last transaction makes them visible; after a crash the work is repeated.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from ibi.storage.sqlite.connection import Connection, DatabaseError, snapshot
 from ibi.storage.sqlite.search_rows import contentless_options
 
 _MOST_WORDS: Final = 1_000_000
-"""Of one item: more than 4 MiB of one file usually have."""
+"""Maximum words of one item: more than 4 MiB of one file usually have."""
 MOST_ROW_WORDS: Final = 4_096
-"""Words of one row, so that it is written in about 2 ms. Longer items have several."""
+"""Words of one row, so that it is written in about 2 ms. Longer items have several rows."""
 _ROWS: Final = 256
-"""Row numbers set apart for one long item, at its place."""
+"""Row numbers reserved for one long item, at its place."""
 _PLACES: Final = 256
-"""Places set apart for the long items of one 256th of a second, so that places have the order of numbers."""
+"""Places reserved for the long items of one 256th of a second, so that places have the order of item numbers."""
 _LAST_PLACE: Final = (1 << 63) // _ROWS - 1
 _OVERLAP: Final = 16
-"""Words that a row repeats of the one before, so that phrases are found across its beginning."""
+"""Words that a row repeats from the previous one, so that phrases across the boundary are found."""
 _MOST_DUE: Final = 100
 _MOST_DROPPED: Final = 4
-"""Pieces of texts that one transaction drops."""
+"""Pieces of texts deleted in one transaction."""
 _MOST_LEAPS: Final = 10_000
-"""Rows of long items that one search seeks: about half a second."""
+"""Maximum rows of long items that one search seeks: about half a second."""
 _PART: Final = 16 << 10
 """Characters."""
 
@@ -49,11 +49,11 @@ _WORD_TABLES: Final = ("text_words", "text_long_words")
 _MERGED: Final = 16
 """Pages of the index that one transaction merges: about 1 ms."""
 _MOST_MERGES: Final = 8
-"""Such transactions after each row of words, which makes less than this many pages."""
+"""Merge transactions after each row of words. A row creates fewer pages than they merge."""
 
 
 def begin_texts(connection: Connection) -> None:
-    """Make the tables. For the migration of a catalogue."""
+    """Make the tables. Part of a migration of the catalogue."""
     kind = contentless_options(connection)
     for statement in (
         "CREATE TABLE text_progress"
@@ -65,14 +65,14 @@ def begin_texts(connection: Connection) -> None:
         "CREATE TABLE text_files (number INTEGER, digest TEXT, PRIMARY KEY (number, digest)) WITHOUT ROWID",
         "CREATE INDEX text_files_by_digest ON text_files (digest)",
         "CREATE TABLE text_later (name TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID",
-        # Items whose words are in one row, and the others, of whose rows one may have what another has not.
+        # The first table has items with all words in one row. In the second, the words of an item are spread over rows.
         f"CREATE VIRTUAL TABLE text_words USING fts5 (description, body, {kind} tokenize = 'ascii')",
         f"CREATE VIRTUAL TABLE text_long_words USING fts5 (description, body, {kind} tokenize = 'ascii')",
         "CREATE TABLE text_long (place INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, is_whole INTEGER NOT NULL)",
     ):
         connection.execute(statement)
     for table in _WORD_TABLES:
-        # Parts of the index are merged in steps of `_merge`, and not at once in the transaction that finds them many.
+        # `_merge` merges the index in steps, because SQLite's automatic merge could make one transaction long.
         connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0)")  # noqa: S608 - a constant
         connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', 1000)")  # noqa: S608
 
@@ -81,9 +81,9 @@ _INDEX_TABLES: Final = ("data", "idx", "docsize")
 
 
 def copy_word_index(source: Connection, target: Connection) -> None:
-    """Copy the index of words that an earlier version kept, and how far it had come, into tables that are empty.
+    """Copy an earlier version's word index and its position into empty tables.
 
-    An index of another build, or a damaged one, is left: the worker then makes it anew from the texts.
+    An index of another build, or a damaged one, is skipped: the worker then rebuilds it from the texts.
     """
     if contentless_options(source) not in _definition(source, "words"):
         return
@@ -107,7 +107,7 @@ def _definition(connection: Connection, table: str) -> str:
 
 
 _NUMBER: Final = "SELECT number FROM text_documents WHERE name = ?"
-# As items have them in the catalogue, so that the newest come first.
+# The same numbers as in the catalogue, so that the newest come first.
 _ADD: Final = """
     INSERT INTO text_documents (number, name) VALUES (
         (SELECT nullif(coalesce(max(number) + 1, :first), :last + 1) FROM text_documents
@@ -129,7 +129,7 @@ _NEWEST_LONG: Final = """
     SELECT rowid FROM text_long_words WHERE text_long_words MATCH ? AND rowid <= ? ORDER BY rowid DESC LIMIT 1
 """
 _ANY_LONG: Final = "SELECT 1 FROM text_long_words WHERE text_long_words MATCH ? AND rowid BETWEEN ? AND ? LIMIT 1"
-# Short texts first: a search for a line to show looks at so much and no more.
+# Short texts first: a search for a matching line stops after a limit.
 _DIGESTS: Final = """
     SELECT text_files.digest FROM text_documents JOIN text_files USING (number) LEFT JOIN texts USING (digest)
     WHERE text_documents.name = ? GROUP BY digest ORDER BY sum(length(texts.text)), text_files.digest
@@ -137,7 +137,8 @@ _DIGESTS: Final = """
 
 
 class SqliteTexts(CatalogPart):
-    """The port `TextIndex` on one data directory. A search and the worker have one each, so that neither waits."""
+    """Implement the port `TextIndex` on one data directory. Searches and the worker have an instance each, so that
+    neither waits for the other."""
 
     rest = 2.0
 
@@ -177,7 +178,7 @@ class SqliteTexts(CatalogPart):
         self._drop_orphans(before)
 
     def _put_text(self, digest: str, text: str) -> None:
-        """Write the pieces from the last to the first: a text without its first piece is not known."""
+        """Write the pieces from the last to the first: a text without its first piece is not found."""
         packed = zlib.compress(text.encode(errors="replace"))
         for piece in reversed(range((len(packed) + MOST_BYTES - 1) // MOST_BYTES)):
             row = digest, piece, packed[piece * MOST_BYTES : (piece + 1) * MOST_BYTES]
@@ -200,12 +201,12 @@ class SqliteTexts(CatalogPart):
             connection.execute("UPDATE text_long SET is_whole = 1 WHERE place = ?", (place,))
 
     def _merge(self, table: str) -> None:
-        """Merge parts of an index of words of which there are many, step by step."""
+        """Merge parts of a large word index step by step."""
         for _ in range(_MOST_MERGES):
             with self._change() as connection:
                 before = connection.total_changes
                 connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (_MERGED,))  # noqa: S608
-                if connection.total_changes - before < 2:  # as SQLite says that there was nothing to merge
+                if connection.total_changes - before < 2:  # SQLite's sign that there was nothing to merge
                     return
 
     def remove(self, name: RepositoryName) -> None:
@@ -221,7 +222,7 @@ class SqliteTexts(CatalogPart):
             self._drop_orphans(before)
 
     def _drop_orphans(self, digests: list[str]) -> None:
-        """Drop the texts of these contents that no item has any more, some pieces at a time."""
+        """Delete the texts of these contents that no item has any more, a few pieces per transaction."""
         while digests:
             with self._open() as connection:
                 pieces = connection.execute(_ORPHANS, (json.dumps(digests), _MOST_DROPPED)).fetchall()
@@ -267,7 +268,7 @@ class SqliteTexts(CatalogPart):
 
 
 def _read_text(connection: Connection, digest: str) -> str | None:
-    """Return the text if all of it is there; None for one that was written in part, or copied from a damaged file."""
+    """Return the complete text; None for one that was written in part, or copied from a damaged file."""
     rows = connection.execute("SELECT piece, text FROM texts WHERE digest = ? ORDER BY piece", (digest,)).fetchall()
     with suppress(zlib.error, UnicodeDecodeError):
         unpack = zlib.decompressobj()
@@ -277,8 +278,8 @@ def _read_text(connection: Connection, digest: str) -> str | None:
 
 
 def _body(texts: Mapping[str, str], most: int = _MOST_WORDS) -> Iterator[str]:
-    """The words of all files. Each file has an equal share of `most`; what the shorter ones leave of theirs goes to the
-    longer ones, which come last."""
+    """Yield the words of all files. Each file has an equal share of `most`; the rest of a shorter file's share goes to
+    the longer ones, which come last."""
     left = most
     for number, text in enumerate(sorted(texts.values(), key=len)):
         share = left // (len(texts) - number)
@@ -293,7 +294,7 @@ def _body(texts: Mapping[str, str], most: int = _MOST_WORDS) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in parts that take little time each, so that others get their turn between them."""
+    """Yield the text in parts that take little time each, so that other threads get their turn between them."""
     start = 0
     while start < len(text):
         end = min(start + _PART, len(text))
@@ -304,7 +305,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _take_place(connection: Connection, number: int) -> int | None:
-    """Give a long item a place among those of its instant; None if all are taken."""
+    """Reserve a place for a long item, among those of its instant; None if all are taken."""
     first = number // (ROWIDS_PER_TICK * _PLACES) * _PLACES
     given = {"first": first, "last": first + _PLACES - 1, "number": number}
     found = connection.execute(_ADD_LONG, given).fetchall()
@@ -312,7 +313,7 @@ def _take_place(connection: Connection, number: int) -> int | None:
 
 
 def _take_out(connection: Connection, name: str) -> list[str]:
-    """Forget the item; the digests of its files."""
+    """Delete the item, and return the digests of its files."""
     connection.execute("DELETE FROM text_later WHERE name = ?", (name,))
     row = connection.execute(_NUMBER, (name,)).fetchone()
     if row is None:
@@ -331,15 +332,15 @@ def _take_out(connection: Connection, name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """What is sought, as FTS5 is asked for it."""
+    """A search in texts, with its FTS5 expressions."""
 
     wanted: tuple[str, ...]
-    """Groups of which each has to match something of the item."""
+    """Groups that each have to match some row of the item."""
     unwanted: tuple[str, ...]
 
     @classmethod
     def read(cls, text: str) -> _Sought | None:
-        """Return None if nothing is sought that may stand anywhere."""
+        """Parse the text. Return None if it has no word without a field."""
         terms = read_terms(text)
         groups = tuple(
             f"({' OR '.join(map(_quote, group))})"
@@ -351,7 +352,8 @@ class _Sought:
 
     @property
     def not_here(self) -> str:
-        """What a row must not match. What the description has all of is found without its files."""
+        """The expression that a row must not match. If the description alone has all words, the catalogue's search
+        finds the item already."""
         return " OR ".join((*self.unwanted, f"(description : ({' AND '.join(self.wanted)}))"))
 
     def in_one_row(self) -> str:
@@ -359,7 +361,7 @@ class _Sought:
 
 
 def _find_long(connection: Connection, sought: _Sought) -> Iterator[int]:
-    """Yield the numbers of long items that match, the newest first. What is wanted may be in different rows of one."""
+    """Yield the numbers of matching long items, the newest first. The words may be in different rows of one item."""
     if connection.execute("SELECT 1 FROM text_long").fetchone() is None:
         return
     leaps = chain.from_iterable(repeat(sought.wanted, _MOST_LEAPS // len(sought.wanted)))
@@ -376,13 +378,13 @@ def _find_long(connection: Connection, sought: _Sought) -> Iterator[int]:
 
 
 def _last_long(connection: Connection, expression: str, most: int) -> int | None:
-    """Return the last place, `most` at most, of a long item with a row that matches."""
+    """Return the last place, `most` at most, of a long item with a matching row."""
     row = connection.execute(_NEWEST_LONG, (expression, most * _ROWS + _ROWS - 1)).fetchone()
     return None if row is None else row[0] // _ROWS
 
 
 def _whole_at(connection: Connection, place: int, sought: _Sought) -> Iterator[int]:
-    """Yield the number of the item at that place if all of it was written, and nothing in it is unwanted."""
+    """Yield the number of the item at that place if it is completely written, and nothing unwanted is in it."""
     span = place * _ROWS, place * _ROWS + _ROWS - 1
     if connection.execute(_ANY_LONG, (sought.not_here, *span)).fetchone() is None:
         for (number,) in connection.execute("SELECT number FROM text_long WHERE place = ? AND is_whole", (place,)):

@@ -1,4 +1,4 @@
-"""The tables of `ticks.sqlite`, and the values that their rows are."""
+"""The tables of `ticks.sqlite`, and the values of their rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.sqlite.connection import Connection
 
 MIGRATIONS = (
-    # store: one row. `revision` grows with every change, so that a process knows whether what it remembers still holds.
+    # store: one row. `revision` grows with every change, so that a process can tell whether its cache is still valid.
     # clock: one row for each identity that ever minted here.
-    # served: which part of which line of the log answered a request with a key. Its rows are in the order of time.
+    # served: the part of a log line that answered a request with a key. Rows are in the order of time.
     """
     CREATE TABLE store (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -55,8 +55,8 @@ MIGRATIONS = (
         count INTEGER NOT NULL
     );
     """,
-    # given_out, home: see `given_out`. `given_number` is the line of the log up to which `given_out` is complete. A
-    # process of an older version moves `log_number` alone, which shows when the store is opened next.
+    # given_out, home: see `ibi.storage.sqlite.tick_store`. `given_number` is the log line up to which `given_out` is
+    # complete. A process of an older version moves only `log_number`, which shows on the next opening.
     """
     CREATE TABLE given_out (
         first INTEGER PRIMARY KEY,
@@ -69,8 +69,9 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     ALTER TABLE store ADD COLUMN given_number INTEGER
     """,
-    # store: `epoch` is drawn anew whenever it is not certain that this directory alone goes on from its past, and
-    # `in_doubt` until its own address was asked. `log_seen` is what the file of the log looked like when it was whole.
+    # store: `epoch` is drawn anew whenever it is uncertain that this directory alone continues its past. `in_doubt` is
+    # set until the installation's own address was asked. `log_seen` is the size and times of the log file when it was
+    # whole.
     """
     ALTER TABLE store ADD COLUMN epoch TEXT NOT NULL DEFAULT '';
     ALTER TABLE store ADD COLUMN in_doubt INTEGER NOT NULL DEFAULT 0;
@@ -94,29 +95,29 @@ class Store(NamedTuple):
     machine: str
     path: str
     identity: str | None = None
-    """The key of the frozen one."""
+    """The key of the frozen identity."""
     revision: int = 0
     log: Position = BEGINNING
     epoch: str = ""
-    """Which continuous use of the directory this is: no other directory has the same, unless it was copied with it."""
+    """Identifies the continuous use of this directory. No other directory has the same, unless it is a copy."""
     in_doubt: bool = False
-    """Whether the own address is yet to be asked whether another instance answers there."""
+    """True while the installation's address still has to be asked whether another instance answers there."""
     log_seen: str = ""
-    """What the file of the log looked like when it was last known to be whole (`MintLogFile.seen`)."""
+    """Size and times of the log file when it was last known to be whole (`MintLogFile.seen`)."""
 
     @property
     def place(self) -> tuple[object, ...]:
-        """What hardly ever changes: whose store this is, and where."""
+        """The fields that hardly ever change: the owner of the store, and its location."""
         return *self[:4], self.epoch, self.in_doubt
 
     @property
     def version(self) -> tuple[int, str]:
-        """Another after every change, even if a backup was put back in between."""
+        """A value that differs after every change, even if a backup was restored in between."""
         return self.revision, self.log.head
 
 
 class Served(NamedTuple):
-    """The line of the log that served a key, where it is, and which part of its batch it was."""
+    """The log line that served a key, its location, and the part of its batch."""
 
     number: int
     line: int
@@ -126,14 +127,14 @@ class Served(NamedTuple):
 
 
 class TickRows:
-    """Reads and writes rows; the caller is in charge of the transaction."""
+    """Reads and writes rows; the caller handles the transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._execute = connection.execute
         self._execute_many = connection.executemany
 
     def version(self) -> tuple[int, str] | None:
-        """What `Store.version` is; None of a store that is not made yet."""
+        """Return `Store.version`; None before the store exists."""
         row: tuple[int, str] | None = self._execute("SELECT revision, log_head FROM store").fetchone()
         return row
 
@@ -155,7 +156,7 @@ class TickRows:
         )
 
     def save_progress(self, store: Store) -> None:
-        """What changes with every commit, and nothing else: of a row that is there."""
+        """Update the fields that change with every commit, in an existing row."""
         self._execute(
             "UPDATE store SET revision = ?, log_number = ?, log_size = ?, log_last = ?, log_head = ?, log_seen = ?,"
             " given_number = CASE given_number WHEN log_number THEN ? ELSE given_number END",
@@ -173,7 +174,7 @@ class TickRows:
         return {row[0]: _state(row) for row in self._execute(_CLOCKS)}
 
     def save_identity(self, identity: Identity) -> None:
-        """Its clock stays as it is, if there is one; a spelling of the host or a mark of the sandbox is renewed."""
+        """Save an identity. An existing clock stays; the spelling of the host and the sandbox mark are updated."""
         parts = (identity.host, identity.ip, identity.host_port, identity.ip_port, identity.sandbox)
         self._execute(
             "INSERT INTO clock (key, host, ip, host_port, ip_port, sandbox, ahead) VALUES (?, ?, ?, ?, ?, ?, '[]')"
@@ -206,7 +207,7 @@ class TickRows:
         return row and Served(*row)
 
     def save_served(self, keys: Sequence[tuple[str, BatchShare]], log: Position, at: int) -> None:
-        """Remember the shares of the last line of the log, and forget as many old ones as are due."""
+        """Save the shares of the last log line, and delete some expired ones."""
         if not keys:
             return
         place = (at, log.number, log.last, log.size - log.last - 1)
@@ -219,12 +220,12 @@ class TickRows:
         )
 
     def restamp_served(self, at: int) -> None:
-        """After the clock was set right: every key is kept for its whole time from now on."""
+        """Renew the time of every key after the clock was corrected, so that each is kept for its whole lifetime."""
         self._execute("UPDATE served SET at = ?", (at,))
 
 
 def _digest(who: str, key: str) -> bytes:
-    """Of any two texts that a client may send, however long or odd."""
+    """Return a digest of any two texts that a client may send, even invalid Unicode."""
     name = who.encode("utf-8", "surrogatepass")
     return sha256(b"%d %b %b" % (len(name), name, key.encode("utf-8", "surrogatepass"))).digest()[:16]
 

@@ -1,15 +1,15 @@
-"""The database and the mint log as one: what is committed is in both, and the log is never behind.
+"""The database and the mint log as one: each commit is in both, and the log is never behind.
 
-A line of the log is on the disk before the database says so. What the log has more (after a crash in between, or when
-the database was put back from a backup) is taken in before anything else. Labels that were not handed out may be lost
-so; none is given out twice. The caller holds the lock of the data directory.
+A log line is on disk before the database refers to it. If the log has more lines, after a crash in between or a restore
+of the database, they are taken in before anything else. Labels that were not handed out may be lost that way; none is
+given out twice. The caller holds the lock of the data directory.
 
 Two tables are written in the transactions that move the clock. `given_out` has the dates that were given out for use
-elsewhere, as spans of microseconds; it follows from the mint log. `home` has, for each prefix that was minted with,
-from when on and until when that record is complete. Where a date is outside of this, nothing is certain.
+elsewhere, as spans of microseconds; it is derived from the mint log. `home` has, for each minting prefix, the begin and
+end of the time for which that record is complete. Outside of this time nothing is certain.
 
-Before the record began, labels were given out that it does not have. The same is true of what was lost when a data
-directory was put back from a backup: `restart` then lets the record begin anew.
+The record lacks labels that were given out before it began, or that were lost in a restore of the data directory. In
+the latter case `restart` lets the record begin anew.
 """
 
 from __future__ import annotations
@@ -41,24 +41,27 @@ _FINAL: Final = """
 
 
 class GivenOutRows:
-    """Reads and writes rows; the caller is in charge of the transaction."""
+    """Reads and writes rows; the caller handles the transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._execute = connection.execute
         self._execute_many = connection.executemany
 
     def add(self, entry: LogEntry) -> None:
-        """Record what that line of the mint log gave out."""
+        """Record the labels that this line of the mint log gave out."""
         rows = [(microseconds(span.first), microseconds(span.last, upwards=True)) for span in given_out_spans(entry)]
         if rows:
-            # Two spans within one microsecond are one row.
+            # Two spans within one microsecond share a row.
             self._execute_many(
                 "INSERT INTO given_out VALUES (?, ?) ON CONFLICT DO UPDATE SET last = max(last, excluded.last)", rows
             )
 
     def hold(self, prefixes: Iterable[str], at: Instant, latest: Instant | None) -> bool:
-        """Have the record be that of these prefixes; whether anything changed. That of a new one begins `at` that time,
-        but after the `latest` date that was issued before; that of a prefix that is not minted with any more ends."""
+        """Keep the record for exactly these prefixes, and return whether anything changed.
+
+        The record of a new prefix begins `at` that time, but after the `latest` date issued before. The record of a
+        prefix that no longer mints ends.
+        """
         wanted = {parse_home_prefix(prefix) for prefix in prefixes}
         held = {prefix for (prefix,) in self._execute("SELECT prefix FROM home WHERE until IS NULL").fetchall()}
         if wanted == held:
@@ -76,7 +79,7 @@ class GivenOutRows:
         self._execute("DELETE FROM given_out WHERE last <= (SELECT min(since) FROM home)")
 
     def is_complete(self) -> bool:
-        """Whether every line of the mint log that the store knows went through `add`."""
+        """Return whether every known line of the mint log went through `add`."""
         row = self._execute("SELECT given_number IS NOT NULL AND given_number = log_number FROM store").fetchone()
         return bool(row and row[0])
 
@@ -85,12 +88,12 @@ class GivenOutRows:
 
 
 class SqliteGivenOut:
-    """The port `GivenOut`: what the record says, read beside the processes that mint."""
+    """Implement the port `GivenOut`. It reads the record beside the minting processes."""
 
     prompt = True
 
     def __init__(self, data: Path) -> None:
-        """Of a data directory whose store of ticks was opened before."""
+        """Open the record of a data directory. Its tick store must have been opened before."""
         self._path = data / "mint" / "ticks.sqlite"
         self._connection = connect(self._path, MIGRATIONS)
         self._turn = Lock()
@@ -98,8 +101,11 @@ class SqliteGivenOut:
         self._fresh_until = 0.0
 
     def is_final(self, label: Label) -> bool:
-        """What was not given out by now is not given out with any date, also none of the future: what is given out
-        later is recorded before it leaves the minter."""
+        """Return whether the label is certain never to be given out with this date.
+
+        A label that is not given out by now never will be, not even with a future date: later ones are recorded before
+        they leave the minter.
+        """
         instant, prefix = label.instant, home_prefix(label)
         try:
             with self._turn:
@@ -107,13 +113,16 @@ class SqliteGivenOut:
                     return False
                 row = self._connection.execute(_FINAL, {"prefix": prefix, "date": microseconds(instant)}).fetchone()
         except DatabaseError:
-            # Damage is told by the minter, which works with the same file. Here nothing is certain then.
+            # The minter works with the same file and reports damage. Here the answer is then uncertain.
             return False
         return row is not None
 
     def _is_own(self, prefix: str) -> bool:
-        """Resolvers ask every Archive, so that most labels are of others. The prefixes known here may be a second old:
-        of a newer one nothing is said for that long, and an older one is looked up all the same."""
+        """Return whether the prefix is recorded here. Resolvers ask every Archive, so most labels belong to others.
+
+        The cached prefixes may be a second old. For that long a new prefix gets no certain answer, and an old one is
+        looked up in vain.
+        """
         if (now := monotonic()) >= self._fresh_until:
             self._prefixes = frozenset(prefix for (prefix,) in self._connection.execute("SELECT prefix FROM home"))
             self._fresh_until = now + _FRESH
@@ -125,7 +134,7 @@ class SqliteGivenOut:
 
 
 def restart_given_out(data: Path, at: Instant) -> None:
-    """Let the record of a data directory begin anew: something in it was put back from a backup, or may have been.
+    """Let the record of a data directory begin anew, because part of it was, or may have been, restored from a backup.
 
     Nothing is done where nothing was minted yet.
     """
@@ -137,25 +146,25 @@ def restart_given_out(data: Path, at: Instant) -> None:
 
 
 _SHORT_LOG = "PRAGMA wal_autocheckpoint = 128"
-"""Pages after which SQLite begins its own log from the front again. Every commit changes the same two pages, so little
-has to be copied then; and a file that no longer grows is synced at two thirds of the cost."""
+"""Pages after which SQLite restarts its log. Every commit changes the same two pages, so a checkpoint copies little. A
+file that no longer grows is synced at two thirds of the cost."""
 
 
 class Known(NamedTuple):
-    """What is committed: the row of the store, the frozen identity and its clock."""
+    """The committed state: the row of the store, the frozen identity and its clock."""
 
     store: Store
     identity: Identity | None
     state: TickState
 
     def next_line(self, kind: Kind, identity: Identity, at: Instant) -> LogEntry:
-        """The next line of the log, if it is not one that mints."""
+        """Return the next log line, for a line that does not mint."""
         return LogEntry(self.store.log.number + 1, kind, identity, at, self.store.log.head)
 
 
 class TickStore:
     def __init__(self, directory: Path, new: Store, on_step: Callable[[str], None] | None) -> None:
-        """Where there is no database yet, it begins as `new`."""
+        """A missing database begins with `new`."""
         self.path = directory / "ticks.sqlite"
         self.log = MintLogFile(directory / "mint.log", on_step)
         self._new = new
@@ -164,7 +173,7 @@ class TickStore:
         self._known: Known | None = None
 
     def begin(self) -> Known:
-        """Begin a transaction, take in what the log has more, and give what is committed."""
+        """Begin a transaction, take in further lines of the log, and return the committed state."""
         if self._connection is None:
             self._connect()
         known = self._begin()
@@ -175,7 +184,7 @@ class TickStore:
         return known
 
     def note_seen(self, known: Known) -> Known:
-        """Remember that the log is whole, so that it is not read again at the next start. A full disk may refuse it."""
+        """Record that the log is whole, so that the next start need not read it. A full disk may prevent this."""
         if self.log.seen == known.store.log_seen:
             return known
         try:
@@ -193,7 +202,7 @@ class TickStore:
         store: Store | None = None,
         keys: Sequence[tuple[str, BatchShare]] = (),
     ) -> Known:
-        """End the transaction that gave `known`: with a line of the log, the clocks that moved, and the keys served."""
+        """Commit the transaction that returned `known`, with a log line, the moved clocks, and the served keys."""
         store, identity = store or known.store, known.identity
         if entry is not None:
             store = store._replace(log=self.log.append(encode(entry), store.log))
@@ -204,12 +213,12 @@ class TickStore:
         return self._end(store, identity, clocks, known.state)
 
     def forget_seen(self, known: Known) -> None:
-        """Have every process read the log from its first line before it mints, until it is whole."""
+        """Make every process read the log from its first line before it mints, until the log is whole."""
         self.log.close()
         self._end(known.store, known.identity, {}, known.state)
 
     def rollback(self) -> None:
-        """End a transaction that changed nothing, or failed."""
+        """Roll back a transaction that changed nothing, or failed."""
         try:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -217,7 +226,7 @@ class TickStore:
             self.disconnect()
 
     def disconnect(self) -> None:
-        """After an error of the database: the next transaction begins with a new connection."""
+        """Drop the connection after a database error; the next transaction opens a new one."""
         if self._connection is not None:
             with suppress(DatabaseError):
                 self._connection.close()
@@ -227,25 +236,26 @@ class TickStore:
         self.disconnect()
         self.log.close()
 
-    # Inside a transaction.
+    # The methods below run inside a transaction.
 
     def clocks(self) -> dict[str, TickState]:
         return self._rows.clocks()
 
     def keep_keys(self, at: int) -> None:
-        """After the clock was set right: every key is kept for its whole time from now on."""
+        """Keep every key for its whole lifetime from now on, after the clock was corrected."""
         self._rows.restamp_served(at)
 
     def hold_home(self, identity: Identity, at: Instant) -> bool:
-        """Record from now on what is given out under the prefixes of the identity; whether anything changed."""
+        """Record labels given out under the identity's prefixes from now on. Return whether anything changed."""
         return self._given_out.hold(identity.prefixes, at, _latest(self._rows.clocks().values()))
 
     def restart_home(self, at: Instant) -> None:
-        """What was given out before is not known for certain: the directory was put back from a backup, say."""
+        """Let the record begin anew. Earlier labels are uncertain, for example after a restore of the data
+        directory."""
         self._given_out.restart(at)
 
     def settle_home(self, identity: Identity | None, at: Instant) -> None:
-        """End the transaction, with the record of what is given out in order: begun, or anew where it has gaps."""
+        """End the transaction with the record in order: begun if it was missing, and begun anew if it had gaps."""
         is_complete = self._given_out.is_complete()
         if not is_complete:
             self._given_out.restart(at)
@@ -262,7 +272,7 @@ class TickStore:
             yield decode(line, number)
 
     def find_share(self, who: str, key: str) -> BatchShare | None:
-        """The share that served a key, made anew from the line that recorded it."""
+        """Return the share that served a key, rebuilt from its log line."""
         served = self._rows.find_served(who, key)
         if served is None:
             return None
@@ -333,7 +343,7 @@ def _check_chain(entry: LogEntry, before: Position) -> None:
 
 
 def _latest(clocks: Iterable[TickState]) -> Instant | None:
-    """The latest date that any of these clocks has issued."""
+    """Return the latest date that any of these clocks has issued."""
     issued = (date for clock in clocks for date in (clock.last, *(span.last for span in clock.ahead)))
     return max((date for date in issued if date is not None), default=None)
 

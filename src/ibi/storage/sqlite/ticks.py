@@ -1,8 +1,8 @@
-"""The clock's memory on disk, and the guards against a second one like it.
+"""The persistent state of the clock, and the guards against a second clock with the same identity.
 
-DATA/mint/ticks.sqlite   where every clock stands, which keys were served, up to where the log is known
-DATA/mint/mint.log       every batch, in a chain
-DATA/mint/lock           held while the clock is moved; lock.queue by the process whose turn is next
+DATA/mint/ticks.sqlite   the state of every clock, the served keys, and the known end of the log
+DATA/mint/mint.log       every batch, in a hash chain
+DATA/mint/lock           held while the clock is moved; lock.queue is held by the next process in turn
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ STEPS = (
     "marked",
     "unlocked",
 )
-"""Where a process may die between opening, a request and its answer: each is tried."""
+"""Points between opening, a request and its answer where a process may die. Tests try each of them."""
 
 Change = TypeVar("Change", bound=TickChange)
 
 
 class SqliteTicks:
-    """The port `Ticks` on a data directory."""
+    """Implement the port `Ticks` on a data directory."""
 
     prompt = True
 
@@ -87,15 +87,16 @@ class SqliteTicks:
         newest_kept: NewestKept | None = None,
         accept_loss: bool = False,
     ) -> None:
-        """Open or begin the clock of `directory`, on the machine of that id.
+        """Open or begin the clock of `directory`, on the machine with that id.
 
-        Refused: a directory that was used on another machine last (`DataDirectoryCopied`, unless an operator has
-        `confirmed`, at that time, that this is its place now), and an identity that another data directory of this
-        machine mints as (`IdentityInUse`). `clocks` only date lines of the log; `on_step` is told of each of `STEPS`.
+        Raise `DataDirectoryCopied` if the directory was last used on another machine, unless an operator has
+        `confirmed` its new place, at that time. Raise `IdentityInUse` if another data directory of this machine mints
+        with the identity.
 
-        `newest_kept` is asked for what the log may not know: when the directory lost track of what was issued, and when
-        an identity is new to it. Labels that are kept and a log that has none: `MintLogLost` when an identity is
-        frozen, unless an operator wants to `accept_loss`.
+        `clocks` only dates lines of the log; `on_step` is called at each of `STEPS`. `newest_kept` returns the newest
+        stored label, which the log may not know. It is called when the directory has lost track of issued labels, and
+        when an identity is new to it. If there are stored labels but the log is empty, freezing an identity raises
+        `MintLogLost`, unless an operator sets `accept_loss`.
         """
         self._newest_kept = newest_kept or _nothing_kept
         self._accept_loss = accept_loss
@@ -128,7 +129,7 @@ class SqliteTicks:
     def freeze(self, identity: Identity) -> None:
         if self._look().identity == identity:
             return
-        newest = self._newest_kept(identity)  # before the lock, which a process that keeps items may be waiting for
+        newest = self._newest_kept(identity)  # before the lock: a process that stores items may wait for that one
         with self._exclusive():
             known = self._begin()
             if known.identity == identity:
@@ -207,7 +208,7 @@ class SqliteTicks:
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """Alone in this process and on this machine. What raises inside has changed nothing."""
+        """Exclude all others, in this process and on this machine. An error inside leaves everything unchanged."""
         if self._forked:  # before waiting for a lock that a thread of the parent may have held
             raise StoreForked(path=self._directory)
         with self._turn:
@@ -227,14 +228,14 @@ class SqliteTicks:
                 self._lock.release()
 
     def _begin(self) -> Known:
-        """Begin a transaction. If another process has frozen another identity, its prefixes are held first."""
+        """Begin a transaction. If another process has frozen another identity, hold its prefixes first."""
         known = self._store.begin()
         if known.identity is None or self._prefixes.are_just(known.identity.prefixes):
             return known
         return self._hold_or_resume(known, known.identity)
 
     def _hold_or_resume(self, known: Known, identity: Identity) -> Known:
-        """Hold the prefixes of the identity. Its clock goes on after whatever was given out under them."""
+        """Hold the prefixes of the identity. Its clock continues after all labels given out under them."""
         self._hold(known, identity)
         return known if self._is_certain(known) else self._begin_new_use(known, identity, None)
 
@@ -246,7 +247,7 @@ class SqliteTicks:
             self._settle(known, identity)
 
     def _settle(self, known: Known, identity: Identity) -> None:
-        """The prefixes of the identity are held: say how far it has come, and give up others."""
+        """Record the progress under the held prefixes of the identity, and release all others."""
         self._prefixes.keep_just(identity.prefixes)
         self._prefixes.begin_use(self._clocks.read().boot, known.store.epoch)
         self._mark(known)
@@ -256,8 +257,10 @@ class SqliteTicks:
         self._prefixes.mark(known.state.last, log.number, Trail(log.last, log.size, log.head))
 
     def _is_certain(self, known: Known) -> bool:
-        """Whether this directory goes on from where it was left, in this boot and with nothing put back: the lock
-        records are of the same use, and the log has the line that they saw last."""
+        """Return whether this directory is certain to continue its past, in this boot and without a restore.
+
+        If so, the lock records are of the same use, and the log has the last line that they saw.
+        """
         epoch, boot = known.store.epoch, self._clocks.read().boot
         if not epoch or not self._prefixes.are_of(boot, epoch):
             return False
@@ -272,13 +275,13 @@ class SqliteTicks:
         return hash_of(self._store.log.read(begin, end - begin - 1)) == head
 
     def _begin_new_use(self, known: Known, identity: Identity, newest: Instant | None) -> Known:
-        """Begin a new use of the directory, later than all that is known to be issued and than now."""
+        """Begin a new use of the directory, later than now and than all dates known to be issued."""
         highs = [record.high for record in self._prefixes.records() if not self._goes_on_from(record, known)]
         latest = max((date for date in (newest, *highs) if date is not None), default=None)
         gap = Gap.BEGINNING if is_loopback_sandbox(identity) else Gap.LOST_TRACK
         state = with_gap(known.state, gap, latest)
         if not self._is_another_boot_alone(known):
-            # Dates may have been given out that the store does not know: it was put back from a backup, say.
+            # The store may not know all issued dates, for example after a restore from a backup.
             self._store.restart_home(self._clocks.read().wall)
         store = known.store._replace(epoch=secrets.token_hex(16), in_doubt=not is_loopback_sandbox(identity))
         known = self._store.commit(known, store=store, clocks={identity.key: state})
@@ -286,7 +289,7 @@ class SqliteTicks:
         return self._store.begin()
 
     def _is_another_boot_alone(self, known: Known) -> bool:
-        """Whether the machine was started anew, and everything else is as it was left."""
+        """Return whether the machine was restarted, and nothing else has changed."""
         records = self._prefixes.records()
         boots = {record.use.boot for record in records}
         if len(boots) != 1 or not known.store.epoch or not self._prefixes.are_of(boots.pop(), known.store.epoch):
@@ -294,7 +297,7 @@ class SqliteTicks:
         return all(self._goes_on_from(record, known) for record in records)
 
     def _gap_before(self, known: Known, identity: Identity, newest: Instant | None) -> Gap:
-        """What is not known of an identity that is new here."""
+        """Return the gap in the knowledge of an identity that is new here."""
         if known.store.log == BEGINNING and newest is not None:
             if not self._accept_loss:
                 raise MintLogLost(path=self._store.log.path, prefix=identity.key, newest=str(newest))
@@ -321,16 +324,14 @@ class SqliteTicks:
         if head != end.head:
             raise LogBroken(line=end.number, reason="it was changed, or lines are missing")
 
-    # Opening.
-
     def _open(self, here: Store, confirmed: Reading | None) -> Identity | None:
-        """The identity whose clock has lost track, if it has."""
+        """Open the store. Return the identity if its clock has lost track."""
         with self._exclusive():
             known = self._store.note_seen(self._store.begin())
             here = known.store._replace(machine=here.machine, path=here.path)
             if confirmed is not None:
                 here = here._replace(instance=secrets.token_hex(16))
-            elif known.identity is not None:  # what has minted nothing may be copied
+            elif known.identity is not None:  # a directory that has minted nothing may be copied
                 _check_place(known, here, known.identity)
             self._prefixes = PrefixLocks(self._lock_directory, Owner(here.instance, here.path))
             self._opened.callback(self._prefixes.close)
@@ -342,7 +343,7 @@ class SqliteTicks:
             return None if known.identity is None or self._is_certain(known) else known.identity
 
     def _resume(self, identity: Identity) -> None:
-        newest = self._newest_kept(identity)  # not under the lock, which a process that keeps items may be waiting for
+        newest = self._newest_kept(identity)  # not under the lock: a process that stores items may wait for it
         with self._exclusive():
             known = self._store.begin()
             if known.identity == identity and not self._is_certain(known):  # another process may have been quicker
@@ -350,7 +351,7 @@ class SqliteTicks:
             self._store.rollback()
 
     def _move_in(self, known: Known, here: Store, confirmed: Reading | None) -> Known:
-        """The store says that it lives here; what an operator confirmed goes into the log."""
+        """Record the store's place; a confirmation by an operator goes into the log."""
         if confirmed is not None:
             self._confirm(known, here, confirmed)
         elif here != known.store:
@@ -371,10 +372,10 @@ class SqliteTicks:
 
 
 def settle_restored(directory: Path, machine: str, until: Instant) -> None:
-    """Have a clock that was put back from a backup go on later than `until`, as another minter than the one it was.
+    """Let a restored clock continue after `until`, as a different minter.
 
-    What it has given out since the backup is not known: it begins a new use when it is opened, and the address is asked
-    for the other one. A clock that is behind `until` refuses to mint.
+    The labels given out since the backup are unknown. So the clock begins a new use when it is opened, and the address
+    is asked for the other minter. A clock that is behind `until` refuses to mint.
     """
     directory = _make_directory(directory)
     with closing(DataLock(directory)) as lock:
@@ -397,7 +398,7 @@ def _make_directory(directory: Path) -> Path:
 
 
 def _check_place(known: Known, here: Store, identity: Identity) -> None:
-    """Refuse a copy: from another machine, or beside the directory it was copied from."""
+    """Refuse a copy: one from another machine, or one beside its original directory."""
     if known.store.machine != here.machine:
         raise DataDirectoryCopied(path=here.path)
     before, now = Owner(known.store.instance, known.store.path), Owner(here.instance, here.path)
@@ -406,7 +407,7 @@ def _check_place(known: Known, here: Store, identity: Identity) -> None:
 
 
 def _nothing_kept(identity: Identity) -> None:
-    """Without a store of items."""
+    """Return nothing: there is no store of items."""
 
 
 def _pass_by(step: str) -> None:
@@ -415,7 +416,7 @@ def _pass_by(step: str) -> None:
 
 _OPEN: WeakSet[SqliteTicks] = WeakSet()
 _INHERITED: list[SqliteTicks] = []
-"""Stores of a parent process: never used, and never closed, since closing them would disturb the parent."""
+"""Stores of a parent process. They are never used and never closed, because closing would disturb the parent."""
 
 
 def _leave_to_the_parent() -> None:
