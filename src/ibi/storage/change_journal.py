@@ -1,12 +1,11 @@
-"""What a start after a crash has to look at: which items were being changed, so that a clean one looks at nothing, and
-the state that the catalogue is to have.
+"""The journal of running changes: it tells a start after a crash which items to check, and after a clean stop none.
 
-Each process that changes items has one file, which it holds a lock on while it lives and removes when it closes: a file
-whose lock is free was left by a crash. Its first line is the boot of the machine, durable before the first change; each
+Each process that changes items has one file. It locks the file while it lives, and removes it on closing: a file
+without a lock was left by a crash. Its first line is the boot id of the machine, durable before the first change. Each
 further line is the name of an item, written before its change begins.
 
-These lines are not synced. They survive the death of the process, which is what mostly happens; after the death of the
-machine, the boot is another, and the list is not trusted any more: everything is to be looked at.
+These lines are not synced. They survive the death of the process, which is the usual case. After the death of the
+machine the boot id differs, and the list is not trusted: everything is checked.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from ibi.storage.machine import check_same_file, make_directory, refusals, sync_
 
 _LOCK = "lock"
 _LONG = 1 << 16
-"""Bytes after which the file is cut short, when nothing is under way."""
+"""Bytes after which the file is truncated, when no change is running."""
 
 
 class ChangeJournal:
-    """The port `Journal` in files of one directory."""
+    """Implement the port `Journal` in files of one directory."""
 
     def __init__(self, directory: Path, boot: str) -> None:
         self._directory, self._boot = directory, boot
@@ -61,7 +60,7 @@ class ChangeJournal:
                 os.ftruncate(self._descriptor, self._head)
                 self._length = self._head
                 if EVERYTHING not in names:
-                    # The last change stays named: until the next one, the store also allows a catalogue without it.
+                    # The last change stays listed: until the next one, the store also allows a catalogue without it.
                     self._length += os.write(self._descriptor, "".join(f"{name}\n" for name in names).encode("ascii"))
 
     def under_way(self) -> tuple[str, ...]:
@@ -93,7 +92,7 @@ class ChangeJournal:
 
     def _open(self) -> None:
         make_directory(self._directory)
-        # Between making a file and locking it, no process takes it for abandoned.
+        # Under this lock, no process takes the new file for abandoned before it is locked.
         with alone(self._directory / _LOCK):
             path = self._directory / secrets.token_hex(8)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -119,7 +118,7 @@ class ChangeJournal:
 
 
 def _free(path: Path) -> int | None:
-    """The file, if no living process holds it."""
+    """Lock the file and return its descriptor; None if a living process holds it."""
     try:
         return try_lock(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
     except FileNotFoundError:
@@ -128,24 +127,21 @@ def _free(path: Path) -> int | None:
 
 # --- the state that the catalogue is to have --------------------------------------------------------------------------
 
-# What the store says of the state that its catalogue is to have: `ibi-generation.json` in the root of the store.
+# The catalogue is a cache of the store. Both record the id of the store, a generation (new with each rebuild), a count
+# of the changes since, and the number of items. The catalogue's copy changes in the transaction of each change. The
+# store's copy is written inside that transaction, before its commit, with the states before and after.
 #
-# The catalogue is a cache of the store. Both keep the id of the store, a generation (another one each time the
-# catalogue is made anew), a count of the changes since, and the number of items. The catalogue's copy changes in the
-# transaction of each change; the store's is written inside that same transaction, before it is committed, with the
-# state before and the state after. So a process that dies at any point leaves a catalogue that has one of the two, and
-# a catalogue that has neither is an older one, one of another store, or lost rows: it has to be compared with the store
-# item by item.
+# So a process that dies at any point leaves a catalogue in one of the two states. A catalogue in neither state is an
+# older one, one of another store, or has lost rows: it must be compared with the store item by item.
 #
-# Once the process closes the store, or another opens it, the file has the present state alone.
+# After the process closes the store, or another opens it, the file has the present state alone.
 #
-# The file is not synced with each change, which would slow deposits down. After the death of the machine the journal of
-# changes (`change_journal`) has everything looked at anyway; the file is synced when it is closed, and when a
-# generation begins.
+# The file is not synced with each change, which would slow deposits down. After the death of the machine the change
+# journal has everything checked anyway. The file is synced when it is closed, and when a generation begins.
 
 FILE_NAME: Final = "ibi-generation.json"
 _LENGTH: Final = 384
-"""Bytes of the file, always as many: one write within one page replaces it."""
+"""The fixed length of the file in bytes: a single write within one page replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class CatalogStanding:
     """The state of a catalogue."""
 
     store: str = ""
-    """The id of the store that it lists; empty if it was never complete."""
+    """The id of its store; empty if the catalogue was never complete."""
     generation: str = ""
     changes: int = 0
     items: int = 0
@@ -161,7 +157,7 @@ class CatalogStanding:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the file has: the state before the last change and the one after it."""
+    """The content of the file: the states before and after the last change."""
 
     before: CatalogStanding
     after: CatalogStanding
@@ -170,7 +166,7 @@ class Expected:
         return standing.generation != "" and standing in (self.before, self.after)
 
     def state_of(self, store: str, generation: str, changes: int) -> CatalogStanding | None:
-        """The one of the two that has this count of changes, whatever its number of items; None if neither has."""
+        """Return the state with this count of changes, whatever its number of items; None if neither has it."""
         if generation:
             for state in (self.after, self.before):
                 if (state.changes, state.generation, state.store) == (changes, generation, store):
@@ -179,12 +175,13 @@ class Expected:
 
 
 class GenerationFile:
-    """The file of one store, open. Written only inside a transaction of the catalogue that excludes other writers."""
+    """The open file of one store. It is written only inside a transaction of the catalogue that excludes other
+    writers."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / FILE_NAME
         self._known: tuple[bytes, Expected | None] = b"", None
-        """What was written last, which need not be decoded again."""
+        """The last written content with its decoded value."""
         with refusals(DiskRefused, self.path):
             is_new = not self.path.exists()
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -192,7 +189,7 @@ class GenerationFile:
                 sync_directory(root)
 
     def read(self) -> Expected | None:
-        """None if the file was just made, or cannot be read."""
+        """Return the states; None if the file is new, or unreadable."""
         with refusals(DiskRefused, self.path):
             content = os.pread(self._descriptor, _LENGTH, 0)
         known, expected = self._known
@@ -208,17 +205,17 @@ class GenerationFile:
                 sync_file(self._descriptor)
 
     def check(self) -> None:
-        """Raise an error if the file is not the one that was opened: the store was replaced."""
+        """Raise an error if the file was replaced since it was opened: then the store was replaced."""
         check_same_file(self._descriptor, self.path)
 
     def close(self) -> None:
-        with suppress(OSError):  # what is not durable is noticed at the next start
+        with suppress(OSError):  # lost data are noticed at the next start
             sync_file(self._descriptor)
         os.close(self._descriptor)
 
 
 def read_expected(root: Path) -> Expected | None:
-    """What the file of a store has, without opening it for anything else; None if there is none that can be read."""
+    """Return the states in a store's file, without keeping it open; None if there is no readable file."""
     try:
         return _decode((root / FILE_NAME).read_bytes()[:_LENGTH])
     except FileNotFoundError:
@@ -226,7 +223,7 @@ def read_expected(root: Path) -> Expected | None:
 
 
 def first_standing(store: str, items: int) -> CatalogStanding:
-    """The state of a catalogue that has just been made to agree with its store; a new store gets an id."""
+    """Return the state of a catalogue that has just been rebuilt. A new store gets an id."""
     return CatalogStanding(store or secrets.token_hex(16), secrets.token_hex(8), 0, items)
 
 

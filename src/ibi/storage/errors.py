@@ -1,4 +1,4 @@
-"""Errors of the stores on this machine, beside those in `ibi.ports.errors`. Each message says what to do about it."""
+"""Errors of the stores on this machine, beside those in `ibi.ports.errors`. Each message names the remedy."""
 
 from __future__ import annotations
 

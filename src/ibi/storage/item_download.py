@@ -1,8 +1,7 @@
-"""A folder into which the files of an item are fetched: whole or not at all, each with its digest.
+"""A folder that receives the files of an item: each file completely or not at all, with its digest checked.
 
-A file is written beside its place under a name that ends in `.ibi-part`, and gets its own name when its digest is
-right. What a broken fetch has left is gone on with, after it was read again: its bytes enter the digest as all others
-do.
+A file is written beside its place under a name that ends in `.ibi-part`, and renamed once its digest is right. A
+partial file from a broken download is resumed: its bytes are read again, and enter the digest like all others.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PART: Final = ".ibi-part"
 _PIECE: Final = 1 << 20
 
 ReadFrom = Callable[[int], Iterable[bytes]]
-"""The bytes of a file from an offset on."""
+"""Returns the bytes of a file from an offset on."""
 
 
 class DownloadDiffers(StorageError):
@@ -55,9 +54,9 @@ class DownloadFolder:
         self._folder = folder
 
     def fetch(self, file: File, read_from: ReadFrom, on_bytes: Callable[[int], object] = id) -> bool:
-        """Put a file of an item into the folder; false if it is there already, as it should be.
+        """Download a file of an item into the folder; return false if it is there already with the right digest.
 
-        `read_from` is asked for the bytes that are missing. `on_bytes` is told how many bytes are done with.
+        `read_from` returns the missing bytes. `on_bytes` gets the number of processed bytes.
         """
         place = self._place(checked_path(file.path))
         with refusals(DiskRefused, place):
@@ -92,7 +91,7 @@ class DownloadFolder:
             while done < file.size and (piece := written.read(min(_PIECE, file.size - done))):
                 found.update(piece)
                 done += len(piece)
-            written.truncate(done)  # a part that is longer than the file is not of this file
+            written.truncate(done)  # a longer part does not belong to this file
             on_bytes(done)
             for piece in read_from(done) if done < file.size else ():
                 done += len(piece)
@@ -103,7 +102,7 @@ class DownloadFolder:
                 on_bytes(len(piece))
             written.flush()
             if done < file.size:
-                # What has come stays, to be gone on with.
+                # The partial file stays, so that the download can be resumed.
                 raise DownloadCut(path=printable(file.path), done=done, size=file.size)
             if found.hexdigest() != file.sha512:
                 raise DownloadDamaged(path=printable(file.path), reason="its digest is another")

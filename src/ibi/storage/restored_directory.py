@@ -1,8 +1,8 @@
-"""A data directory on its way out of a backup.
+"""A data directory during its restore from a backup.
 
-`ibi-restore.json` is there from before the first file until after the last step: while it is, no command works on the
-directory, and `ibi restore` goes on. Objects are unpacked in `restore-staging/`, and get their names when the disk has
-their content, many at a time: what has its name is whole.
+`ibi-restore.json` exists from before the first file until after the last step. Meanwhile no command works on the
+directory, and `ibi restore` continues. Objects are unpacked in `restore-staging/`. Many at a time are synced and then
+renamed, so an object under its name is complete.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ STAGING: Final = "restore-staging"
 _STORE: Final = "store"
 _LOCK: Final = "restore.lock"
 _BESIDE_DATABASES: Final = ("-wal", "-shm", "-journal")
-"""Ends of the names of files in which SQLite keeps what it has not yet written to the database of that name."""
+"""Suffixes of SQLite's side files, with changes that are not yet in the database."""
 _MOST_OBJECTS: Final = 256
 _MOST_BYTES: Final = 1 << 27
-"""What waits for one sync of the disk."""
+"""Maximum bytes of objects for one sync."""
 
 
 class RestoredFiles:
-    """The port `RestoredDirectory`. Objects may be put from any thread."""
+    """Implement the port `RestoredDirectory`. Objects may be put from any thread."""
 
     def __init__(self, data: Path) -> None:
         self._data = data.absolute()
@@ -70,14 +70,14 @@ class RestoredFiles:
                 self._data.mkdir(mode=0o700)
                 sync_directory(self._data.parent)
             self._hold()
-            self._require_empty()  # again: another process may have finished while this one came for the lock
+            self._require_empty()  # again: another process may have finished while this one waited for the lock
             if self._manifest() != key:
                 self._clear()
                 write_durably(self._data / RESTORE_MARK, json.dumps({"place": place, "manifest": key}).encode() + b"\n")
             shutil.rmtree(self._staging, ignore_errors=True)
             self._staging.mkdir(mode=0o700)
         if has_store:
-            OcflStore(self._root).close()  # lays it out
+            OcflStore(self._root).close()  # creates the layout
         with refusals(DiskRefused, self._data):
             place_of_items = self._root if has_store else self._data
             self._descriptor = os.open(place_of_items, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -88,7 +88,7 @@ class RestoredFiles:
             return False
         if newest_digest(self._descriptor, item.name) == item.versions[-1][:SHORT]:
             return True
-        shutil.rmtree(target)  # of a backup before this one, from which a run was interrupted
+        shutil.rmtree(target)  # of an earlier backup, from an interrupted run
         return False
 
     def put_item(self, item: KeptItem, read: Callable[[str], Iterator[bytes]]) -> int:
@@ -155,7 +155,7 @@ class RestoredFiles:
                 shutil.rmtree(self._root / name)
 
     def finish(self) -> None:
-        """The directory is complete: commands may work on it from now on."""
+        """Mark the directory as complete: commands may work on it from now on."""
         with refusals(DiskRefused, self._data):
             shutil.rmtree(self._staging, ignore_errors=True)
             (self._data / RESTORE_MARK).unlink(missing_ok=True)
@@ -188,7 +188,8 @@ class RestoredFiles:
         return None
 
     def _clear(self) -> None:
-        """What an interrupted run put back of another backup, but for the objects, which are compared."""
+        """Remove the files that an interrupted run restored from another backup. Objects stay, because they are
+        compared."""
         for path in self._data.iterdir():
             if path.name in (RESTORE_MARK, _LOCK, _STORE, "lost+found"):
                 continue
@@ -213,7 +214,7 @@ class RestoredFiles:
 
 
 class _Folder:
-    """Takes the files of one object."""
+    """Receives the files of one object."""
 
     def __init__(self, place: Path) -> None:
         self._place = place

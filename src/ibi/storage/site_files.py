@@ -1,8 +1,7 @@
-"""What the owner of a site put into the folder `pages/` of the data directory: pages in Markdown, a logo, pictures.
+"""Files of the site's owner in the folder `pages/` of the data directory: pages in Markdown, a logo, pictures.
 
-The folder is written by people, while a server reads it. Only plain files with names and endings that can stand in an
-address are taken, up to a size and a number; links to files elsewhere are not followed, so that a page can show nothing
-else of the machine.
+People write to the folder while a server reads it. Only plain files are read, with names and endings that can stand in
+a URL, up to a size and a number. Links are not followed, so that a page can show nothing else of the machine.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Final
 
 PAGES: Final = "pages"
 LARGEST: Final = 2**20
-"""Bytes of a file that is taken."""
+"""Maximum bytes of a file."""
 MOST: Final = 200
-"""Files that are taken, in the order of their names."""
+"""Maximum number of files, in the order of their names."""
 _NAME: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}(\.[A-Za-z-]{2,10})?\.(md|svg|png|jpe?g|webp|gif|ico)", re.ASCII
 )
@@ -28,7 +27,7 @@ _Signature = tuple[tuple[str, int, int], ...]
 
 
 class PageDirectory:
-    """The port `SiteFiles` in a data directory. Files are read again when one of them has changed."""
+    """Implement the port `SiteFiles` in a data directory. Files are read again when one of them has changed."""
 
     def __init__(self, data: Path) -> None:
         self._place = data / PAGES
@@ -41,10 +40,10 @@ class PageDirectory:
         return self._read[1]
 
     def _look(self) -> Iterator[tuple[str, int, int]]:
-        """The name, date and size of each file that is taken."""
+        """Yield name, date and size of each accepted file."""
         try:
             names = sorted(each.name for each in self._place.iterdir() if _NAME.fullmatch(each.name))
-        except OSError:  # most sites have none
+        except OSError:  # most sites have no such folder
             return
         for name in names[:MOST]:
             with suppress(OSError):
@@ -54,7 +53,7 @@ class PageDirectory:
 
     def _contents(self, found: _Signature) -> Iterator[tuple[str, bytes]]:
         for name, _, _ in found:
-            with suppress(OSError):  # taken away, or not ours to read
+            with suppress(OSError):  # removed, or not readable for this process
                 descriptor = os.open(self._place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 with os.fdopen(descriptor, "rb") as file:
                     yield name, file.read(LARGEST)

@@ -149,7 +149,7 @@ _CLAIMED: Final = 1
 _COUNTED: Final = 2
 _STATE: Final = 3
 _LOOKS: Final = 1000
-"""How often a worker looks whether another gives up its claim. The limit is needed because that one may be killed."""
+"""Maximum looks of a worker whether another gives up its claim. The limit is needed because that one may be killed."""
 _COUNT_BITS: Final = 24
 _COUNT: Final = (1 << _COUNT_BITS) - 1
 

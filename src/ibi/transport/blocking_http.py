@@ -1,9 +1,9 @@
-"""The HTTP client of everything that blocks: commands, checks, Copies, sign-in by a provider.
+"""The HTTP client for blocking code: commands, checks, Copies, sign-in through a provider.
 
-It dials the given addresses and no others, so that a name cannot lead elsewhere after its addresses were judged. TLS
-checks the name. All waits are bounded, and so are the heads and bodies of answers. Answers are read strictly: anything
-that is not plainly one answer (RFC 9112) ends the connection. Proxies, cookies and content encodings are unknown, and
-redirects are answers like others. Code on an event loop uses `ibi.transport.single_request`.
+It dials only the given addresses, so that a name cannot lead elsewhere after its addresses were checked. TLS verifies
+the name. All waits are limited, and so are heads and bodies of answers. Answers are parsed strictly: anything that is
+not plainly one answer (RFC 9112) ends the connection. Proxies, cookies and content encodings are not supported, and
+redirects are returned as answers. Code on an event loop uses `ibi.transport.single_request`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 _MOST_ADDRESSES: Final = 4
-"""Of one name that are dialled, one after the other."""
+"""Maximum addresses of one name that are tried, one after the other."""
 _MOST_HEAD: Final = 64 * 1024
 _MOST_INTERIM: Final = 8
 _MOST_LINE: Final = 256
-"""Bytes of the line before a chunk."""
+"""Maximum bytes of the line before a chunk."""
 _LONGEST_WAIT: Final = 86_400.0
-"""Sockets take no unlimited number of seconds."""
+"""Sockets accept no unlimited number of seconds."""
 _READ_AHEAD: Final = 16 * 1024
 _SMALL_PIECE: Final = 64 * 1024
 PIECE: Final = 1 << 20
 IN_TURN: Final = 4
-"""Buffers of a connection, in which large pieces come."""
+"""Buffers of a connection for large pieces."""
 Piece = bytes | memoryview
 _BEGINNING: Final = b"HTTP/1."
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*)?")
@@ -55,22 +55,22 @@ class BrokenAnswer(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The seconds after which a connection is given up."""
+    """The timeouts of a connection, in seconds."""
 
     connect: float
-    """For one address; the handshake of TLS has as long again."""
+    """For one address; the TLS handshake has as long again."""
     head: float
     """From the end of the request to the end of the answer's head."""
     silence: float
     """Without a byte of a body."""
     slowest: float = 0.0
-    """Bytes a second that a body has at least, beyond its first `silence` seconds."""
+    """Minimum bytes per second of a body, after its first `silence` seconds."""
     in_all: float = inf
-    """For the connection and all answers over it."""
+    """For the connection and all its answers."""
 
 
 class _Patience:
-    """How long to wait for the next bytes of a head or a body."""
+    """The timeout for the next bytes of a head or a body."""
 
     def __init__(self, until: float, silence: float = inf, slowest: float = 0.0, reason: str = "timed out") -> None:
         self._until, self._silence, self._slowest, self._reason = until, silence, slowest, reason
@@ -90,24 +90,24 @@ class _Patience:
 
 
 class BlockingConnection:
-    """A connection to a server. Another request may follow when the answer to the last one was read to its end.
+    """A connection to a server. The next request may follow when the last answer was read to its end.
 
-    Raises `OSError` when the connection fails, and `BrokenAnswer` for anything that is no answer.
+    Raises `OSError` when the connection fails, and `BrokenAnswer` for an invalid answer.
     """
 
     def __init__(
         self, server: ServerUrl, addresses: Sequence[str], waits: Waits, tls: SSLContext | None = None
     ) -> None:
-        """`addresses` alone are dialled, in their order; the name of the `server` is for its certificate. Without `tls`
+        """Only `addresses` are dialled, in their order; the name of the `server` is for its certificate. Without `tls`
         the authorities of this machine are trusted."""
         self._server, self.waits = server, waits
         self._until = monotonic() + waits.in_all
         self._buffers: list[memoryview] = []
         self._turn = -1
         self.ahead = b""
-        """Bytes that were received and are not read yet."""
+        """Received bytes that are not read yet."""
         self.is_usable = True
-        """Whether another request can be sent."""
+        """True if another request can be sent."""
         self.socket = self._dial(addresses[:_MOST_ADDRESSES], tls)
 
     def _dial(self, addresses: Sequence[str], tls: SSLContext | None) -> socket.socket:
@@ -123,7 +123,7 @@ class BlockingConnection:
 
     def _dial_address(self, address: str, tls: SSLContext | None, *, is_last: bool) -> socket.socket:
         left = self._left(inf)
-        # An address that does not answer leaves time for the next one.
+        # Leave time for the next address if this one does not answer.
         plain = socket.create_connection(
             (address, self._server.origin.effective_port), min(self.waits.connect, left if is_last else left / 2)
         )
@@ -146,20 +146,23 @@ class BlockingConnection:
             self.socket.close()
 
     def break_off(self) -> None:
-        """Make the request under way fail in its thread. May be called from another one."""
+        """Make the running request fail in its thread. May be called from another thread."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | Iterable[bytes] | None = None
     ) -> BlockingAnswer:
-        """Send a request and return the answer, whose body is still to be read. Pieces of a body are sent as they come,
-        and the `headers` name their length. `ValueError` for characters that would change the request."""
+        """Send a request and return the answer with an unread body.
+
+        Pieces of a request body are sent as they come; `headers` must give their length. Raise `ValueError` for
+        characters that would change the request.
+        """
         self.is_usable = False
         pieces = (body,) if isinstance(body, bytes) else body or ()
         length = len(body) if isinstance(body, bytes) else 0 if body is None and method in _WITH_BODY else None
         head = _request_head(method, target, {"Host": self._server.origin.authority, **headers}, length)
-        # A server that refuses does not wait for the rest: its answer is worth more than the broken connection.
+        # A refusing server does not wait for the rest: its answer is worth more than the broken connection.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._send(head, pieces)
         patience = _Patience(min(self._until, monotonic() + self.waits.head))
@@ -182,17 +185,17 @@ class BlockingConnection:
     def _read_head(self, patience: _Patience) -> bytes:
         while len(self.ahead) < len(_BEGINNING):
             self.ahead += self._receive(_READ_AHEAD, patience)
-        if not self.ahead.startswith(_BEGINNING):  # a mail server, say, would send nothing more
+        if not self.ahead.startswith(_BEGINNING):  # for example, a mail server would send nothing more
             raise BrokenAnswer(reason="it does not begin as one")
         return self.read_until(b"\r\n\r\n", _MOST_HEAD, patience)
 
     def patience(self, within: float) -> _Patience:
-        """How long to wait for a body that has to be there `within` so many seconds."""
+        """Return the timeout for a body that has to be complete `within` so many seconds."""
         until = min(self._until, monotonic() + within)
         return _Patience(until, self.waits.silence, self.waits.slowest, "it answers too slowly")
 
     def read_until(self, mark: bytes, longest: int, patience: _Patience) -> bytes:
-        """The bytes before a mark."""
+        """Return the bytes before a mark."""
         while (end := self.ahead.find(mark)) < 0 and len(self.ahead) <= longest:
             self.ahead += self._receive(_READ_AHEAD, patience)
         if not 0 <= end <= longest:
@@ -201,7 +204,7 @@ class BlockingConnection:
         return found
 
     def read_some(self, most: int, patience: _Patience) -> Piece:
-        """Some bytes, as many as there are at hand; large pieces are gathered, which are quicker to work with."""
+        """Return the available bytes. Large pieces are filled up first, because they are processed faster."""
         if self.ahead:
             piece, self.ahead = self.ahead[:most], self.ahead[most:]
             return piece
@@ -211,7 +214,7 @@ class BlockingConnection:
         while filled < PIECE:
             count = self._receive_into(view[filled:], patience)
             if not count:
-                if filled:  # what has come is given; the next look finds the end
+                if filled:  # return the received bytes; the next read finds the end
                     break
                 raise ConnectionResetError(None, "it hung up")
             filled += count
@@ -229,13 +232,13 @@ class BlockingConnection:
         try:
             count = self.socket.recv_into(view)
         except TimeoutError:
-            patience.left()  # says what took too long, if it was not the silence alone
+            patience.left()  # names the exceeded limit, if it was not the silence alone
             raise
         patience.count(count)
         return count
 
     def _buffer(self) -> memoryview:
-        """One of a few that are used in turn: to make each anew costs as much as to fill it."""
+        """Return one of a few buffers in turn, because to create one costs as much as to fill it."""
         if len(self._buffers) < IN_TURN:
             self._buffers.append(memoryview(bytearray(PIECE)))
             return self._buffers[-1]
@@ -259,11 +262,11 @@ class BlockingAnswer:
         self._is_last = "close" in said or (status[1] == b"0" and "keep-alive" not in said)
 
     def header(self, name: str) -> str:
-        """The values of a header that has this name in lower case, joined; empty if there is none."""
+        """Return the joined values of the header with this lower-case name; empty if there is none."""
         return ", ".join(value for each, value in self.headers if each == name)
 
     def read(self, most: int, within: float = inf) -> bytes:
-        """The body, cut after so many bytes. `TimeoutError` if it takes longer than `within` so many seconds."""
+        """Return the body, cut after `most` bytes. Raise `TimeoutError` if it takes longer than `within` seconds."""
         content = bytearray()
         for piece in self._pieces(maxsize, min(most, _SMALL_PIECE), within):
             content += piece[: most - len(content)]
@@ -272,8 +275,8 @@ class BlockingAnswer:
         return bytes(content)
 
     def pieces(self, most: int = maxsize, within: float = inf) -> Iterator[Piece]:
-        """The body in pieces, never more than `most` bytes: `BrokenAnswer` for a longer one, whatever it announces. A
-        piece of it is good until `IN_TURN` - 1 more were given."""
+        """Yield the body in pieces, never more than `most` bytes; raise `BrokenAnswer` for a longer one, whatever its
+        length header. A piece is valid until `IN_TURN` - 1 more were yielded."""
         return self._pieces(most, PIECE, within)
 
     def _pieces(self, most: int, largest: int, within: float) -> Iterator[Piece]:
@@ -329,7 +332,7 @@ class BlockingAnswer:
         return self._connection.read_until(b"\r\n", _MOST_LINE, patience)
 
     def _read_to_end(self, most: int, patience: _Patience) -> Iterator[Piece]:
-        """RFC 9112 §6.3: with neither a length nor chunks, the end of the connection is that of the body."""
+        """Yield a body that ends with the connection (RFC 9112 §6.3): it has neither a length nor chunks."""
         while True:
             try:
                 piece = self._connection.read_some(_SMALL_PIECE, patience)

@@ -1,15 +1,7 @@
-"""The feeds of changes of Archives elsewhere, as a resolver and as a follower reads them.
+"""The feeds of changes of remote Archives, as a resolver reads them, with their statements about Copies.
 
-The feed of changes of an Archive elsewhere, read over a connection of its own (`GET /api/changes`), and what it says
-of its Copies.
-
-Only the address that the Archive was included with is dialled, within the address guard; what comes is bounded and read
-strictly, as everything of strangers is.
-
-Asks the Archive that is followed: its feed of changes, what it says of an item, and what a search finds there.
-
-The address was named by the operator. Every answer is bounded in size and in time, and read strictly: numbers go on
-without a gap, names are names of items, and a redirect is no answer.
+Each request has a connection of its own (`GET /api/changes`). Only the Archive's registered address is dialled, if the
+address guard allows it. Answers are not trusted: they have a size limit and are parsed strictly.
 """
 
 from __future__ import annotations
@@ -46,7 +38,7 @@ from ibi.vocabulary import State
 
 _MOST_BODY: Final = 2 << 20
 _FEED_PATIENCE: Final = 3.0
-"""Seconds beyond those that the Archive is asked to wait."""
+"""Seconds beyond the time that the Archive is asked to wait."""
 _OK: Final = 200
 _NOT_FOUND: Final = 404
 
@@ -83,10 +75,10 @@ class _Provenance(msgspec.Struct):
 
 
 class ArchiveFeeds:
-    """Reads feeds at the addresses of their Archives. It never raises for what they do."""
+    """Reads feeds at the addresses of their Archives. It never raises an error for their behaviour."""
 
     def __init__(self, guard: AddressGuard, *, tls: SSLContext | None = None) -> None:
-        """`tls` is for Archives of HTTPS; without it the machine's authorities are trusted."""
+        """`tls` is for HTTPS Archives; without it the machine's authorities are trusted."""
         self._requests = SingleRequests(guard, tls)
 
     async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
@@ -100,7 +92,7 @@ class ArchiveFeeds:
         return page if page.epoch == epoch and after <= page.after <= page.end else None
 
     async def read_copies(self, archive: ArchiveRef, path: str) -> str | None:
-        """What the Archive says, signed, of who holds its Copies, as it came; None if it says nothing."""
+        """Return the Archive's signed statement about the holders of its Copies, unchecked; None if there is none."""
         response = await self._get(archive, path)
         if not isinstance(response, HttpResponse) or response.status != _OK:
             return None
@@ -110,7 +102,8 @@ class ArchiveFeeds:
             return None
 
     async def read_provenance(self, archive: ArchiveRef, label: Label) -> tuple[str, ...] | None:
-        """The chain of an item's releases, unchecked; empty if the Archive tells none, None if it does not answer."""
+        """Return the chain of an item's releases, unchecked; empty if the Archive has none, None if it does not
+        answer."""
         response = await self._get(archive, f"/api/items/{quote(label.spelling, safe='/')}/provenance")
         if not isinstance(response, HttpResponse) or response.status not in (_OK, _NOT_FOUND):
             return None
@@ -145,20 +138,20 @@ def _read_page(body: bytes) -> FollowedPage | None:
 
 
 MOST_ENTRIES: Final = 1_000
-"""Entries of a page of the feed."""
+"""Maximum entries on a page of the feed."""
 _MOST_PAGE: Final = 2 << 20
 _MOST_RECORD: Final = 16 << 20
 """A record of ten thousand files has some megabytes."""
 _MOST_SEARCH: Final = 8 << 20
 _PATIENCE: Final = 10.0
-"""Seconds for an answer, beyond those that the source is asked to wait."""
+"""Seconds for an answer, beyond the time that the source is asked to wait."""
 _SEARCH_SIZE: Final = 100
 _INTRODUCED_FOR: Final = 60.0
-"""Seconds for which one statement of who follows is sent; the source takes it for five minutes."""
+"""Seconds for which one statement about the follower is sent; the source accepts it for five minutes."""
 _MOST_FOUND: Final = 1_000_000
-"""Items that a search may find which is followed."""
+"""Maximum items that a followed search may find."""
 _MOST_PAGES_BETWEEN: Final = 100
-"""Pages of a search that may tell of none of the items that are looked for."""
+"""Maximum pages of a search without any of the wanted items."""
 _NOT_THERE: Final = frozenset({404})
 _GONE: Final = 410
 
@@ -205,7 +198,11 @@ class _Found(msgspec.Struct):
 
 
 class SourceClient:
-    """The port `SourceGateway` over HTTP. For an event loop."""
+    """Implement the port `SourceGateway` over HTTP, for an event loop.
+
+    The operator named the address. Every answer has a limit of size and time, and is parsed strictly: numbers continue
+    without a gap, labels are names of items, and a redirect is no answer.
+    """
 
     def __init__(
         self,
@@ -215,17 +212,15 @@ class SourceClient:
         tls: SSLContext | None = None,
         introduce: Callable[[str], str | None] | None = None,
     ) -> None:
-        """`networks` are those that are dialled beside public addresses for sources that a token named, of which the
-        operator may not know. `tls` is for HTTPS; without it the machine's authorities are trusted. `introduce` makes
-        a statement for the source at an address, of who follows it; it may block."""
+        """`networks` are allowed beside public addresses for sources that a token named, since the operator may not
+        know them. `tls` is for HTTPS; without it the machine's authorities are trusted. `introduce` returns a statement
+        for the source at an address that names its follower; it may block."""
         self._requests, self._networks = SingleRequests(guard, tls), networks
         self._introduce = introduce
         self._introductions: dict[str, tuple[float, str | None]] = {}
 
     def _networks_of(self, source: SourceAddress) -> Sequence[IpNetwork]:
         return OPERATOR_NETWORKS if source.is_named_by_operator else self._networks
-
-    # --- the feed ---
 
     async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
         query = {"most": 1} if after is None else {"after": after, "epoch": epoch, "wait": wait}
@@ -242,7 +237,7 @@ class SourceClient:
         return SourcePage(page.epoch, page.after, page.end, _entries(source, page, after), page.archive)
 
     async def _introduction(self, source: SourceAddress) -> Mapping[str, str]:
-        """The field that says who follows; the same for a minute."""
+        """Return the field that names the follower; its value is the same for a minute."""
         introduce = self._introduce
         if introduce is None:
             return {}
@@ -254,8 +249,6 @@ class SourceClient:
                 url: each for url, each in self._introductions.items() if now - each[0] < _INTRODUCED_FOR
             } | {source.url: (now, text)}
         return {} if text is None else {FOLLOWER.decode(): text}
-
-    # --- items ---
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
         response = await self._get(source, item_path(label), _MOST_RECORD, token=token)
@@ -271,7 +264,7 @@ class SourceClient:
             for name in _names(source, page):
                 number += 1
                 yield name
-            # Of the address only what it asks for: it is this server that is asked, whatever its own links say.
+            # Take only the query of the link: this server is asked, whatever host its links name.
             query = urlsplit(page.links.next or "").query
             if not query or not page.items:
                 return
@@ -282,9 +275,12 @@ class SourceClient:
     async def find_among(
         self, source: SourceAddress, words: str, names: Collection[RepositoryName], token: str | None
     ) -> frozenset[RepositoryName]:
-        """Reads what the search finds from the date of the first of the items on, in the order of their dates, and
-        leaves out the dates between them. Where items were deposited one after the other, a page tells of a hundred.
-        A source that lists in another order, or what is older, is read to its end."""
+        """Return those of the items that the search finds.
+
+        Read the results in the order of their dates, from the date of the first item on, and skip the dates between
+        items. If the items were deposited one after the other, a page covers a hundred. A source with another order, or
+        with results before the requested date, is read to its end.
+        """
         left, found, pages = sorted(names, key=_date_of), set[RepositoryName](), 0
         query, read_until = "", 0
         while left:
@@ -304,7 +300,7 @@ class SourceClient:
             dates = [each.instant.seconds for each in listed]
             if not _ascend([read_until, *dates]):
                 return await self._find_unordered(source, words, names, token)
-            # Within a second the source may list them in any order, and a page of one second tells of no order.
+            # The order within a second is arbitrary, and a page within one second shows no order.
             read_until = dates[-1]
             if dates[0] < read_until:
                 left = [each for each in left if each.instant.seconds >= read_until]
@@ -326,8 +322,6 @@ class SourceClient:
     async def _search_page(self, source: SourceAddress, query: str, token: str | None) -> _Found:
         response = await self._get(source, f"/api/items?{query}", _MOST_SEARCH, token=token)
         return _decode(source, _check_response(source, response), _Found)
-
-    # --- one request ---
 
     async def _get(
         self,
@@ -358,7 +352,7 @@ class SourceClient:
 
 
 _NO_HOST: Final = "nowhere.invalid"
-"""Names no item: of a place in a list that has this host, only the date counts."""
+"""A host that no item has: in this position of a list only the date counts."""
 
 
 def _date_of(name: RepositoryName) -> Instant:
@@ -374,7 +368,7 @@ def _search_query(words: str, more: Mapping[str, str] | None = None) -> str:
 
 
 def _check_response(source: SourceAddress, response: HttpResponse) -> bytes:
-    """The body of a success."""
+    """Return the body of a successful answer."""
     if response.status == 200:
         return response.body
     if 300 <= response.status < 400:

@@ -1,7 +1,8 @@
-"""Reading an object again, all of it, and telling what is wrong as values.
+"""Verify a whole object, and return the problems as values.
 
-Its structure is judged under the object's lock, which takes moments. Content is then hashed without it: content files
-never change. If one is missing because the object was purged meanwhile, the object it is now is verified instead.
+Its structure is checked under the object's lock, which takes moments. Content is then hashed without the lock, because
+content files never change. If one is missing because the object was purged meanwhile, the new object is verified
+instead.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from ibi.storage.ocfl.store_context import StoreContext
 
 _CHUNK = 1 << 20
 _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""What this process runs out of says nothing of the content."""
+"""Resource limits of this process, which say nothing about the content."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def verify(
     work: StoreContext, name: str, on_bytes: Callable[[int], None] | None, on_crc: OnCrc | None = None
 ) -> Iterator[Problem]:
-    """Every problem found. `ContentMissing` if there is no object of that name."""
+    """Yield every problem. Raise `ContentMissing` if there is no object of that name."""
     while True:
         with work.locks.hold(name), ObjectDirectory(work.descriptor, name) as found:
             survey = _Survey(found)
@@ -65,7 +66,7 @@ def _sidecar_in(found: ObjectDirectory) -> bytes | None:
 
 
 def extra_entries(found: ObjectDirectory, inventory: Inventory) -> Iterator[Problem]:
-    """Yield what lies in an object and is named by no inventory. No content is read."""
+    """Yield the files and folders in an object that no inventory names. No content is read."""
     return _Survey(found).extra_entries(inventory)
 
 
@@ -83,7 +84,7 @@ class _Survey:
             self.inventory = self._found.inventory()
         except Broken as broken:
             yield _structure(broken.code, NAME, broken.reason)
-            # What the files should be is told by the last version's own inventory, if that is whole.
+            # The last version's own inventory, if it is sound, tells the expected files.
             self.inventory = self._last_whole()
         if self.inventory is None:
             return
@@ -95,7 +96,7 @@ class _Survey:
         yield from self._root_entries(inventory)
         for number in range(1, inventory.head + 1):
             version = version_name(number)
-            with suppress(FileNotFoundError, NotADirectoryError):  # other problems, which are told with the content
+            with suppress(FileNotFoundError, NotADirectoryError):  # other problems, reported with the content
                 folder = os.open(version, _DIRECTORY, dir_fd=self._found.descriptor)
                 try:
                     yield from self._version_entries(version, folder, inventory)
@@ -195,7 +196,7 @@ class _Survey:
         try:
             return read_whole(self._found.descriptor, NAME, "E063") == content
         except Broken:
-            return True  # that it is missing was told
+            return True  # that it is missing was reported
 
 
 def _structure(code: str, path: str, reason: str) -> Problem:
@@ -208,7 +209,7 @@ def _entries(directory: int) -> list[tuple[str, int]]:
 
 
 def _content_entries(folder: int, above: str, name: str, listed: set[str]) -> Iterator[Problem]:
-    """What lies in a content directory and is not in the manifest. Of folders in folders, one is open at each level."""
+    """Yield the entries of a content directory that are not in the manifest. One descriptor is open per level."""
     path = f"{above}/{name}"
     descriptor = os.open(name, _DIRECTORY, dir_fd=folder)
     try:

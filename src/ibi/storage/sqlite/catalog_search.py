@@ -83,7 +83,7 @@ _BY_TITLE = {
 # Two statements, each along the index: one condition for both would read every item of the same title.
 _SAME_TITLE = "SELECT number FROM listed WHERE title = :title AND number > :number ORDER BY number LIMIT :limit"
 _TITLES_AFTER = "SELECT number FROM listed WHERE title > :title ORDER BY title, number LIMIT :limit"
-# To find a prefix of titles among few matches, FTS5 would have to read all matches.
+# Through FTS5, a prefix of titles would cost a read of all matches, even of few.
 _TITLES_FROM = """
     SELECT listed.number, listed.title, items.rep FROM (
         SELECT number FROM listed WHERE title >= :first AND title < :last ORDER BY number DESC LIMIT :limit

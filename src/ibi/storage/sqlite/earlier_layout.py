@@ -1,8 +1,8 @@
 """The upgrade of a data directory from layout 1, in which each capability had a database of its own.
 
-`state.sqlite` is made beside the old files, under another name, and takes its name when it is whole and on the disk.
-Before that moment nothing has changed, and the upgrade begins anew after a crash. Afterwards the old files are moved
-into a folder, which a crash only delays.
+`state.sqlite` is made beside the old files under another name. It gets its name once it is complete and durable. Before
+that moment nothing has changed, and after a crash the upgrade begins anew. After it the old files are moved into a
+folder; a crash only delays that.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ _LOCK: Final = "upgrade.lock"
 _ENDS: Final = ("", "-wal", "-shm", "-journal")
 _ALL: Final = 1 << 62
 _ROOM: Final = 16 << 20
-"""Bytes that have to be free beside what the rows need."""
+"""Free bytes required beside the size of the rows."""
 
 _LATER_FORMAT: Final = 1000
-"""The format of what lies in the place of each old database. An earlier version refuses it as that of a newer one."""
+"""Format number of the placeholders for the old databases. An earlier version refuses it as that of a newer one."""
 _FORMAT: Final = slice(60, 64)
-"""Where the header of a database has its format."""
+"""Offset of the format number in the header of a database."""
 _SHARED_LOCK: Final = (1 << 30) + 2
 _SHARED_BYTES: Final = 510
-"""The bytes of a database that each connection to it locks while it is open, with a write-ahead log."""
+"""The bytes of a database in WAL mode that each open connection locks."""
 
 STEPS: Final = ("begun", "copied", "whole", "renamed", "moved", "done")
-"""The steps of an upgrade, in their order; one test kills it at each."""
+"""The steps of an upgrade in their order. One test kills it at each."""
 
 
 class UpgradeRefused(StorageError):
@@ -67,14 +67,14 @@ class UpgradeRefused(StorageError):
 
 
 def has_earlier_layout(directory: Path) -> bool:
-    """Return whether databases of layout 1 lie in the directory, or an upgrade of it has not come to its end."""
+    """Return whether the directory has databases of layout 1, or an unfinished upgrade."""
     return layout_of(directory) < LAYOUT
 
 
 def upgrade_layout(
     directory: Path, make: Callable[[Path], Connection], on_step: Callable[[str], object] = lambda _: None
 ) -> None:
-    """Bring the rows of all databases of layout 1 into `state.sqlite`, which `make` makes empty at a path."""
+    """Copy the rows of all databases of layout 1 into `state.sqlite`, which `make` creates empty at a path."""
     with refusals(DiskRefused, directory):
         with alone(directory / _LOCK):
             if not has_earlier_layout(directory):  # another process has done it
@@ -114,7 +114,7 @@ def _make_state(directory: Path, make: Callable[[Path], Connection], on_step: Ca
     _sync(new)
     on_step("whole")
     _refuse_in_use(directory, found)
-    # From here on the notes of layout 1 may move, so the record of the directory has to have them.
+    # From here on the notes of layout 1 may move, so the record of the directory has to include them.
     note_layout(directory, LAYOUT - 1)
     new.rename(directory / STATE.file_name)
     sync_directory(directory)
@@ -123,8 +123,7 @@ def _make_state(directory: Path, make: Callable[[Path], Connection], on_step: Ca
 
 
 def _find_usable(directory: Path) -> Iterator[EarlierDatabase]:
-    """The databases that are there and sound. One that was begun once and is lost, or damaged, is refused, unless it
-    only held what can be lost."""
+    """Yield the existing sound databases. A lost or damaged one is refused, unless its content is dispensable."""
     for each in EARLIER:
         path = directory / each.kind.file_name
         if not path.exists() and not was_begun(path):
@@ -152,7 +151,8 @@ def _require_whole(path: Path, each: EarlierDatabase) -> None:
 
 
 def _refuse_in_use(directory: Path, found: list[EarlierDatabase]) -> None:
-    """Raise `UpgradeRefused` while a process of an earlier version has a database open: it would go on writing it."""
+    """Raise `UpgradeRefused` while a process of an earlier version has a database open: its later writes would be
+    lost."""
     for each in found:
         with (directory / each.kind.file_name).open("r+b") as file:
             try:
@@ -179,7 +179,7 @@ def _require_room(directory: Path, found: list[EarlierDatabase]) -> None:
 
 
 def _copy_rows(connection: Connection, directory: Path, staging: Path, each: EarlierDatabase) -> None:
-    """Copy the rows of one database, from a copy of its files: the old ones stay as they are."""
+    """Copy the rows of one database, from a copy of its files: the old files stay as they are."""
     copy = staging / each.kind.file_name
     copy_database(directory / each.kind.file_name, copy)
     connect(copy, each.migrations, kind=each.kind).close()
@@ -198,7 +198,7 @@ def _copy_rows(connection: Connection, directory: Path, staging: Path, each: Ear
 
 
 def _keep_numbering(connection: Connection, each: EarlierDatabase) -> None:
-    """Take over the last number of each table, which may be of a row that was deleted: no number is used again."""
+    """Copy the last number of each table, so that the number of a deleted row is not reused either."""
     if connection.execute("SELECT 1 FROM old.sqlite_schema WHERE name = 'sqlite_sequence'").fetchone() is None:
         return
     for target, source in each.numbered:
@@ -209,7 +209,7 @@ def _keep_numbering(connection: Connection, each: EarlierDatabase) -> None:
 
 
 def _move_old_files(directory: Path) -> None:
-    """Move what layout 1 had into a folder of its own."""
+    """Move the files of layout 1 into a folder of their own."""
     folder = directory / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     for each in EARLIER:
@@ -230,7 +230,7 @@ def _move_old_files(directory: Path) -> None:
 
 
 def _make_refused(folder: Path, each: EarlierDatabase) -> bytes:
-    """Return a database without rows that an earlier version knows as its own, and as one of a newer version."""
+    """Return a database without rows that an earlier version recognises, and refuses as one of a newer version."""
     path = folder / ".refused"
     remove_database(path)
     with closing(connect_by_uri(f"{path.absolute().as_uri()}?mode=rwc")) as connection:
@@ -239,14 +239,14 @@ def _make_refused(folder: Path, each: EarlierDatabase) -> bytes:
         connection.execute(f"PRAGMA user_version = {_LATER_FORMAT}")
         for table in sorted(each.kind.tables):
             connection.execute(f"CREATE TABLE {table} (moved_to_state TEXT)")
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # as the earlier version sets it, in each it opens
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # the earlier version sets this on opening
     content = path.read_bytes()
     remove_database(path)
     return content
 
 
 def _is_left_behind(path: Path) -> bool:
-    """Return whether the file is one that an upgrade leaves in the place of a database."""
+    """Return whether the file is a placeholder that an upgrade left for a database."""
     try:
         with path.open("rb") as file:
             return file.read(_FORMAT.stop)[_FORMAT] == _LATER_FORMAT.to_bytes(4, "big")
