@@ -1,20 +1,18 @@
-"""The file of the audit log: lines are only ever added, in one write for all changes of a group.
+"""The file of the audit log: append-only, with one write for all changes of a group.
 
-A line is written before a change is confirmed, and outlives the process from then on. A job of the server has the
-disk keep it, moments later: a deposit that waited for one more sync would take a quarter longer. What a machine that
-loses its power takes with it are the lines of these moments; the versions of the items tell who made them. A torn line
-at the end, which such a crash may leave, is cut off before the next one is written.
+A line is written before its change is confirmed, and then survives the process. A server job syncs it moments later,
+because another sync would slow deposits by a quarter. A power failure can lose only the lines of these moments; the
+versions of the items still name their authors. A torn last line is cut off before the next write.
 
-Beside the log lies `head`, which says how many lines there are and the hash of the last: so it is noticed when lines at
-the end are missing. Before a line is added, the end of the log is compared with `head` and with what this process wrote
-or read last. What does not agree is written down as a line of its own, so that the next lines do not cover it up; the
-change itself is not refused. A log that goes further than `head` is sound: a process was killed between the two writes.
+Beside the log, `head` has the number of lines and the hash of the last one, so that missing lines at the end are
+noticed. Before a write, the end of the log is compared with `head` and with this process's last write or read. A
+difference is recorded as a line of its own, so that later lines do not hide it; the change itself is not refused. A log
+that is longer than `head` says is sound: a process was killed between the two writes.
 
-Lines that the disk refuses are kept in memory, and written before the next ones: what they tell of has been done, and
-who did it must not be told that it failed.
+Lines that the disk refuses are kept in memory, and written before the next ones. Their changes are done, so a caller
+must not be told that they failed.
 
-That a log was begun is noted in `databases`, as of the databases: one that is removed whole is told from one that never
-was.
+`directory.json` records that a log was begun, so that a removed log can be told from one that never existed.
 """
 
 from __future__ import annotations
@@ -49,28 +47,28 @@ FILE: Final = "audit.log"
 _HEAD: Final = "head"
 _CHUNK: Final = 1 << 12
 _MOST_KEPT: Final = 10_000
-"""Lines that are kept in memory while the disk refuses them."""
+"""Maximum lines in memory while the disk refuses them."""
 _MOST_TOLD: Final = 20
-"""Lines that are named when they are lost."""
+"""Maximum lost lines that the message names."""
 _MOST_HEAD: Final = 256
-"""Bytes that are read of `head`: more than it ever has."""
+"""Bytes read of `head`: more than it ever has."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def _ignore() -> None:
-    """Default: lines are for the disk when the log is closed."""
+    """Do nothing: lines are synced when the log is closed."""
 
 
 class FileAuditLog:
-    """The port `AuditLog` in a directory of its own, which only its owner may read."""
+    """Implement the port `AuditLog` in a directory of its own, which only its owner may read."""
 
     def __init__(self, data: Path) -> None:
-        """`data` is the data directory. Nothing is made before the first line."""
+        """`data` is the data directory. Nothing is created before the first line."""
         self._directory = data / DIRECTORY
         self._path = self._directory / FILE
         self._head_path = self._directory / _HEAD
         self._lock, self._descriptor, self._head = Lock(), -1, -1
-        # Looked at before each line: as a `Path`, that takes three times as long.
+        # As strings, because they are used before each line, and a `Path` takes three times as long.
         self._names = str(self._path), str(self._head_path)
         self._opened: tuple[tuple[int, int], ...] = ()
         self._is_noted = False
@@ -78,7 +76,7 @@ class FileAuditLog:
         self._kept: list[AuditEntry] = []
         self._on_written: Callable[[], object] = _ignore
         self._is_told = False
-        """Whether it was told that there are lines for the disk to keep."""
+        """True if the watcher already knows of unsynced lines."""
 
     def append(self, entries: Sequence[AuditEntry]) -> None:
         if not entries:
@@ -114,7 +112,7 @@ class FileAuditLog:
         self._on_written = on_written
 
     def sync(self) -> None:
-        self._is_told = False  # first: a line after this is told again
+        self._is_told = False  # first, so that a later line is announced again
         with self._lock:
             if self._kept:
                 self._append(self._kept)
@@ -128,7 +126,7 @@ class FileAuditLog:
             os.close(descriptor)
 
     def entries(self) -> Iterator[AuditEntry]:
-        """Lines that are being written are not among them."""
+        """Yield the verified lines. Lines that are just being written may be missing."""
         with refusals(DiskRefused, self._path):
             try:
                 file = self._path.open("rb")
@@ -139,22 +137,22 @@ class FileAuditLog:
                 return
         lines = 0
         with file:
-            known = self._read_position()  # before the lines: those that come meanwhile are more than it says
+            known = self._read_position()  # before the lines: new lines then only exceed it
             whole = (line[:-1] for line in file if line.endswith(b"\n"))
             for entry in verify_chain(whole, known):
                 lines += 1
                 yield entry
-        self._require_head(lines, known or self._read_position())  # again: it may have been begun meanwhile
+        self._require_head(lines, known or self._read_position())  # again: the log may have been begun meanwhile
 
     def size(self) -> int:
-        """Return its length in bytes, 0 if there is none."""
+        """Return the length of the log in bytes; 0 if there is none."""
         try:
             return self._path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def was_begun(self) -> bool:
-        """Whether this data directory is known to have had a log, which may be lost since."""
+        """Return whether this data directory is known to have had a log, even if it was lost since."""
         return was_begun(self._directory)
 
     def close(self) -> None:
@@ -181,7 +179,7 @@ class FileAuditLog:
         self._descriptor = self._head = -1
 
     def _lock_file(self) -> int:
-        """Lock the log that the path leads to now, and return its size: another file may have taken its place."""
+        """Lock the log at the present path, and return its size. If another file has replaced it, open that one."""
         while True:
             self._open()
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
@@ -190,10 +188,10 @@ class FileAuditLog:
                 log, head = map(os.stat, self._names)
                 is_same = ((log.st_dev, log.st_ino), (head.st_dev, head.st_ino)) == self._opened
             except FileNotFoundError:
-                pass  # removed: made anew
+                pass  # removed: created again
             finally:
                 if not is_same:
-                    self._close_files()  # which unlocks it
+                    self._close_files()  # also unlocks
             if is_same:
                 return log.st_size
 
@@ -233,7 +231,7 @@ class FileAuditLog:
             os.ftruncate(self._head, len(self._said))
 
     def _begin(self) -> None:
-        """Say in `head` that there are no lines, before there are some: from then on, none is without a `head`."""
+        """Write a `head` for an empty log before its first line, so that no later log lacks a `head`."""
         os.pwrite(self._head, _encode_head(AuditPosition()), 0)
         sync_file(self._head)
 
@@ -243,7 +241,7 @@ class FileAuditLog:
         logging.getLogger("ibi.audit").error("the audit log %s %s", self._path, reason)
 
     def _find_break(self, end: int, found: AuditPosition, head: AuditPosition | None, *, is_readable: bool) -> str:
-        """What of the log is not as it was left; empty if nothing."""
+        """Return the difference between the log and its recorded state; empty if there is none."""
         ends = f"found the log to end with {_describe(found)}"
         if not is_readable:
             return f"line {found.number}, the last, cannot be read"
@@ -256,14 +254,15 @@ class FileAuditLog:
         return ""
 
     def _hash_before(self, end: int, place: int) -> str | None:
-        """The hash of the line that ends at that place, None if the log is shorter."""
+        """Return the hash of the line that ends at that offset; None if the log is shorter."""
         if not 0 < place <= end:
             return None
         begin = self._begin_of_line(place - 1)
         return sha256(os.pread(self._descriptor, place - begin, begin).removesuffix(b"\n")).hexdigest()
 
     def _hash_of(self, number: int) -> str:
-        """The hash of the line with that number. Reads all before it: only needed after a process was killed."""
+        """Return the hash of the line with that number. It reads all lines before, and is only needed after a process
+        was killed."""
         if number <= 0:
             return AuditPosition().head
         with self._path.open("rb") as file:
@@ -271,7 +270,7 @@ class FileAuditLog:
         return sha256(line.removesuffix(b"\n")).hexdigest()
 
     def _find_end(self, size: int) -> tuple[int, AuditPosition, bool]:
-        """Where the log ends, and whether its last line can be read; what a crash left of a line is cut off."""
+        """Return the end of the log, its position, and whether its last line is readable. A torn line is cut off."""
         end = self._begin_of_line(size)
         if end < size:
             os.ftruncate(self._descriptor, end)
@@ -281,12 +280,12 @@ class FileAuditLog:
         line = os.pread(self._descriptor, end - last, last).removesuffix(b"\n")
         try:
             return end, decode_entry(line, 0)[1].after(line), True
-        except AuditBroken:  # told by those who verify; what comes is bound to it all the same
+        except AuditBroken:  # verification reports it; the next line is chained to it all the same
             with self._path.open("rb") as file:
                 return end, AuditPosition(sum(1 for _ in file) - 1).after(line), False
 
     def _begin_of_line(self, end: int) -> int:
-        """The place after the last line end before `end`."""
+        """Return the offset after the last line end before `end`."""
         while end > 0:
             begin = max(0, end - _CHUNK)
             found = os.pread(self._descriptor, end - begin, begin).rfind(b"\n")
@@ -331,7 +330,7 @@ class FileAuditLog:
 
 
 def _reason(error: StorageError) -> object:
-    """Why, without the words for a request that was refused: none was."""
+    """Return the reason alone: the message of the error speaks of a refused request, and here none was refused."""
     return error.parameters.get("reason", error.code)
 
 
@@ -340,7 +339,7 @@ def _encode_head(position: AuditPosition) -> bytes:
 
 
 def _decode_head(said: bytes) -> AuditPosition | None:
-    """None if it is not as `_encode_head` writes it."""
+    """Decode `head`; None if `_encode_head` did not write it."""
     try:
         number, head = said.decode("ascii").split()
         position = AuditPosition(int(number), head)

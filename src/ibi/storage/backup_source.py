@@ -1,15 +1,17 @@
-"""A data directory as it is backed up, while a server may be working on it.
+"""The data directory as the source of a backup, while a server may be working on it.
 
-Three kinds of files. Objects are packed by version: what a version consists of never changes. Databases are copied with
-SQLite's own means, at one moment each, and looked through. All others are written whole or only added to, and are read.
+There are three kinds of files. Objects are packed by version, because a version never changes. Databases are copied
+with SQLite's own means, at one moment each, and checked. All other files are replaced atomically or append-only, and
+are simply read.
 
-The order is that in which a crash could have left them. Where a change is written first here and then there, *there* is
-read first: what is read later may know more, and never less. The record of what was begun comes first; what follows
-from items (jobs, follows, the ledger of transfers, drafts) before the objects; accounts, to which items belong, and the
-mint log, which has every label before an item has it, after them. So the state is copied before the objects, and gets
-the accounts of the end.
+The order equals a state that a crash could have left. If a change is written first at A and then at B, B is read first,
+so that the later copy may know more but never less. So `directory.json` comes first, then data that follow from items
+(jobs, follows, the ledger of transfers, drafts), then the objects. The accounts, which own items, and the mint log,
+which has every label before its item, come last. So the state is copied before the objects, but its accounts come from
+the end.
 
-What can be made anew is left out: the catalogue with its texts and verifications, dumps, what is on its way, locks.
+Derived and temporary data are left out: the catalogue with its texts and verifications, dumps, files on their way,
+locks.
 """
 
 from __future__ import annotations
@@ -59,21 +61,21 @@ _LEFT_OUT: Final = frozenset(
         *(STORE, "store-staging", "store-locks", "item-locks", STAGING, "restore-staging", "ibi-restore.json"),
     }
 )
-"""Made anew, or of no use without the processes that work there."""
+"""Files that are derived, or of no use without the running processes."""
 _NOT_COPIED: Final = re.compile(
     r"\..*|lock|.*\.lock|.*\.sqlite-(wal|shm|journal)|.*\.damaged-.*|.*\.format-\d+|.*-backup-of-.*"
 )
 _DRAFTS: Final = "drafts"
 _STATE: Final = STATE.file_name
 _ACCOUNTS: Final = tuple(table for part in PARTS if part.name in ("tokens", "people") for table in part.tables)
-"""Tables of the state that are as old as the end of a backup; the others are as old as its beginning."""
+"""Tables of the state that are copied at the end of a backup; the others are copied at its beginning."""
 _AFTER: Final = (_STATE, "audit", "mint")
 _LAST: Final = (".log",)
-"""Endings of files that are added to before anything else says so."""
+"""Suffixes of files that are written before any other file refers to their new content."""
 
 
 class DataDirectorySource:
-    """The port `BackupSource`. One at a time for each data directory."""
+    """Implement the port `BackupSource`, with one instance at a time per data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data = data.resolve()
@@ -125,7 +127,7 @@ class DataDirectorySource:
         drafts = self._data / _DRAFTS
         if drafts.is_dir():
             yield partial(self._files, _DRAFTS, deep=False)
-            # A draft is taken whole: it may be published or discarded meanwhile.
+            # A draft is copied as a whole: it may be published or discarded meanwhile.
             for folder in sorted(entry.name for entry in os.scandir(drafts) if entry.is_dir(follow_symlinks=False)):
                 if not _NOT_COPIED.fullmatch(folder):
                     yield partial(self._files, f"{_DRAFTS}/{folder}")
@@ -168,7 +170,7 @@ class DataDirectorySource:
         os.close(self._lock)
 
     def _open_store(self, data: Path) -> None:
-        """Never begins one: a disk that is not mounted must not look like a store without items."""
+        """Open the store, but never begin one: an unmounted disk must not look like an empty store."""
         if (self._root / ROOT_DECLARATION[0]).is_file():
             self._store = OcflStore(self._root)
             with refusals(DiskRefused, self._root):
@@ -177,20 +179,18 @@ class DataDirectorySource:
             reason = "it has no store of items, and had one: see whether its disk is mounted"
             raise BackupRefused(place=str(data), reason=reason)
 
-    # Files.
-
     def _names(self) -> list[str]:
         with refusals(DiskRefused, self._data), os.scandir(self._data) as entries:
             names = sorted(entry.name for entry in entries)
         return [name for name in names if name not in _LEFT_OUT and not _NOT_COPIED.fullmatch(name)]
 
     def _groups(self, name: str) -> Iterator[FileGroup]:
-        """Each file by itself."""
+        """Yield a group for each file."""
         for path in self._paths(name):
             yield partial(self._files, path)
 
     def _files(self, path: str, *, deep: bool = True) -> list[StateFile]:
-        """The files below a path now, records before what they speak of."""
+        """Return the present files below a path, records before their data."""
         found = []
         for each in self._paths(path, deep=deep):
             with suppress(FileNotFoundError):
@@ -223,8 +223,8 @@ class DataDirectorySource:
                 yield from _chunks(file.read, _whole_lines(file.fileno(), size) if path.endswith(_LAST) else size)
 
     def _read_database(self, path: Path) -> Iterator[bytes]:
-        """The database at one moment, whatever is written meanwhile."""
-        path.stat()  # `FileNotFoundError`, where SQLite would only say that it cannot be opened
+        """Yield the database as of one moment, whatever is written meanwhile."""
+        path.stat()  # raises `FileNotFoundError`, where SQLite would only say that it cannot be opened
         kind = next((kind for kind in KINDS.values() if kind.file_name == path.name), None)
         damaged = StoreDamaged if kind is None else kind.damaged
         with refusals(DiskRefused, self._staging):
@@ -236,7 +236,7 @@ class DataDirectorySource:
         copy.unlink(missing_ok=True)
 
     def _copy_state(self) -> None:
-        """Copy the state as it is before any item is read. What is wrong with it is told when it is read."""
+        """Copy the state before any item is read. Damage is raised later, when the copy is read."""
         path, copy = self._data / _STATE, self._staging / f"{_STATE}.begun"
         self._state_damage = None
         if not path.exists():
@@ -249,7 +249,7 @@ class DataDirectorySource:
             self._state_damage = error
 
     def _read_state(self, path: Path) -> Iterator[bytes]:
-        """The state as it was before the items were read, with the accounts of now, to which items belong."""
+        """Yield the state from before the items were read, but with the present accounts, which own items."""
         path.stat()
         copy = self._staging / f"{_STATE}.begun"
         if self._state_damage is not None:
@@ -271,7 +271,7 @@ class DataDirectorySource:
             yield from _chunks(file.read, os.fstat(file.fileno()).st_size)
 
     def _ask(self, path: Path, statement: str, *values: object) -> list[tuple[object, ...]]:
-        """Rows of a database of this directory; none if there is no such database."""
+        """Return rows of a database in this directory; none if there is no such database."""
         if not path.exists():
             return []
         with storage_errors(path), closing(_connect(path)) as connection:
@@ -279,10 +279,10 @@ class DataDirectorySource:
 
 
 def _copy_sound(path: Path, copy: Path, damaged: type[StoreDamaged] = STATE.damaged) -> None:
-    """Copy a database at one moment; raise `damaged` if it is not sound."""
+    """Copy a database as of one moment; raise `damaged` if it is not sound."""
     copy.unlink(missing_ok=True)
     with storage_errors(path, damaged), closing(_connect(path)) as source, closing(_connect(copy, "rwc")) as target:
-        source.execute("PRAGMA schema_version").fetchone()  # `backup` itself does not tell why it fails
+        source.execute("PRAGMA schema_version").fetchone()  # `backup` itself gives no reason for a failure
         source.backup(target)
         ((found,),) = target.execute("PRAGMA quick_check(1)").fetchall()
         if found != "ok":
@@ -290,7 +290,7 @@ def _copy_sound(path: Path, copy: Path, damaged: type[StoreDamaged] = STATE.dama
 
 
 def _differ(connection: Connection, table: str) -> bool:
-    """Whether the table has other rows in the database that is attached as `live`."""
+    """Return whether the table has other rows in the database that is attached as `live`."""
     one = f"SELECT * FROM main.{table} EXCEPT SELECT * FROM live.{table}"  # noqa: S608 - names of ours
     other = f"SELECT * FROM live.{table} EXCEPT SELECT * FROM main.{table}"  # noqa: S608 - names of ours
     return any(connection.execute(each).fetchone() is not None for each in (one, other))
@@ -307,7 +307,7 @@ def _chunks(read: Callable[[int], bytes], size: int) -> Iterator[bytes]:
 
 
 def _whole_lines(descriptor: int, size: int) -> int:
-    """How many bytes the lines have that are written to their end."""
+    """Return the length of all complete lines."""
     end = size
     while end > 0:
         begin = max(0, end - (1 << 16))
@@ -319,7 +319,7 @@ def _whole_lines(descriptor: int, size: int) -> int:
 
 
 def _order(path: str) -> tuple[bool, bool, str]:
-    """Logs last, and bytes of drafts after their records."""
+    """Return a sort key: logs come last, and bytes of drafts after their records."""
     return path.endswith(_LAST), "/bytes/" in path, path
 
 

@@ -1,4 +1,4 @@
-"""A client of the API for programs that do one thing at a time, such as the command."""
+"""A blocking client of the API for programs that do one thing at a time, such as the command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SHOWN = 500
 
 
 def object_of(body: bytes, server: str) -> dict[str, object]:
-    """The JSON object in a body."""
+    """Return the JSON object in a body."""
     found = _json(body)
     if not isinstance(found, dict):
         raise UnexpectedAnswer(server=server, reason="it is not a JSON object")
@@ -46,7 +46,7 @@ def object_of(body: bytes, server: str) -> dict[str, object]:
 
 
 def label_of(line: bytes, server: str) -> dict[str, object]:
-    """The label in a line of an answer."""
+    """Return the label in a line of an answer."""
     label = object_of(line, server)
     texts = [label.get("rep"), label.get("instant"), "" if label.get("ibip") is None else label["ibip"]]
     if not all(isinstance(each, str) and each.isascii() and each.isprintable() for each in texts):
@@ -55,9 +55,9 @@ def label_of(line: bytes, server: str) -> dict[str, object]:
 
 
 def refusal_of(status: int, body: bytes, server: str) -> ServerRefused | UnexpectedAnswer:
-    """What a status other than success says: the server's problem details, or else the status itself.
+    """Return the error for an unsuccessful status: the server's problem details, or else the status itself.
 
-    300 with problem details is no redirect: it shows claims, and leads nowhere by itself.
+    A status 300 with problem details is no redirect: it lists claims.
     """
     problem = _json(body)
     is_told = isinstance(problem, dict) and str(problem.get("type")).startswith(_PROBLEM)
@@ -77,12 +77,12 @@ def refusal_of(status: int, body: bytes, server: str) -> ServerRefused | Unexpec
 
 _NO_SUCH_PLACE = "not-found"
 _NOT_OURS = frozenset({400, 404, 405, 406, 410, 415, 501, 505})
-"""Statuses with which servers of another make answer a question that they do not know."""
+"""Statuses by which other software answers an unknown request."""
 
 
 def is_unknown_service(error: IbiError) -> bool:
-    """Whether the server does not know this question at all: it refuses without problem details of ours, or it is one
-    of ours without an Archive."""
+    """Return whether the server does not know this kind of request. It refuses without our problem details, or it runs
+    this software without an Archive."""
     if not isinstance(error, ServerRefused):
         return False
     return error.problem == _NO_SUCH_PLACE or (error.problem is None and error.status in _NOT_OURS)
@@ -100,13 +100,13 @@ def item_path(label: Label) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text without anything that could move a cursor or fill a screen."""
+    """Return the text without characters that could move a cursor or fill a screen."""
     shown = printable(text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 _TIMEOUT = 90.0
-"""Seconds without a byte: where the granularity is a minute, a label may be that long in coming."""
+"""Seconds without a byte. With a granularity of one minute, a label may take that long."""
 
 _ATTEMPTS = 3
 _MOST_KEY = 255
@@ -114,12 +114,12 @@ _MOST_BODY = 64 * 1024
 _MOST_LINE = 16 * 1024
 _MOST_ANSWER = 16 * 1024 * 1024
 _FOR_ANSWER = 60.0
-"""Seconds within which an answer has come, once it has begun."""
+"""Seconds for the rest of an answer, once it has begun."""
 _SUCCESS = frozenset({200, 201, 202})
 
 
 class ApiClient:
-    """Asks one server. The token is sent to no other one: redirects are not followed."""
+    """A client of one server. The token is sent to no other server: redirects are not followed."""
 
     def __init__(
         self,
@@ -130,21 +130,21 @@ class ApiClient:
         allow_plain: bool = False,
         within: float = inf,
     ) -> None:
-        """`server` is its URL, with a base path if it has one. `allow_plain` sends the token unencrypted over a network
-        that is known to be safe. A whole answer has to come `within` so many seconds."""
+        """`server` is a URL, possibly with a base path. `allow_plain` sends the token unencrypted, for a network that
+        is known to be safe. A whole answer has to come `within` so many seconds."""
         self._within = within
         self._url, self._timeout = ServerUrl.parse(server), timeout
         self._server = str(self._url)
         self._authorization = bearer(self._url, token, allow_plain=allow_plain)
 
     def identity(self) -> IdentityResource:
-        """Who mints there."""
+        """Return the identity of the server's minter."""
         from ibi.resources.server import IdentityResource
 
         return self._answer(IdentityResource, "GET", "/api/identity")
 
     def keys(self) -> KeysResource:
-        """With which keys its Archive and its resolver sign."""
+        """Return the signing keys of the server's Archive and resolver."""
         from ibi.resources.server import KeysResource
 
         return self._answer(KeysResource, "GET", "/api/keys")
@@ -159,7 +159,7 @@ class ApiClient:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> dict[str, Any]:
-        """The JSON object that answers, with one of the `accepted` statuses."""
+        """Return the JSON object of an answer with one of the `accepted` statuses."""
         content = None if body is None else json.dumps(body).encode("ascii")
         sent = {"Accept": "application/json", **(headers or {})}
         sent |= {} if body is None else {"Content-Type": "application/json"}
@@ -185,7 +185,7 @@ class ApiClient:
         *,
         accepted: frozenset[int] = _SUCCESS,
     ) -> Resource:
-        """The resource that answers."""
+        """Return the resource of an answer."""
         import msgspec
 
         content = None if body is None else msgspec.json.encode(body)
@@ -198,7 +198,7 @@ class ApiClient:
             raise UnexpectedAnswer(server=self._server, reason=one_line(str(error))) from None
 
     def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> NewToken:
-        """A new token with its text; asked with one of the scope admin."""
+        """Create a token, and return it with its text. This needs a token of the scope admin."""
         from ibi.resources.tokens import NewToken, TokenRequest
 
         wanted = TokenRequest(scope=scope, name=name, expires=expires, person=person)
@@ -215,10 +215,10 @@ class ApiClient:
         return self._answer(TokenResource, "DELETE", f"/api/tokens/{quote(identity, safe='')}")
 
     def mint(self, count: int, key: str | None = None) -> Iterator[dict[str, object]]:
-        """Labels as they arrive, each a dictionary of `rep`, `ibip`, `instant` and `sandbox`.
+        """Yield labels as they arrive, each a dictionary of `rep`, `ibip`, `instant` and `sandbox`.
 
-        An answer that breaks off is asked for again under the same key and goes on where it broke: every label comes
-        once. Without a `key` one is drawn for this call.
+        A broken answer is requested again under the same key and resumed where it broke: every label comes once.
+        Without a `key` one is drawn for this call.
         """
         key = secrets.token_hex(16) if key is None else key
         if not (0 < len(key) <= _MOST_KEY and key.isascii() and key.isprintable() and key == key.strip()):
@@ -235,7 +235,7 @@ class ApiClient:
                     raise AnswerCut(server=self._server, received=received, count=count, key=key) from error
 
     def _labels(self, count: int, key: str) -> Iterator[dict[str, object]]:
-        """One attempt; an `OSError` if fewer than `count` labels come."""
+        """Make one attempt; raise `OSError` if fewer than `count` labels come."""
         headers = {"Accept": "application/x-ndjson", "Content-Type": "application/json", "Idempotency-Key": key}
         received = 0
         content = json.dumps({"count": count}).encode("ascii")
@@ -249,7 +249,7 @@ class ApiClient:
             raise ConnectionResetError(None, "it ends before the last label")
 
     def _lines(self, answer: BlockingAnswer) -> Iterator[bytes]:
-        """Whole lines, without their ends."""
+        """Yield complete lines, without their ends."""
         rest = b""
         for piece in answer.pieces():
             *lines, rest = (rest + piece).split(b"\n")
@@ -267,7 +267,8 @@ class ApiClient:
         accepted: frozenset[int] = _SUCCESS,
         timeout: float | None = None,
     ) -> Iterator[BlockingAnswer]:
-        """An answer with one of the `accepted` statuses; `ServerUnreachable` if none comes, or not all of it."""
+        """Yield an answer with one of the `accepted` statuses. Raise `ServerUnreachable` if it is missing or
+        incomplete."""
         with self._unreachable_if_broken(), closing(self._connect(timeout or self._timeout)) as connection:
             yield self._ask(connection, method, path, body, headers, accepted)
 
@@ -280,7 +281,7 @@ class ApiClient:
         headers: Mapping[str, str],
         accepted: frozenset[int] = _SUCCESS,
     ) -> BlockingAnswer:
-        """An answer with one of the `accepted` statuses. The connection raises for one that breaks off."""
+        """Return an answer with one of the `accepted` statuses. The connection raises an error for a broken one."""
         sent = {"Accept-Encoding": "identity", **headers, **self._authorization}
         answer = connection.ask(method, self._url.path + path, sent, body)
         if answer.status not in accepted:
@@ -295,7 +296,7 @@ class ApiClient:
             raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
 
     def _connect(self, timeout: float) -> BlockingConnection:
-        """Open the connection. When this fails nothing was asked, so that the caller may try again."""
+        """Open the connection. If this fails nothing was sent, so the caller may try again."""
         waits = Waits(connect=timeout, head=timeout, silence=timeout, in_all=self._within)
         with self._unreachable_if_broken():
             return BlockingConnection(self._url, look_up(self._url.origin.host), waits)

@@ -58,7 +58,7 @@ class Waits:
     """The timeouts of a connection, in seconds."""
 
     connect: float
-    """For one address; the TLS handshake has as long again."""
+    """Timeout for one address; the TLS handshake has as long again."""
     head: float
     """From the end of the request to the end of the answer's head."""
     silence: float
@@ -66,7 +66,7 @@ class Waits:
     slowest: float = 0.0
     """Minimum bytes per second of a body, after its first `silence` seconds."""
     in_all: float = inf
-    """For the connection and all its answers."""
+    """Timeout for the connection and all its answers."""
 
 
 class _Patience:

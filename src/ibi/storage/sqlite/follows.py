@@ -1,4 +1,4 @@
-"""Follows of other Archives in `state`, and the items that they follow."""
+"""Follows of other Archives in `state`, and their items."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PROGRESS: Final = ("epoch", "position", "end", "round", "until", "heard", "curr
 _FOLLOWS: Final = f"SELECT {_COLUMNS} FROM follows"  # noqa: S608
 _ITEM: Final = "WHERE follow = (SELECT row FROM follows WHERE id = ?) AND label = ?"
 
-# Of a version that was brought before, nothing is to be done again: its round is noted, so that it counts as seen.
+# A version that was copied before needs no work: only its round is recorded, so that it counts as seen.
 _TAKE_IN: Final = """
     INSERT INTO followed_items (follow, label, state, round, number, kind, at, version, due)
     VALUES (?, ?, 'waiting', ?, ?, ?, ?, ?, ?)
@@ -45,7 +45,7 @@ _TAKE_IN: Final = """
             ELSE excluded.due END,
         attempts = 0
 """
-# Of what never was an item of the follow, nothing is to be done when it goes.
+# An UPDATE, because an item that never belonged to the follow needs no work when it is removed.
 _TAKE_IN_LOSS: Final = """
     UPDATE followed_items SET
         round = ?, number = ?, kind = ?, at = ?, version = ?,
@@ -95,7 +95,7 @@ _LAST_REASON: Final = """
 
 
 class SqliteFollows(StateStore):
-    """The port `FollowStore` on one data directory."""
+    """Implement the port `FollowStore` on one data directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -126,7 +126,7 @@ class SqliteFollows(StateStore):
                 " WHERE follow = ? AND state = 'dropped'",
                 (follow.created, known[0]),
             )
-            # With another token, what was refused may not be any more.
+            # With another token, a refused item may be allowed now.
             session.execute(_RETRY, (follow.created, known[0], follow.created))
             return False
 
@@ -167,8 +167,6 @@ class SqliteFollows(StateStore):
             found = session.execute(_IS_BROUGHT, (entry.label, entry.at, entry.version, item.follow)).fetchone()
         return found is not None
 
-    # --- what the feed tells ---
-
     def expect(self, follows: Sequence[str], end: int) -> None:
         with self._database.change() as session:
             for row in _rows(session, follows):
@@ -200,7 +198,7 @@ class SqliteFollows(StateStore):
                 if found is None:  # removed, or begun again, meanwhile
                     continue
                 row, number, failing = found
-                if failing is not None:  # the source answers again: all that waits is tried at once
+                if failing is not None:  # the source answers again: try all waiting items at once
                     session.execute(_RETRY, (now, row, now))
                 _take_in(session, row, number, each.entries, now)
                 session.execute(
@@ -220,8 +218,6 @@ class SqliteFollows(StateStore):
             unseen = session.execute(_UNSEEN, (number, row, number)).rowcount
             session.execute("UPDATE follows SET until = NULL WHERE row = ?", (row,))
         return int(unseen)
-
-    # --- what is to be done ---
 
     def due(self, follows: Sequence[str], now: int, most: int) -> tuple[WantedItem, ...]:
         with self._database.read() as session:
@@ -269,7 +265,7 @@ class SqliteFollows(StateStore):
 
     def relocate(self, identity: str, source: SourceAddress, *, keeps_token: bool) -> None:
         with self._database.change() as session:
-            # What was added at the new address already goes on there, and this one has nothing to do any more.
+            # If the new address has the same follow already, that one continues, and this one has nothing left to do.
             session.execute(
                 "DELETE FROM follows WHERE id = ? AND EXISTS (SELECT 1 FROM follows AS other WHERE other.source = ?"
                 " AND other.kind = follows.kind AND other.text = follows.text)",

@@ -1,9 +1,9 @@
 """The ledger of transfers in `state`.
 
-Whether a directory was put back from a backup cannot be seen from within. So a mark is kept in the ledger and in a file
-of the machine's lock directory, and both change before anything is given away: first the file, which has the mark
-before and the one after, then the ledger, then the file again, without the mark before. A process killed in between
-leaves a ledger that has one of the two.
+A directory cannot see from within that it was restored from a backup. So a mark is stored both in the ledger and in a
+file of the machine's lock directory. Both change before anything is given away: first the file gets the old and the new
+mark, then the ledger gets the new one, then the file drops the old one. A process killed in between leaves a ledger
+with one of the two.
 """
 
 from __future__ import annotations
@@ -66,21 +66,21 @@ _PUT: Final = upsert(
 _PUT_OPEN: Final = upsert("open_items", "rep, due, document", "rep")
 _LONGEST: Final = 4096
 _OUTSIDE: Final = 256
-"""Bytes of the file outside: each time the same, so that nothing of an earlier content is left behind a later one."""
+"""The fixed length of the file in bytes, so that a write replaces the whole old content."""
 T = TypeVar("T")
 
 
 class _Outside(NamedTuple):
-    """What the file in the machine's lock directory says."""
+    """The content of the file in the machine's lock directory."""
 
     before: str = ""
     after: str = ""
     asked: str = ""
-    """The mark of the ledger whose doubt no more keeps Originals from being called so."""
+    """The mark of a ledger with a settled doubt: this doubt no longer keeps items from being called Originals."""
 
 
 class SqliteTransferLedger(StateStore):
-    """The port `TransferLedger` on one data directory."""
+    """Implement the port `TransferLedger` on one data directory."""
 
     def __init__(self, directory: Path, lock_directory: Path | None = None) -> None:
         super().__init__(directory)
@@ -89,8 +89,6 @@ class SqliteTransferLedger(StateStore):
     def _rows(self, statement: str, *values: object) -> list[Any]:
         with self._database.read() as session:
             return session.execute(statement, values).fetchall()
-
-    # Records.
 
     def outgoing(self, rep: RepositoryName) -> OutgoingTransfer | None:
         return self._find(_OUT, rep, decode_outgoing)
@@ -131,7 +129,7 @@ class SqliteTransferLedger(StateStore):
     def _forget_token(
         self, before: OutgoingTransfer | IncomingTransfer | None, after: OutgoingTransfer | IncomingTransfer
     ) -> None:
-        """A token is not needed once the transfer has ended: the log has it no more either."""
+        """Erase a token from the database's log too, once its transfer has ended."""
         if before is not None and before.token is not None and after.token is None:
             self._database.erase()
 
@@ -213,8 +211,6 @@ class SqliteTransferLedger(StateStore):
         rows = self._rows(statement, label_key(service), after.lower(), most)
         return tuple(RepositoryName.parse(row[0]) for row in rows)
 
-    # Peers, and what the resolver is to be told.
-
     def peers(self) -> frozenset[str]:
         return frozenset(row[0] for row in self._rows("SELECT url FROM transfer_peers"))
 
@@ -233,8 +229,6 @@ class SqliteTransferLedger(StateStore):
     def forget_untold(self, rep: RepositoryName) -> None:
         with self._database.change() as session:
             session.execute("DELETE FROM untold_transfers WHERE rep = ?", (_key(rep),))
-
-    # Chains, and items whose state does not agree with theirs.
 
     def chain(self, rep: RepositoryName) -> tuple[str, ...]:
         rows = self._rows("SELECT chain FROM item_chains WHERE rep = ?", _key(rep))
@@ -283,8 +277,6 @@ class SqliteTransferLedger(StateStore):
                 session.execute(_PUT_OPEN, values)
         return after
 
-    # Whether it is the directory that was used last.
-
     def is_begun(self) -> bool:
         """Return whether a server has ever kept track in this directory."""
         return bool(self._mark())
@@ -297,7 +289,7 @@ class SqliteTransferLedger(StateStore):
             return self._look_for_track(session)
 
     def _look_for_track(self, session: DatabaseSession) -> bool:
-        """Whether track was lost, as no other process changes it."""
+        """Return whether track was lost. Called in a transaction, so that no other process changes it."""
         mark, outside = _mark_of(session), self._read_outside()
         if not mark or mark not in (outside.before, outside.after):
             return True
@@ -329,8 +321,8 @@ class SqliteTransferLedger(StateStore):
         _put_mark(session, mark)
 
     def _forget_mark_before(self) -> None:
-        """From here on the mark before is that of a backup. In a transaction, and with the mark that is there now:
-        another process may have kept track meanwhile, and its mark is not to be lost."""
+        """Drop the old mark from the file; from now on it is that of a backup. This runs in a transaction and uses the
+        present mark: another process may have kept track meanwhile, and its mark must not be lost."""
         with self._database.change() as session:
             self._look_for_track(session)
 
@@ -374,7 +366,7 @@ class SqliteTransferLedger(StateStore):
 
     @contextmanager
     def _witness(self) -> Iterator[int]:
-        """The file of this directory in the machine's lock directory; the device and inode are part of its name, since
+        """Open the file for this directory in the machine's lock directory. Its name includes device and inode, because
         a copy elsewhere is another directory."""
         status = self._directory.stat()
         place = f"{status.st_dev}:{status.st_ino}:{self._directory.absolute()}"
@@ -390,7 +382,7 @@ class SqliteTransferLedger(StateStore):
 
 
 def forget_track(directory: Path) -> None:
-    """Have a directory that was put back from a backup be taken for one, whatever the machine remembers of it."""
+    """Mark a directory as restored from a backup, whatever the machine remembers of it."""
     if has_state(directory):
         with closing(SqliteTransferLedger(directory)) as ledger:
             ledger.lose_track()
@@ -402,8 +394,8 @@ def _mark_of(session: DatabaseSession) -> str:
 
 
 def _put_mark(session: DatabaseSession, mark: str = "") -> str:
-    """Have this mark in the ledger, or one that is nowhere else: so track is lost, and what was noted of an earlier
-    doubt is not taken for one of this."""
+    """Store this mark in the ledger, or a random one. A random mark loses track, and separates this doubt from settled
+    earlier ones."""
     mark = mark or secrets.token_hex(16)
     session.execute("DELETE FROM transfer_track")
     session.execute("INSERT INTO transfer_track (mark) VALUES (?)", (mark,))
