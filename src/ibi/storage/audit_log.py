@@ -68,7 +68,7 @@ class FileAuditLog:
         self._path = self._directory / FILE
         self._head_path = self._directory / _HEAD
         self._lock, self._descriptor, self._head = Lock(), -1, -1
-        # As strings, because they are used before each line, and a `Path` takes three times as long.
+        # Kept as strings, because they are used before each line, and a `Path` takes three times as long.
         self._names = str(self._path), str(self._head_path)
         self._opened: tuple[tuple[int, int], ...] = ()
         self._is_noted = False

@@ -1,8 +1,8 @@
-"""Content on the disk: the port `Content` as OCFL 1.1 objects in one storage root.
+"""Content on disk: the port `Content` as OCFL 1.1 objects in one storage root.
 
-Beside the root lie `ibi-store.json` (the store's version), `<root>-staging` (changes in the making) and `<root>-locks`.
-A change is prepared in staging, made durable there, renamed into the root and made durable again; then it has happened.
-Readers take no lock.
+Beside the root lie `ibi-store.json` (the store's version), `<root>-staging` (changes in preparation) and
+`<root>-locks`. A change is prepared in staging, made durable there, renamed into the root and made durable again. Then
+it is complete. Readers take no lock.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ STEPS = (
     *store_context.STEPS,
     *sweep.SWEEP_STEPS,
 )
-"""Where a crash is tried."""
+"""The points at which tests try a crash."""
 
 
 _AT_HAND = 1 << 20
-"""Bytes of content that one object may have if others are to wait for it."""
+"""Maximum bytes of an object that is created in a group, so that the others do not wait long."""
 
 
 def _pass(step: str) -> None:
@@ -44,10 +44,10 @@ def _pass(step: str) -> None:
 
 
 class OcflStore:
-    """See the port. Each process opens its own, and sweeps once it is open."""
+    """Implement the port `Content`. Each process opens a store of its own, and sweeps once it is open."""
 
     def __init__(self, root: Path, on_step: Callable[[str], None] = _pass, blocks: BlockDigests | None = None) -> None:
-        """`blocks` keeps the digests of the blocks of what is taken in and verified."""
+        """`blocks` stores the block digests of content that is taken in or verified."""
         self.root = root
         self._process = os.getpid()
         with refusals(DiskRefused, root):
@@ -69,7 +69,7 @@ class OcflStore:
         return versions.create_all(self._working(), objects)
 
     def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
-        """One after the other in this thread; those that take long to read have to be made alone."""
+        """Create objects one after the other in this thread. Objects with slow sources have to be created alone."""
         checked = [_checked_or_refused(new) for new in objects]
         made = iter(versions.create_all(self._working(), [new for new in checked if isinstance(new, NewObject)]))
         results = [next(made) if isinstance(new, NewObject) else new for new in checked]
@@ -106,7 +106,7 @@ class OcflStore:
     def open(self, name: str, path: str, version: int | None = None) -> OpenContent:
         with suppress(ContentDamaged):
             return self._open(name, path, version)
-        # It may have been purged between two looks at it: the second time, damage is damage.
+        # The object may have been purged between two reads: on the second attempt, damage is damage.
         return self._open(name, path, version)
 
     @property
@@ -152,7 +152,7 @@ class OcflStore:
     def _inventory(self, found: ObjectDirectory) -> Inventory:
         with suppress(Broken):
             return self._remembered.inventory(found)
-        # Either a process is just replacing it, or one has crashed over that: under the lock it is one or the other.
+        # A process is just replacing the inventory, or has crashed over that. The lock tells which.
         with self._work.locks.hold(found.name):
             return self._work.current(found.name)
 

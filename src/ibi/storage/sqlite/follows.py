@@ -126,7 +126,7 @@ class SqliteFollows(StateStore):
                 " WHERE follow = ? AND state = 'dropped'",
                 (follow.created, known[0]),
             )
-            # With another token, a refused item may be allowed now.
+            # A refused item may be allowed with another token.
             session.execute(_RETRY, (follow.created, known[0], follow.created))
             return False
 

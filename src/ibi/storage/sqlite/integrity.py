@@ -1,10 +1,10 @@
-"""The ports `BlockDigests` and `Verifications` in SQLite: tables of the catalogue's file.
+"""The ports `BlockDigests` and `Verifications` in SQLite: tables in the catalogue's file.
 
-Nothing in them is lost for good: they are made anew by reading the store. So a disk that refuses does not keep content
-from being read, and a power failure may undo the last commits.
+All of it can be derived again by reading the store. So a disk error does not keep content from being read, and a power
+failure may undo the last commits.
 
-Digests of blocks are kept while deposits and readers wait, so nothing waits for them: where another writes at the
-moment, the next writer here writes them too.
+Block digests are stored while deposits and readers wait, so this must not block. If another process is writing, the
+next writer here stores them too.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ibi.storage.sqlite.catalog_part import CHECKPOINT, MOST_BYTES, MOST_ROWS, c
 from ibi.storage.sqlite.connection import Connection, checkpoint, storage_errors, transaction
 
 _FRESH: Final = 0.2
-"""Seconds for which the damaged items are not looked up again."""
+"""Seconds for which the damaged items are cached."""
 _MOST_WAITING: Final = 8 << 20
-"""Bytes of digests that wait to be written; more are forgotten."""
+"""Maximum bytes of digests that wait to be written; the oldest beyond that are dropped."""
 _CHECK: Final = 8
-"""Bytes of the check sum of each row of digests."""
+"""Bytes of the checksum of each row of digests."""
 _PATIENCE: Final = 2.0
-"""Seconds to wait for another process: a reader's request may be what waits."""
+"""Seconds to wait for another process; a reader's request may be waiting."""
 
 T = TypeVar("T")
 
@@ -96,25 +96,24 @@ _DECODER = msgspec.json.Decoder(list[tuple[str, str, str, str, str | None]])
 
 
 def read_integrity(connection: Connection) -> tuple[IntegritySummary, list[Verification]]:
-    """The verifications in short, and the items that are damaged, read on a connection that need not be able to
-    write."""
+    """Return the summary of verifications, and the damaged items. A read-only connection is enough."""
     summary = IntegritySummary(*connection.execute(_SUMMARY).fetchone())
     return summary, [_decode_verification(name, *rest) for name, *rest in connection.execute(_DAMAGED).fetchall()]
 
 
 class SqliteIntegrity:
-    """See the ports. Opened when it is first used: most commands never do."""
+    """Implement the ports. The database is opened on first use, because most commands never need it."""
 
     prompt = True
 
     def __init__(self, path: Path) -> None:
-        """`path` is that of the catalogue, which is begun if there is none when this is first used."""
+        """`path` is that of the catalogue, which is created on first use if it is missing."""
         self._path, self._lock, self._process = path, Lock(), os.getpid()
         self._queue, self._written = writer_queue(path), 0
         self._connection: Connection | None = None
         self._is_closed = False
         self._waiting: dict[bytes, bytes] = {}
-        """Digests of blocks that are not written yet."""
+        """Block digests that are not written yet."""
         self._damaged: Mapping[str, Verification] = MappingProxyType({})
         self._looked, self._version, self._number = -_FRESH, -1, -1
 
@@ -155,7 +154,7 @@ class SqliteIntegrity:
                 self._change(partial(_write_all, statement=_FORGET_BLOCKS, rows=rows))
 
     def _write_blocks(self, *, waits: bool = True) -> None:
-        """Write the digests that wait, some at a time; without `waits`, leave them while another writes."""
+        """Write the waiting digests, some per transaction. Without `waits`, leave them while another writes."""
         while self._waiting:
             with self._lock:
                 rows = _first_rows(self._waiting)
@@ -181,7 +180,7 @@ class SqliteIntegrity:
         if known is not None and any(_is_same(problem, each) for each in known.problems):
             return False
         problems = (*(() if known is None else known.problems), problem)
-        # Known at once in this process, whatever the disk says.
+        # Known at once in this process, even if the disk fails.
         since = at if known is None or known.damaged_since is None else known.damaged_since
         noted = Verification(name, None if known is None else known.verified, since, problems)
         self._damaged = MappingProxyType({**self._damaged, name: noted})
@@ -197,7 +196,7 @@ class SqliteIntegrity:
         self._change(partial(_forget, row={"name": name}))
 
     def damaged_items(self) -> Mapping[str, Verification]:
-        # It is asked on event loops: while another thread uses the file, what was last known stands.
+        # This runs on event loops: while another thread uses the file, the last known value is returned.
         if monotonic() >= self._looked + _FRESH and not self._lock.locked():
             with suppress(StorageError):
                 self._ask(self._look)
@@ -236,7 +235,7 @@ class SqliteIntegrity:
 
     def _look(self, connection: Connection) -> None:
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:  # of the file, which others write as well
+        if version != self._version:  # the version of the file, which others write as well
             ((number,),) = connection.execute("SELECT number FROM damage_version").fetchall()
             if number != self._number:
                 rows = connection.execute(_DAMAGED).fetchall()
@@ -245,9 +244,9 @@ class SqliteIntegrity:
         self._looked = monotonic()
 
     def _change(self, change: Callable[[Connection], object], *, waits: bool = True) -> bool:
-        """Make one short transaction; false, and nothing is done, where that would wait for another writer.
+        """Run one short transaction. Return false without a change if it would have to wait for another writer.
 
-        What this process changes itself is looked up again: the file's version tells of other processes only.
+        The cache is then reloaded, because the file's version only shows changes by other processes.
         """
 
         def changed(connection: Connection) -> None:
@@ -294,7 +293,7 @@ def _groups(rows: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _first_rows(waiting: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
-    """Return the first rows that one transaction writes: one at least, and no more than it may."""
+    """Return the first rows for one transaction: at least one, and no more than its limit."""
     rows: list[tuple[bytes, bytes]] = []
     size = 0
     for key, row in waiting.items():
@@ -331,13 +330,13 @@ def _check_sum(digest: str, blocks: bytes) -> bytes:
 
 
 def _checked_blocks(digest: str, row: bytes) -> bytes | None:
-    """Digests that are damaged themselves would make content look damaged that is right: they are not known then."""
+    """Return the block digests if their checksum is right. Damaged digests would make sound content look damaged."""
     blocks, check_sum = row[:-_CHECK], row[-_CHECK:]
     return blocks if _check_sum(digest, blocks) == check_sum else None
 
 
 def _is_same(one: Problem, other: Problem) -> bool:
-    """Whether `one` adds nothing to `other`."""
+    """Return whether `one` adds nothing to `other`."""
     return one.path == other.path and one.digest in (None, other.digest)
 
 
@@ -354,5 +353,5 @@ def _decode_verification(name: str, verified: int | None, damaged: int | None, p
     try:
         found = tuple(Problem(*fields) for fields in _DECODER.decode(problems))
     except msgspec.MsgspecError:
-        found = ()  # that it is damaged is what counts; the next verification says how
+        found = ()  # it is known to be damaged; the next verification gives the details
     return Verification(name, verified, damaged, found)

@@ -1,4 +1,4 @@
-"""People in `state`, with their sessions and other means to sign in: hashes of secrets."""
+"""People in `state`, with their sessions and other means to sign in, as hashes of secrets."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ _INVITED = "SELECT digest, mail, role, created, expires, invited_by, shown FROM 
 
 
 class SqlitePeople(StateStore):
-    """The ports `People` and `SignInMeans` on one data directory. Each change is a commit of its own, and each look a
-    fresh one."""
+    """Implement the ports `People` and `SignInMeans` on one data directory. Each change is a commit of its own, and
+    each read is fresh."""
 
     prompt = True
 
@@ -201,8 +201,6 @@ class SqlitePeople(StateStore):
             for table in ("sessions", "sign_in_links", "invitations"):
                 connection.execute(f"DELETE FROM {table} WHERE expires <= ?", (now.seconds,))  # noqa: S608
 
-    # --- the port `SignInMeans` ---------------------------------------------------------------------------------------
-
     def find_identity(self, issuer: str, subject: str) -> str | None:
         with self._database.read() as connection:
             row = connection.execute(
@@ -262,7 +260,7 @@ def _add_person(connection: DatabaseSession, person: Person) -> None:
 
 
 def _is_invited(connection: DatabaseSession, folded: str, person: Person) -> bool:
-    """Whether the name is the address of another person, who could not make their account then."""
+    """Return whether the name is the invited address of another person, who then could not create an account."""
     if person.mail is not None and fold_name(person.mail) == folded:
         return False
     waiting = "SELECT 1 FROM invitations WHERE folded_mail = ? AND expires > ?"
@@ -280,7 +278,7 @@ def _refuse_last_admin(connection: DatabaseSession, person: Person) -> None:
 
 
 def _end_what_depends(connection: DatabaseSession, before: Person, after: Person) -> None:
-    """End what a person had by a password, an address or a role that are others now."""
+    """End sessions, links and invitations that depend on a changed password, address or role."""
     name = before.name
     if after.ends_sessions_of(before):
         connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
@@ -297,7 +295,7 @@ def _let_in(person: Person) -> tuple[object, ...]:
 
 
 def _refuse_taken_mail(connection: DatabaseSession, person: Person) -> None:
-    """No two people have one address; nor is it what another signs in with as their name."""
+    """Raise `MailTaken` if the address belongs to another person, or is the name of one."""
     if person.mail is None:
         return
     folded = fold_name(person.mail)
@@ -309,7 +307,7 @@ def _refuse_taken_mail(connection: DatabaseSession, person: Person) -> None:
 
 
 def _changing(person: Person) -> tuple[object, ...]:
-    """What of a person may change."""
+    """Return the mutable columns of a person."""
     disabled = None if person.disabled is None else person.disabled.seconds
     folded_mail = None if person.mail is None else fold_name(person.mail)
     return person.role.value, person.password_hash, disabled, person.shown, person.mail, folded_mail, person.language

@@ -1,4 +1,4 @@
-"""Requests of readers in `state`. They hold names and addresses: what is deleted is overwritten."""
+"""Requests of readers in `state`. They hold names and addresses, so deleted data are overwritten."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _COUNT: Final = """
 
 
 class SqliteRequests(StateStore):
-    """The port `RequestStore` on one data directory."""
+    """Implement the port `RequestStore` on one data directory."""
 
     def add(
         self, request: ReaderInquiry, since: tuple[int, int], check: Callable[[int, int, int], None]

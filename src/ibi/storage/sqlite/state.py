@@ -1,4 +1,4 @@
-"""The database `state.sqlite` of a data directory: all that is kept beside items and cannot be made anew from them.
+"""The database `state.sqlite` of a data directory: all data beside items that cannot be derived from them.
 
 Each capability owns its tables and their migrations; `PARTS` orders them. All stores of a process share one writer, so
 that a transaction may span capabilities, and a few readers, which never wait for the writer.
@@ -36,18 +36,18 @@ from ibi.storage.sqlite.guarded import empty_log, keep_private
 from ibi.storage.sqlite.state_copies import keep_copy
 
 _MOST_IDLE: Final = 4
-"""Readers that stay open while nobody reads."""
+"""Maximum idle readers that stay open."""
 
 
 class StatePart(NamedTuple):
-    """The tables of one capability. Its module is loaded only to make or migrate them."""
+    """The tables of one capability. Its module is loaded only to create or migrate them."""
 
     name: str
     module: str
     tables: tuple[str, ...]
-    """In the order in which rows may be added."""
+    """Tables in the order in which rows may be added."""
     version: int = 1
-    """How many migrations the module has; a test compares."""
+    """Number of migrations in the module; a test compares."""
 
     def migrations(self) -> tuple[Migration, ...]:
         found: tuple[Migration, ...] = import_module(self.module).MIGRATIONS
@@ -90,7 +90,7 @@ PARTS: Final = (
     StatePart("requests", "ibi.storage.sqlite.requests", ("reader_requests",)),
     StatePart("collections", "ibi.storage.sqlite.collections", ("collections", "collection_members")),
 )
-"""In the order in which their tables are made: a part may refer to tables of parts before it."""
+"""The parts in the order of table creation: a part may refer to tables of earlier parts."""
 
 _LAYOUT: Final = (
     f"""
@@ -101,7 +101,7 @@ _LAYOUT: Final = (
 
 
 class SqliteDatabase:
-    """The `Database` of one store. All those of a process share the connections to one file."""
+    """The `Database` of one store. All instances in a process share the connections to one file."""
 
     def __init__(self, file: _SharedFile) -> None:
         self._file = file
@@ -128,7 +128,7 @@ class SqliteDatabase:
         self._require_open().watch.check()
 
     def copy(self) -> Path:
-        """Keep a copy of the whole database in the folder of copies, and return its path."""
+        """Copy the whole database into the folder of copies, and return the path of the copy."""
         path = self._require_open().path
         with closing(connect_by_uri(f"{path.as_uri()}?mode=ro")) as connection:
             return keep_copy(connection, path.parent)
@@ -154,8 +154,8 @@ class SqliteDatabase:
         return self._file
 
 
-class _Reading:  # like a function; a generator would take longer than most statements
-    """A session that only reads, for the time of a `with`."""
+class _Reading:  # a class, because a generator would take longer than most statements
+    """A read-only session for a `with`."""
 
     __slots__ = ("_connection", "_file")
 
@@ -168,7 +168,7 @@ class _Reading:  # like a function; a generator would take longer than most stat
         own = file.own_session()
         if own is not None:
             return own
-        # Before each answer: what is missing in a file that was emptied must not be said to be unknown.
+        # Before each answer, because rows of an emptied file must not be reported as unknown.
         file.watch.check()
         self._connection = connection = file.take_reader()
         return connection
@@ -207,12 +207,12 @@ class _SharedFile:
             raise
 
     def own_session(self) -> Connection | None:
-        """The connection on which this thread is in the middle of a change."""
+        """Return the connection of this thread's running change, if there is one."""
         found: Connection | None = getattr(self._own, "session", None)
         return found
 
     def join(self, *, lasting: bool) -> None:
-        """Have the change that this thread is in the middle of be lasting, if another one that joins it is."""
+        """Make the running change of this thread lasting if a joining change is."""
         self._own.is_lasting = self._own.is_lasting or lasting
 
     @contextmanager
@@ -244,7 +244,7 @@ class _SharedFile:
 
     @contextmanager
     def damage_noted(self) -> Iterator[None]:
-        """Damage that was found stays: a later answer from pages in memory must not hide it."""
+        """Remember any damage: a later answer from cached pages must not hide it."""
         try:
             with storage_errors(self.path, STATE.damaged):
                 yield
@@ -273,12 +273,12 @@ class _SharedFile:
 
 _open_files: Final[dict[tuple[int, Path], _SharedFile]] = {}
 _opening: Final = Lock()
-"""Held while a file is opened or closed. A process that closes a file gives up every lock that SQLite holds on it in
-the same process, so a file is opened once."""
+"""Held while a file is opened or closed. When a process closes a file, it loses every lock that SQLite holds on it in
+the same process. So each file is opened once."""
 
 
 def open_state(directory: Path) -> SqliteDatabase:
-    """Open the `state` of a data directory, made if it is missing. A damaged or lost one is refused."""
+    """Open the `state` of a data directory, creating it if it is missing. A damaged or lost one is refused."""
     path = directory.absolute() / STATE.file_name
     key = os.getpid(), path
     with _opening:
@@ -299,14 +299,14 @@ def _release(file: _SharedFile) -> None:
 
 
 class StateStore:
-    """What the stores of `state` have in common."""
+    """Base of the stores of `state`."""
 
     def __init__(self, directory: Path) -> None:
-        """`directory` is the data directory, made if it is missing."""
+        """`directory` is the data directory, created if it is missing."""
         self._database = open_state(directory)
 
     def check(self) -> None:
-        """Raise an error if the database is not the sound one that was opened. For the monitoring of a server."""
+        """Raise an error if the database is not the sound one that was opened. Used by the server's monitoring."""
         self._database.check()
 
     def close(self) -> None:
@@ -347,7 +347,7 @@ def _migrate_parts(connection: Connection, path: Path) -> None:
 
 
 def migrate_parts(connection: Connection) -> None:
-    """Bring the tables of all parts up to date, inside a transaction."""
+    """Migrate the tables of all parts, inside a transaction."""
     found = part_versions(connection)  # again: another process may have done it meanwhile
     for part in PARTS:
         before = found.get(part.name, 0)
@@ -362,7 +362,7 @@ def migrate_parts(connection: Connection) -> None:
 
 
 def make_empty_state(path: Path) -> Connection:
-    """Make a `state` without rows at a path."""
+    """Create a `state` without rows at a path."""
     connection = connect(path, _LAYOUT, kind=STATE)
     with transaction(connection):
         migrate_parts(connection)
@@ -370,7 +370,7 @@ def make_empty_state(path: Path) -> Connection:
 
 
 def empty_part(directory: Path, name: str) -> Path:
-    """Delete all rows of a part, and return the copy of the database that was kept before."""
+    """Delete all rows of a part, and return the copy of the database that was made before."""
     part = next(each for each in PARTS if each.name == name)
     with closing(open_state(directory)) as database:
         kept = database.copy()

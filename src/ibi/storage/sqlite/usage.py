@@ -1,7 +1,7 @@
-"""Counts of use in SQLite: the file `usage.sqlite` of a data directory.
+"""Usage counts in SQLite: the file `usage.sqlite` of a data directory.
 
-A count is taken in memory. A thread of its own, which is there only while there is something to write, adds what has
-come together to the file once a second: a thousand downloads of an item cost one row and one commit.
+Each count is taken in memory. Once a second, a thread that exists only while there is something to write adds the
+counts to the file: a thousand downloads of an item cost one row and one commit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _Counted: TypeAlias = tuple[UsageDay, ReferrerClass]
 
 
 class MemoryUsageLog:
-    """The port `UsageLog` without a disk."""
+    """Implement the port `UsageLog` in memory."""
 
     def __init__(self) -> None:
         self._counts: dict[_Counted, Usage] = {}
@@ -59,7 +59,7 @@ class MemoryUsageLog:
         return iter(sorted(sum_by_item(self.counts(first, last)).items()))
 
     def counts(self, first: int | None = None, last: int | None = None) -> dict[UsageDay, Usage]:
-        """What was counted in a period."""
+        """Return the counts of a period."""
         with self._lock:
             counts = list(self._counts.items())
         found: dict[UsageDay, Usage] = {}
@@ -81,19 +81,19 @@ class MemoryUsageLog:
         return tuple(sorted(sum_by_item(counts).items(), key=_popularity)[:most])
 
     def take(self) -> dict[_Counted, Usage]:
-        """Everything, which is forgotten here."""
+        """Remove and return all counts."""
         with self._lock:
             taken, self._counts = self._counts, {}
             return taken
 
     def watch(self, on_count: Callable[[], object]) -> None:
-        """Nothing has to be written."""
+        """Do nothing: there is nothing to write."""
 
     def flush(self) -> None:
-        """There is no disk."""
+        """Do nothing: there is no disk."""
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to release."""
 
 
 def sum_by_item(counts: Mapping[UsageDay, Usage]) -> dict[RepositoryName, Usage]:
@@ -122,7 +122,7 @@ _EVER: Final = (-(1 << 62), 1 << 62)
 T = TypeVar("T")
 
 OnDamage = Callable[[StorageError, Path | None], None]
-"""Told what is wrong with the file, and under which name it was set aside; None if there was none."""
+"""Called with the damage and the new name of the file that was set aside; None if there was no file."""
 
 _MIGRATIONS: Final = (
     """
@@ -136,9 +136,9 @@ _MIGRATIONS: Final = (
         PRIMARY KEY (rep, day)
     ) WITHOUT ROWID
     """,
-    # Sums by month, so that a report costs the same for ten items and a million: of each item, and of all items by the
-    # Archive of their labels and by where readers came from. A month is the number of months since the year 0. The key
-    # of an item ends with a zero and the prefix of its label (`label_key`).
+    # Sums by month, so that a report costs the same for ten items and a million. There are sums of each item, and of
+    # all items by the Archive of their labels and by the readers' origin. A month is the number of months since the
+    # year 0. The key of an item ends with a zero and the prefix of its label (`label_key`).
     """
     CREATE TABLE item_months (
         month INTEGER NOT NULL,
@@ -208,17 +208,17 @@ _TOTALS = """
 
 
 def _ignore() -> None:
-    """Default: counts are written when somebody wants them to be."""
+    """Do nothing: counts are written on demand."""
 
 
 class SqliteUsageLog:
-    """The port `UsageLog` on one file."""
+    """Implement the port `UsageLog` on one file."""
 
     def __init__(self, path: Path, *, on_damage: OnDamage | None = None) -> None:
         """Open or begin the counts in the file `path`.
 
-        With `on_damage`, a file that cannot be used is set aside and counts begin anew, now or when it is noticed:
-        counts are no reason not to serve. Without it, that raises an error.
+        With `on_damage`, a damaged file is set aside and counts begin anew, now or when the damage is noticed, because
+        counts are no reason to stop the server. Without it, damage raises an error.
         """
         self._path = path
         self._process = os.getpid()
@@ -226,7 +226,7 @@ class SqliteUsageLog:
         self._writing = Lock()
         self._on_count: Callable[[], object] = _ignore
         self._is_told = False
-        """Whether it was told that there are counts to be written."""
+        """True if the watcher already knows of unwritten counts."""
         self._on_damage = on_damage
         with refusals(DiskRefused, path):
             make_directory(path.parent)
@@ -279,14 +279,14 @@ class SqliteUsageLog:
     def most_used(self, month: int, most: int) -> tuple[tuple[RepositoryName, Usage], ...]:
         with self._writing:
             pending = dict(self._pending.most_used(month, 1 << 62))
-            # What waits to be written may have moved an item up by as much.
+            # Unwritten counts may have moved an item up, so that many more rows are read.
             rows = self._ask(_MOST_USED, month, most + len(pending))
             found = {repository_name(row[0]): Usage(*row[1:]) for row in rows}
             _add(found, pending)
         return tuple(sorted(found.items(), key=_popularity)[:most])
 
     def flush(self) -> None:
-        self._is_told = False  # first: a count after this is told again
+        self._is_told = False  # first, so that a later count is announced again
         with self._writing:
             self._flush(self._open())
 
@@ -331,7 +331,7 @@ class SqliteUsageLog:
             return connection.execute(statement, parameters).fetchall()
 
     def _flush(self, connection: Connection) -> None:
-        """Readers wait while it writes: a count is either still pending or in the file."""
+        """Write the pending counts. Readers wait meanwhile: a count is either still pending or in the file."""
         taken = self._pending.take()
         if not taken:
             return
@@ -351,7 +351,7 @@ class SqliteUsageLog:
         aside = set_aside(self._path)
         self._connection = connection = connect(self._path, _MIGRATIONS, kind=USAGE)
         with suppress(DatabaseError):
-            damaged.close()  # SQLite sees that its file was moved, and leaves the log of the new one alone
+            damaged.close()  # SQLite notices that its file was moved, and leaves the log of the new one alone
         on_damage(error, aside)
         return connection
 
@@ -378,7 +378,7 @@ def _numbers(usage: Usage) -> tuple[int, int, int, int]:
 
 
 def _class_named(text: str) -> ReferrerClass:
-    """A class that a later version named counts as any other site."""
+    """Return the referrer class of that name. A class of a later version counts as any other site."""
     return ReferrerClass(text) if text in _CLASSES else ReferrerClass.WEB
 
 
