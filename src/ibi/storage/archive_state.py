@@ -1,12 +1,12 @@
-"""What an Archive keeps of itself, in files of its data directory: its record, and its membership in a resolver.
+"""Files of an Archive in its data directory: its record, its membership in a resolver, and its served address.
 
-It holds the labels of the Archive's own service, and the secret that its URL keys are signed with.
+`archive.json` holds the labels of the Archive's own service, and the secret for its URL keys.
 
-`off` is there while the Archive is switched off. `state.json` tells what the resolver last said. `lock` is held by the
-process that speaks to the resolver.
+`membership/off` exists while the Archive is switched off. `membership/state.json` has the resolver's last statement.
+`membership/lock` is held by the process that talks to the resolver.
 
-`served-address` is locked by the server that the Archive's own item leads to, and holds its URL; `served-address.other`
-by one that runs beside it with another URL.
+`served-address` is locked by the server to which the Archive's own item leads, and holds its URL. A server that runs
+beside it with another URL locks `served-address.other`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ArchiveRecordLost(StorageError):
 
 
 class ArchiveRecordFile:
-    """The port `ArchiveRecords` of one data directory. That there was a record is noted beside the databases, so that a
-    lost one is not taken for an Archive that was not begun yet."""
+    """Implement the port `ArchiveRecords` of one data directory. The existence of a record is also noted in
+    `directory.json`, so that a lost record is not taken for an Archive that was never begun."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FILE_NAME
@@ -65,7 +65,7 @@ class ArchiveRecordFile:
             raise ArchiveRecordDamaged(path=path, reason=str(error) or type(error).__name__) from error
 
     def write(self, record: ArchiveRecord) -> bool:
-        """Readable for its owner alone."""
+        """Write the record, readable for its owner alone; return false if there is one already."""
         document = {
             "schema": _SCHEMA,
             "service": {label.form: label.spelling for label in record.service.labels},
@@ -78,7 +78,7 @@ class ArchiveRecordFile:
         return written
 
     def note(self) -> None:
-        """Have the loss of the record, which is there, noticed from now on."""
+        """Note that the record exists, so that its loss will be noticed."""
         note_begun(self._path)
 
 
@@ -93,7 +93,7 @@ def _decode_record(path: Path, document: dict[str, object]) -> ArchiveRecord:
 
 
 def _write_new(path: Path, content: bytes) -> bool:
-    """A second name for a file that is already whole: unlike renaming, linking never replaces anything."""
+    """Create a file atomically, by a link to a complete draft. Unlike a rename, a link never replaces a file."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -118,15 +118,15 @@ _MOMENT: Final = 1.0
 
 
 class ServedAddress:
-    """The address of the Archive of one data directory, which is that of one server at a time."""
+    """The address of the Archive in one data directory. One server at a time defines it."""
 
     def __init__(self, data: Path) -> None:
         self._path, self._other_path = data / _ADDRESS, data / _OTHER_ADDRESS
         self._descriptor: int | None = None
 
     def claim(self, url: str) -> str:
-        """Have the Archive's address be `url`, unless a server that runs has another; return the address. It is kept
-        until `release`, or until the process ends."""
+        """Claim the Archive's address for `url`, and return the address. If a running server has it already, return
+        that server's. A claim lasts until `release`, or until the process ends."""
         with refusals(DiskRefused, self._path):
             make_directory(self._path.parent)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -146,7 +146,7 @@ class ServedAddress:
         return url
 
     def _note_other(self, url: str) -> None:
-        """Have it known that a server with another address runs here; of several, one."""
+        """Record that a server with another address runs here; of several servers, one is recorded."""
         descriptor = os.open(self._other_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -159,19 +159,19 @@ class ServedAddress:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether a server has it at the moment."""
+        """True if a running server has the address."""
         return _held_url(self._path) is not None
 
     def read_url(self) -> str | None:
-        """The address; None if no server has it at the moment."""
+        """Return the address; None if no running server has it."""
         return _held_url(self._path)
 
     def read_other(self) -> str | None:
-        """The address of a server that runs beside the one that has it, and has another; None if there is none."""
+        """Return the address of a server that runs beside the main one with another address; None if there is none."""
         return _held_url(self._other_path)
 
     def release(self) -> None:
-        """Let another server have it. Without effect if this one has not."""
+        """Let another server take the address. Without effect if this one does not have it."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
@@ -179,7 +179,7 @@ class ServedAddress:
 
 
 def _held_url(path: Path) -> str | None:
-    """The URL in a file that a server has locked."""
+    """Return the URL in a file that a server has locked; None if no server has."""
     with refusals(DiskRefused, path):
         if not path.exists():
             return None
@@ -194,7 +194,7 @@ def _held_url(path: Path) -> str | None:
 
 
 def _read_url(descriptor: int) -> str:
-    """The URL in a file that another process has locked, and may be about to write."""
+    """Return the URL in a locked file, and wait a moment for its owner to write it."""
     deadline = time.monotonic() + _MOMENT
     while not (content := os.pread(descriptor, _LONGEST_URL, 0)) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -205,7 +205,7 @@ _FOLDER: Final = "membership"
 
 
 class MembershipFiles:
-    """The port `MembershipState` of one data directory."""
+    """Implement the port `MembershipState` of one data directory."""
 
     prompt = True
 
@@ -236,7 +236,7 @@ class MembershipFiles:
                 Phase(found["phase"]), found["confirmed"] is True, found["known"] is True, reason=_reason(found)
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise_if_exhausted(error)  # a membership that was begun is not forgotten for it
+            raise_if_exhausted(error)  # too many open files must not make a membership look absent
             return Membership()
 
     def write(self, membership: Membership) -> None:

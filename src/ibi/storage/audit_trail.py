@@ -1,8 +1,7 @@
-"""Reads the file of the audit log backwards, by what is asked for, and verifies it: the port `AuditTrail`.
+"""The port `AuditTrail`: search the audit log backwards from its end, and verify it.
 
-A page begins at the end of the file and reads pieces towards its beginning, never more than `_MOST_READ` bytes: a log
-of a million lines costs what one of a thousand does. Lines are only ever added, so that a place in the file stays that
-of its line.
+A page reads at most `_MOST_READ` bytes, so a log of a million lines costs as much as one of a thousand. Lines are only
+appended, so the offset of a line never changes.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _LOCK: Final = "check.lock"
 _PIECE: Final = 1 << 18
 """Bytes read at a time; a line has some hundred, and never this many."""
 _MOST_READ: Final = 16 << 20
-"""Bytes read for one page: some fifty thousand lines, in hundredths of a second."""
+"""Maximum bytes read for one page: about fifty thousand lines, in hundredths of a second."""
 
 
 class FileAuditTrail:
-    """The port `AuditTrail` on the directory of `FileAuditLog`."""
+    """Implement the port `AuditTrail` on the directory of `FileAuditLog`."""
 
     def __init__(self, data: Path) -> None:
         self._data, self._directory = data, data / DIRECTORY
@@ -109,11 +108,11 @@ class FileAuditTrail:
             found = json.loads((self._directory / _CHECKED).read_bytes())
             problem = None if found["problem"] is None else str(found["problem"])
             return AuditCheck(Instant.parse(found["at"]), int(found["lines"]), problem)
-        return None  # never made, or not to be read: it is made again
+        return None  # never made, or unreadable: verification is run again
 
 
 class _Reading:
-    """One page, on an open file."""
+    """One page, read from an open file."""
 
     def __init__(self, descriptor: int, query: AuditQuery, most: int) -> None:
         self._descriptor, self._query, self._most = descriptor, query, most
@@ -134,10 +133,10 @@ class _Reading:
         return AuditPage(tuple(self._found), end or None, self._reached)
 
     def _take_piece(self, end: int) -> tuple[int, bool]:
-        """Look at the lines before `end`; where to go on, and whether all before that is too old."""
+        """Read the lines before `end`. Return the next offset, and whether all earlier lines are too old."""
         begin = max(0, end - _PIECE)
         piece = os.pread(self._descriptor, end - begin, begin)
-        if begin:  # the first line is whole only by chance
+        if begin:  # the first line is complete only by chance
             cut = piece.find(b"\n") + 1
             begin, piece = (begin + cut, piece[cut:]) if 0 < cut < len(piece) else (begin, piece)
         if not all(word in piece for word in self._words):
@@ -175,7 +174,8 @@ class _Reading:
         return since is not None and self._reached is not None and self._reached.seconds < since.seconds
 
     def _first_after(self, until: Instant, end: int) -> int:
-        """The place of the first line later than that, by halves: times do not decrease, but for clocks set back."""
+        """Return the offset of about the first line after that time, by bisection. Times do not decrease, unless a
+        clock was set back."""
         low, high = 0, end
         while high - low > _PIECE:
             middle = self._line_begin((low + high) // 2)
@@ -192,7 +192,7 @@ class _Reading:
         return None
 
     def _line_begin(self, place: int) -> int:
-        """The place after the last line end before `place`, or at it."""
+        """Return the offset after the last line end at or before `place`."""
         begin = max(0, place - _PIECE)
         found = os.pread(self._descriptor, place - begin, begin).rfind(b"\n")
         return begin + found + 1

@@ -1,9 +1,8 @@
-"""The HTTP client of services on an event loop: each request has a connection of its own.
+"""The HTTP client for services on an event loop: each request has a connection of its own.
 
-Archives are asked over connections that are kept (`ibi.transport.archive_http`), of the same make.
-
-Redirects are not followed, cookies and proxies are not known, and certificates are checked. The addresses are looked up
-before, once, and nothing else than those is dialled.
+Requests to Archives use persistent connections of the same class (`ibi.transport.archive_http`). Redirects are not
+followed, cookies and proxies are not supported, and certificates are verified. The name is looked up once, and only its
+addresses are dialled.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from ibi.transport.server_url import default_tls
 
 _MOST_ADDRESSES: Final = 4
 _FOR_ONE_ADDRESS: Final = 2.0
-"""Seconds after which an address that does not answer is left for the next one."""
+"""Seconds for an address before the next one is tried."""
 
 
 async def connect(where: Checked, most_body: int, tls: SSLContext | None) -> HttpConnection:
-    """Open a connection to the first address that takes one; `OSError` if none does, `ValueError` for a name that no
-    certificate can have.
+    """Open a connection to the first address that accepts one. Raise `OSError` if none does, or `ValueError` for a name
+    that no certificate can have.
 
-    The caller bounds the time of the whole. The last address has all that is left of it.
+    The caller limits the total time. The last address has all the remaining time.
     """
     addresses = where.addresses[:_MOST_ADDRESSES]
     refused: OSError = OSError("no address")
@@ -37,7 +36,7 @@ async def connect(where: Checked, most_body: int, tls: SSLContext | None) -> Htt
         try:
             async with asyncio.timeout(_FOR_ONE_ADDRESS if count < len(addresses) else None):
                 return await _connect(address, where, most_body, tls)
-        except OSError as error:  # `TimeoutError` is one
+        except OSError as error:  # includes `TimeoutError`
             refused = error
     raise refused
 
@@ -49,14 +48,14 @@ async def _connect(address: str, where: Checked, most_body: int, tls: SSLContext
 
 
 class SingleRequests:
-    """Sends requests from an event loop. Its caller bounds the time of each.
+    """Sends requests from an event loop; the caller limits the time of each.
 
-    A guard judges addresses that a stranger may have named. A look-up alone serves for servers that the settings name:
-    they may be anywhere, also in a private network or on this machine.
+    Use a guard for addresses that another party may have named. A plain lookup is enough for servers from the settings,
+    which may lie in a private network or on this machine.
     """
 
     def __init__(self, names: AddressGuard | NameLookup, tls: SSLContext | None = None) -> None:
-        """`tls` is for servers of HTTPS; without it the machine's authorities are trusted."""
+        """`tls` is for HTTPS servers; without it the machine's authorities are trusted."""
         self._names, self._tls = names, tls
 
     async def send(
@@ -69,9 +68,11 @@ class SingleRequests:
         networks: Sequence[IpNetwork] = (),
         body: bytes | None = None,
     ) -> HttpResponse | Failure:
-        """Send a POST with the `body`, or a GET without one, and return an answer of at most so many bytes. All texts
-        are ASCII and free of control characters. A connection that cannot be opened is an `OSError`, or a `ValueError`
-        for a name that no certificate can have."""
+        """Send a POST with the `body`, or a GET without one, and return an answer of at most `most` bytes.
+
+        All texts are ASCII without control characters. Raise `OSError` if no connection can be opened, or `ValueError`
+        for a name that no certificate can have.
+        """
         where = await self._find(origin, networks)
         if isinstance(where, Failure):
             return where
@@ -88,7 +89,7 @@ class SingleRequests:
 
 
 async def settle(request: Awaitable[HttpResponse | Failure], within: float) -> HttpResponse | Failure:
-    """Return the result of a request after at most so many seconds. It never raises for what a server does."""
+    """Return the result of a request within so many seconds. It never raises an error for the server's behaviour."""
     try:
         async with asyncio.timeout(within):
             return await request
@@ -107,7 +108,7 @@ async def exchange(
     head += "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
     request = _SingleExchange(head.encode("ascii") + (body or b""))
     try:
-        if not connection.is_open:  # the server has closed it, or spoken first
+        if not connection.is_open:  # the server has closed it, or sent something first
             return Failure.UNREACHABLE
         connection.send(request)
         return await request.answer
@@ -116,7 +117,7 @@ async def exchange(
 
 
 def _ignore(connection: HttpConnection) -> None:
-    """One request, one connection: there is nothing to keep or to replace."""
+    """Ignore the event: a connection for one request is neither reused nor replaced."""
 
 
 class _SingleExchange:

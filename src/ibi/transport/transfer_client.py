@@ -1,4 +1,4 @@
-"""Other Archives and the resolver, asked about transfers over their API. Answers are bounded, and read strictly."""
+"""Requests about transfers to other Archives and the resolver. Answers have size limits, and are parsed strictly."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ibi.transport.item_source import HttpItemSources
 Told = TypeVar("Told")
 _TIMEOUT: Final = 15.0
 _FOR_OFFER: Final = 10.0
-"""Seconds within which an offer is answered: a person waits for the first one."""
+"""Seconds for the answer to an offer: a person waits for the first one."""
 _MOST_PAGES: Final = 1_000
 _AFTER_ALL: Final = "~"
-"""Sorts behind every repository name: the page has no releases."""
+"""Sorts after every repository name, so that the page has no releases."""
 _LONGEST_RUN: Final = 64
 _UNAUTHORIZED: Final = frozenset({401, 403})
 _BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses that say nothing about the request: it is asked again later."""
+"""Statuses that say nothing about the request: it is repeated later."""
 
 
 class _Client(ApiClient):
@@ -41,11 +41,11 @@ class _Client(ApiClient):
 
 
 class HttpTransferPeers:
-    """The port `TransferPeers` over HTTP."""
+    """Implement the port `TransferPeers` over HTTP."""
 
     def __init__(self, *, allow_plain: bool = False, sources: HttpItemSources | None = None) -> None:
-        """`allow_plain` sends tokens unencrypted to addresses that are not on this machine. Chains are read from
-        `sources`, if they are given: those dial no address that a stranger must not choose."""
+        """`allow_plain` sends tokens unencrypted to addresses that are not on this machine. If `sources` are given,
+        chains are read through them, because they refuse addresses that another party must not choose."""
         self._allow_plain, self._sources = allow_plain, sources
 
     def send_offer(self, url: str, offer: str, token: str | None = None) -> dict[str, object]:
@@ -117,7 +117,7 @@ class HttpTransferPeers:
         return {label: place for each, last in away if isinstance(last, dict) for label, place in _places(each, last)}
 
     def _register(self, url: str) -> tuple[list[dict[str, Any]], object]:
-        """The Archives of a resolver, and that of its own server."""
+        """Return the Archives of a resolver, and the Archive of its own server."""
         document = self._ask(url, lambda client: client.get("/api/archives"))
         found = document.get("archives")
         if not isinstance(found, list):
@@ -137,8 +137,8 @@ class HttpTransferPeers:
         return self._tell(url, lambda: ask(client()), has_token=token is not None)
 
     def _tell(self, url: str, ask: Callable[[], Told], *, has_token: bool = False) -> Told:
-        """What is answered. `PeerSilent` if it may be asked again, `PeerRefused` if not; `TokenRefused` if it may
-        without the token."""
+        """Return the answer. Raise `PeerSilent` if the request may be repeated, `PeerRefused` if not, and
+        `TokenRefused` if it may be repeated without the token."""
         try:
             return ask()
         except ServerRefused as error:
@@ -169,7 +169,7 @@ def _chain(url: str, document: object) -> tuple[str, ...]:
 
 
 def _places(archive: dict[str, Any], at: dict[str, Any]) -> Iterator[tuple[Label, str]]:
-    """The labels of an Archive of a register, each with the address `at` which it is, or was."""
+    """Yield the labels of an Archive in a register, each with its present or former address `at`."""
     place = _place(at)
     if place is not None:
         yield from ((label, place) for label in _labels(archive))
@@ -182,7 +182,7 @@ def _labels(archive: dict[str, Any]) -> Iterator[Label]:
 
 
 def _place(archive: dict[str, Any]) -> str | None:
-    """The address of an Archive of a register."""
+    """Return the address of an Archive in a register."""
     if not isinstance(archive.get("address"), str):
         return None  # it is switched off
     scheme = "https" if str(archive.get("protocol", "")).upper() == "HTTPS" else "http"

@@ -1,7 +1,7 @@
-"""An object on the disk, reached from the storage root one directory at a time and never through a link.
+"""Objects on disk, opened from the storage root one directory at a time and never through a link.
 
-What is read from a disk is never trusted: a value of `Inventory` keeps every rule of the specification that can be
-judged from the inventory alone. The codes are those of the specification's table of validation codes.
+Data from the disk are never trusted: an `Inventory` keeps every rule of the specification that can be checked in the
+inventory alone. The error codes are those of the specification's table of validation codes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def version_name(number: int) -> str:
 
 
 def sidecar_of(inventory: bytes) -> bytes:
-    """OCFL 1.1 §3.5.5: the digest of the inventory, and its name."""
+    """Return the sidecar (OCFL 1.1 §3.5.5): the digest of the inventory, and its name."""
     return f"{sha512(inventory).hexdigest()} {NAME}\n".encode("ascii")
 
 
@@ -72,7 +72,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`manifest` maps each digest to the places, relative to the object, of files with that content."""
+    """`manifest` maps each digest to the content paths of files with that content, relative to the object."""
 
     id: str
     manifest: Mapping[str, tuple[str, ...]]
@@ -93,7 +93,7 @@ class Inventory:
         )
 
     def with_version(self, version: Version, places: Mapping[str, str]) -> Inventory:
-        """With one more version; `places` tells where content that is new with it lies."""
+        """Return the inventory with one more version; `places` has the paths of new content."""
         added = {digest: (place,) for digest, place in places.items() if digest not in self.manifest}
         return Inventory(self.id, {**self.manifest, **added}, (*self.versions, version))
 
@@ -111,7 +111,8 @@ class Inventory:
 
     @classmethod
     def decode(cls, content: bytes) -> Inventory:
-        """`Broken`, with the code of the rule, unless it is an inventory as this software writes them."""
+        """Decode an inventory. Raise `Broken`, with the code of the rule, unless it has the form that this software
+        writes."""
         fields = _parse_fields(content)
         _check_head_fields(fields)
         manifest = _manifest(_of_kind(dict, fields.get("manifest"), "E041", "there is no manifest"))
@@ -131,8 +132,6 @@ def _version_fields(version: Version) -> dict[str, object]:
     return {"created": str(change.at), "message": change.message, "state": state, "user": user}
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
-
 Kind = TypeVar("Kind")
 
 
@@ -147,7 +146,7 @@ def _parse_fields(content: bytes) -> dict[str, str]:
         fields = json.loads(content.decode("utf-8"), object_pairs_hook=_without_repetition)
     except (ValueError, RecursionError) as error:
         raise Broken("E034", f"it is not JSON: {error}") from None
-    # The fields that are not texts are judged before they are used.
+    # Fields that should not be texts are checked before use.
     return cast("dict[str, str]", _of_kind(dict, fields, "E033", "it is not a JSON object"))
 
 
@@ -188,7 +187,7 @@ def _manifest(blocks: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
 
 
 def _check_place(place: str) -> None:
-    """A content path: `v<number>/content/<path>`, and nothing that leads out of there."""
+    """Check a content path: `v<number>/content/<path>`, and nothing that leads out of there."""
     parts = place.split("/")
     _check_parts(parts, "E099", "E100", place)
     if len(parts) < 3 or not _VERSION.fullmatch(parts[0]) or parts[1] != CONTENT:
@@ -287,7 +286,7 @@ _LARGEST_INVENTORY = 1 << 30
 
 
 class ObjectDirectory:
-    """The open directory of an object. `ContentMissing` if there is none."""
+    """The open directory of an object. Raises `ContentMissing` if there is none."""
 
     def __init__(self, root: int, name: str) -> None:
         self.name = name
@@ -300,18 +299,18 @@ class ObjectDirectory:
             raise ContentDamaged(name=name, problem="E090", reason=error.strerror) from error
 
     def inventory(self) -> Inventory:
-        """The current one, which its sidecar confirms; `Broken` otherwise."""
+        """Return the current inventory; raise `Broken` if it does not match its sidecar."""
         inventory = read_inventory(self.descriptor)
         if inventory.id != ID_SCHEME + self.name:
             raise Broken("E083", f"it is the object {inventory.id!r}")
         return inventory
 
     def inventory_status(self) -> tuple[int, ...]:
-        """Changes with every new inventory."""
+        """Return a value that changes with every new inventory."""
         return _stamp(os.stat(NAME, dir_fd=self.descriptor, follow_symlinks=False))
 
     def open(self, place: str) -> int:
-        """A descriptor of the plain file at a content path."""
+        """Return a descriptor of the plain file at a content path."""
         *folders, last = place.split("/")
         folder = _descend(self.descriptor, folders)
         try:
@@ -330,7 +329,7 @@ class ObjectDirectory:
 
 
 class OpenContent:
-    """The port's `OpenFile` on a plain file."""
+    """Implement the port's `OpenFile` on a plain file."""
 
     def __init__(self, descriptor: int, digest: str) -> None:
         self._descriptor = descriptor
@@ -355,7 +354,7 @@ class OpenContent:
 
 
 def read_inventory(directory: int) -> Inventory:
-    """The inventory in an open directory, which its sidecar confirms; `Broken` otherwise."""
+    """Return the inventory in an open directory; raise `Broken` if it does not match its sidecar."""
     content, sidecar = read_whole(directory, NAME, "E063"), read_whole(directory, SIDECAR, "E058")
     if not is_sidecar_of(sidecar, content):
         raise Broken("E060", "the sidecar has another digest than the inventory")
@@ -363,7 +362,7 @@ def read_inventory(directory: int) -> Inventory:
 
 
 def read_whole(directory: int, name: str, missing: str) -> bytes:
-    """The content of a plain file; `Broken` with the code `missing` if there is none."""
+    """Return the content of a plain file; raise `Broken` with the code `missing` if there is none."""
     try:
         descriptor = open_plain_file(directory, name)
     except OSError as error:
@@ -386,7 +385,7 @@ def open_plain_file(directory: int, name: str) -> int:
 
 
 def _descend(start: int, parts: Iterable[str]) -> int:
-    """The directory below `start`: each part is opened in the one before, and none may be a link."""
+    """Open the directory below `start`. Each part is opened in the one before, and none may be a link."""
     current = os.open(".", _DIRECTORY, dir_fd=start)
     for part in parts:
         try:
@@ -399,11 +398,11 @@ def _descend(start: int, parts: Iterable[str]) -> int:
 
 _MOST: Final = 256
 _MOST_FILES: Final = 100_000
-"""In all of them, those of earlier versions included: some thirty megabytes."""
+"""Maximum files in all cached inventories, earlier versions included: about thirty megabytes."""
 
 
 def inventory_stamp(root: int, name: str) -> tuple[int, ...]:
-    """`ObjectDirectory.inventory_status` of an object in the storage root, in one call of the system."""
+    """Return `ObjectDirectory.inventory_status` of an object in the storage root, with one system call."""
     return _stamp(os.stat(f"{name}/{NAME}", dir_fd=root, follow_symlinks=False))
 
 
@@ -412,7 +411,7 @@ def _stamp(status: os.stat_result) -> tuple[int, ...]:
 
 
 class RememberedInventories:
-    """Each is given only while the file it was read from is still in its place. From any thread."""
+    """Cache of inventories. An entry is valid while its file is unchanged. Safe in any thread."""
 
     def __init__(self) -> None:
         self._inventories: SharedLruCache[str, tuple[tuple[int, ...], Inventory]] = SharedLruCache(
@@ -428,7 +427,7 @@ class RememberedInventories:
         if known is not None and known[0] == status:
             return known[1]
         inventory = found.inventory()
-        # Read between two looks at the same file, it is that file's.
+        # Between two equal stamps, the content belongs to that stamp.
         if found.inventory_status() == status:
             self._inventories.keep(found.name, (status, inventory), _size(inventory))
         return inventory

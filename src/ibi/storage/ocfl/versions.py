@@ -1,4 +1,4 @@
-"""Versions of an object as they are written: the first one, and those that follow."""
+"""Writing versions of an object: the first one, and later ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _IN_MEMORY = (Bytes, Derived)
 
 
 class _Creation:
-    """An object on its way into the root: how far it has come, or why it does not."""
+    """An object on its way into the root: its progress, or its refusal."""
 
     def __init__(self, new: NewObject) -> None:
         self.new = new
@@ -51,7 +51,7 @@ class _Creation:
 
 
 def create(work: StoreContext, new: NewObject, on_bytes: OnBytes | None = None) -> Inventory:
-    """Whole after a crash, or not there: one rename decides."""
+    """Create an object. After a crash it is complete or absent: one rename decides."""
     (made,) = create_all(work, [new], on_bytes)
     if isinstance(made, Exception):
         raise made
@@ -61,7 +61,8 @@ def create(work: StoreContext, new: NewObject, on_bytes: OnBytes | None = None) 
 def create_all(
     work: StoreContext, objects: Sequence[NewObject], on_bytes: OnBytes | None = None
 ) -> list[Inventory | Exception]:
-    """Each of them as if it were alone, and all with the same two syncs. What one raises does not stop the others."""
+    """Create each object as if it were alone, but all with the same two syncs. An error of one does not stop the
+    others."""
     creations, batch = [_Creation(new) for new in objects], Batch(work.file_system)
     try:
         with work.turn if len(creations) > 1 else nullcontext():
@@ -90,14 +91,16 @@ def _each(work: StoreContext, creations: Iterable[_Creation], step: Callable[[_C
             try:
                 with refusals(DiskRefused, work.path):
                     step(creation)
-            except Exception as refusal:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+            except Exception as refusal:  # noqa: BLE001 - whatever it is, its own caller is told
                 creation.refusal = refusal
                 _take_back(work, creation)
 
 
 def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> None:
-    """If this fails, it fails for all: the system does not tell whose files were not written. It fails as well for an
-    object refused because of another of its name, which is not there then."""
+    """Sync all creations. A failure fails them all, because the system does not name the lost files.
+
+    It also fails an object that was refused because another of the same name came first, which is not stored then.
+    """
     names = {creation.new.name for creation in creations if creation.refusal is None}
     if not names:
         return
@@ -113,7 +116,7 @@ def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> N
 
 def _stage(work: StoreContext, creation: _Creation, batch: Batch, on_bytes: OnBytes | None) -> None:
     new = creation.new
-    # The rename would tell as well, but only after all content was taken in.
+    # The rename would find the conflict as well, but only after all content was taken in.
     if not all(isinstance(each, _IN_MEMORY) for each in new.files.values()) and os.path.lexists(work.target(new.name)):
         raise ContentExists(name=new.name)
     creation.staged = staged = work.begin("create", batch)
@@ -123,7 +126,7 @@ def _stage(work: StoreContext, creation: _Creation, batch: Batch, on_bytes: OnBy
 
 def _bring_in(work: StoreContext, creation: _Creation) -> None:
     staged, name = creation.staged, creation.new.name
-    assert staged is not None  # what was refused before does not come here
+    assert staged is not None  # refused creations do not come here
     staged.undoing.append(lambda: work.parents.prune(name))
     with work.locks.hold(name):
         try:
@@ -151,14 +154,14 @@ def _take_back(work: StoreContext, creation: _Creation) -> None:
 
 def _outcome(creation: _Creation) -> Inventory | Exception:
     outcome = creation.refusal or creation.inventory
-    assert outcome is not None  # it was kept, or it was refused
+    assert outcome is not None  # it was either kept or refused
     return outcome
 
 
 def stage_object(
     work: StoreContext, staged: Staged, place: str, new: NewObject, on_bytes: OnBytes | None = None
 ) -> tuple[Inventory, Intake]:
-    """A whole object with one version, in the empty directory `place`."""
+    """Stage a whole object with one version in the empty directory `place`."""
     name, files, change = new
     folder = f"{place}/{version_name(1)}"
     intake = work.take(files, folder, staged, on_bytes)
@@ -197,7 +200,8 @@ def update(
     head: int | None,
     on_bytes: OnBytes | None = None,
 ) -> Inventory:
-    """Content is taken in before the object is locked: a large file keeps no other change waiting."""
+    """Write a new version. Content is taken in before the object is locked, so that a large file blocks no other
+    change."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
     with work.change("update") as staged:
@@ -207,7 +211,7 @@ def update(
             intake.write()
         work.step("update: content staged")
         with work.locks.hold(name):
-            # Not before: the holder of the lock would wait for a thread that waits for the lock.
+            # Locked only now: the holder of the lock would otherwise wait for a thread that waits for the lock.
             try:
                 before = work.current(name, head)
                 inventory = _stage_version(
@@ -215,7 +219,7 @@ def update(
                 )
                 _place(work, staged, inventory)
             except BaseException:
-                staged.undo()  # under the lock still
+                staged.undo()  # still under the lock
                 raise
     remove_moved(intake.moved)
     return inventory
@@ -224,7 +228,7 @@ def update(
 def _stage_version(
     work: StoreContext, staged: Staged, intake: Intake, before: Inventory, version: Version
 ) -> Inventory:
-    """The directory of the version, the inventory for the object, and the one it replaces."""
+    """Stage the directory of the version, the new inventory of the object, and a link to the old one."""
     for digest in [digest for digest in intake.places if digest in before.manifest]:
         _check_kept(work, before, digest, intake.place_of(digest))
         intake.drop(digest)
@@ -244,7 +248,7 @@ def _stage_version(
 
 
 def _check_kept(work: StoreContext, before: Inventory, digest: str, again: str) -> None:
-    """Content that comes again is dropped in favour of what is kept, if that is still the same."""
+    """Check that repeated content equals the stored one, so that the new copy can be dropped."""
     place = before.manifest[digest][0]
     with ObjectDirectory(work.descriptor, before.name) as found, open(again, "rb") as staged:
         try:
@@ -258,7 +262,7 @@ def _check_kept(work: StoreContext, before: Inventory, digest: str, again: str) 
 
 
 def _are_equal(one: BinaryIO, other: BinaryIO) -> bool:
-    """Byte by byte: both are at hand, and to hash them takes longer."""
+    """Compare byte by byte: both files are local, and hashing takes longer."""
     while True:
         chunk = one.read(CHUNK)
         if chunk != other.read(CHUNK):
@@ -290,7 +294,7 @@ def _place(work: StoreContext, staged: Staged, inventory: Inventory) -> None:
 
 def _replace(staged: Staged, target: str, name: str) -> None:
     os.rename(f"{staged.place}/{name}", f"{target}/{name}")
-    # The name of the old file was kept: going back needs no space.
+    # The old file was linked before: to undo needs no space.
     staged.undoing.append(lambda: os.rename(f"{staged.place}/before-{name}", f"{target}/{name}"))
 
 

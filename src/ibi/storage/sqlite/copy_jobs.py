@@ -1,7 +1,6 @@
-"""Jobs that make Copies, in `state`.
+"""Jobs that make Copies, in `state`: their tasks and outcomes.
 
-It holds what is to be done and what became of it; the Copies themselves, and what has come of files, lie elsewhere. The
-token that a job shows to another Archive is kept while the job is not at its end.
+The Copies themselves, and partial files, lie elsewhere. A job's token for another Archive is deleted when the job ends.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _ENDED = ("done", "cancelled")
 
 
 class SqliteCopyJobs(StateStore):
-    """The port `CopyJobs` on one data directory."""
+    """Implement the port `CopyJobs` on one data directory."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
@@ -93,7 +92,7 @@ class SqliteCopyJobs(StateStore):
 
         self._write(write)
         found = self.find(job)
-        assert found is not None  # it was just written
+        assert found is not None  # just written
         return found
 
     def find(self, job: str) -> CopyJob | None:

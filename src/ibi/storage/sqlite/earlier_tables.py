@@ -1,7 +1,5 @@
-"""The tables of layout 1, in which each capability had a database of its own, and how its rows come into `state`.
-
-These migrations were released and never change.
-"""
+"""The tables of layout 1, which had a database for each capability, and the statements that copy their rows into
+`state`. These migrations were released and never change."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ _TOKENS: Final[tuple[str, ...]] = (
         revoked INTEGER
     ) WITHOUT ROWID
     """,
-    # Scopes keep their names and what they allow; there are two more. Tokens made before belong to no person.
+    # Existing scopes keep their names and rights; there are two new ones. Existing tokens belong to no person.
     """
     CREATE TABLE newer_tokens (
         id TEXT PRIMARY KEY,
@@ -63,8 +61,8 @@ _PEOPLE: Final[tuple[str, ...]] = (
         expires INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
-    # Names of any script, known by what all their spellings have in common. Those made before are ASCII, which `lower`
-    # folds. What refers to people goes before they do.
+    # Names may have any script, and are compared by a folded form. Existing names are ASCII, which `lower` folds.
+    # Tables that refer to people are dropped before that table.
     """
     CREATE TABLE newer_people (
         name TEXT PRIMARY KEY,
@@ -159,7 +157,7 @@ _REGISTRY: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID;
     CREATE INDEX labels_of ON labels (registration)
     """,
-    # An address that was confirmed had answered when it was included, if not later.
+    # A confirmed address had answered at the latest when it was included.
     """
     ALTER TABLE registrations ADD COLUMN answered INTEGER;
     UPDATE registrations SET answered = since WHERE confirmed = 1;
@@ -197,7 +195,7 @@ _REGISTRY: Final[tuple[str, ...]] = (
 
 
 def _counted_table(table: str, columns: str) -> str:
-    """A table whose rows have an `owner`, and the number of rows that each owner has."""
+    """Return the definition of a table with an `owner` per row, and of a count of rows per owner."""
     return f"""
     CREATE TABLE {table} (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, {columns});
     CREATE INDEX {table}_of ON {table} (owner, id);
@@ -229,7 +227,7 @@ _BELIEFS: Final[tuple[str, ...]] = (
     CREATE TABLE rulings (label BLOB PRIMARY KEY, name TEXT NOT NULL, holder TEXT NOT NULL, parties TEXT NOT NULL,
         at INTEGER NOT NULL, ruled_by TEXT NOT NULL) WITHOUT ROWID
     """,
-    # Services may have prefixes from here on: words as `CopyHolder` writes them.
+    # From here on services may have prefixes, written as `CopyHolder` does.
     """
     ALTER TABLE copies ADD COLUMN statement TEXT;
     ALTER TABLE copies ADD COLUMN signed_at INTEGER NOT NULL DEFAULT 0
@@ -473,19 +471,19 @@ class EarlierDatabase(NamedTuple):
     """A database of layout 1."""
 
     part: str
-    """The part of `state` that has its tables now."""
+    """The part of `state` that now has its tables."""
     kind: DatabaseKind
     migrations: tuple[str, ...]
     copies: tuple[str, ...]
-    """Statements that copy its rows; it is attached as `old`."""
+    """Statements that copy its rows; the database is attached as `old`."""
     can_be_lost: bool = False
-    """Whether a damaged one was set aside by the next start, and begun again."""
+    """True if its content is dispensable: earlier versions set a damaged one aside and began anew."""
     numbered: tuple[tuple[str, str], ...] = ()
-    """The tables whose rows are numbered and no number is used again: each by its name in `state`, and its old name."""
+    """Tables with row numbers that are never reused: each by its name in `state`, and its old name."""
 
 
 def _copy(target: str, source: str, columns: str, order: str = "") -> str:
-    """Copy rows whose columns have the same names."""
+    """Return the statement that copies rows between tables with equal column names."""
     ordered = f" ORDER BY {order}" if order else ""
     return f"INSERT INTO main.{target} ({columns}) SELECT {columns} FROM old.{source}{ordered}"  # noqa: S608
 

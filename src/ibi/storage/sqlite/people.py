@@ -260,7 +260,7 @@ def _add_person(connection: DatabaseSession, person: Person) -> None:
 
 
 def _is_invited(connection: DatabaseSession, folded: str, person: Person) -> bool:
-    """Return whether the name is the invited address of another person, who then could not create an account."""
+    """Return whether the name is another person's invited address. That person then could not create an account."""
     if person.mail is not None and fold_name(person.mail) == folded:
         return False
     waiting = "SELECT 1 FROM invitations WHERE folded_mail = ? AND expires > ?"
