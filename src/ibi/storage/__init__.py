@@ -1,1 +1,1 @@
-"""Adapters that keep things on this machine: databases, files, locks, clocks."""
+"""Adapters for this machine: databases, files, locks, clocks."""

@@ -1,4 +1,4 @@
-"""The file that names Archives as holders of Copies, and those that are offered as such."""
+"""The file with the named holders of Copies, and with the Archives that offer to hold them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CopyHoldersDamaged(StoreDamaged):
 
 
 class CopyHoldersFile:
-    """The port `CopyHolderStore` of one data directory. The file is read again when it was changed."""
+    """Implement the port `CopyHolderStore` of one data directory. The file is read again when it has changed."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FILE

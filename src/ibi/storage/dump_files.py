@@ -1,6 +1,6 @@
-"""The dumps of a data directory: files in `dumps/`, each written whole or not at all, the newest two of them kept.
+"""The dumps of a data directory: files in `dumps/`, written atomically. The newest two are kept.
 
-The one before the newest stays for readers that have begun it.
+The second newest stays for readers that have begun it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEPT: Final = 2
 
 
 class DumpDirectory:
-    """The port `DumpFiles` in a data directory."""
+    """Implement the port `DumpFiles` in a data directory."""
 
     def __init__(self, data: Path) -> None:
         self._place = data / DUMPS
@@ -34,7 +34,7 @@ class DumpDirectory:
         assert _NAME.fullmatch(name), name
         with refusals(DiskRefused, self._place):
             make_directory(self._place)
-            for left in self._place.glob(".*"):  # of a process that was killed
+            for left in self._place.glob(".*"):  # left by a killed process
                 left.unlink(missing_ok=True)
         size = write_dump(self._place / f"{name}{_ENDING}", lines)
         for old in self._files()[_KEPT:]:
@@ -51,7 +51,7 @@ class DumpDirectory:
         return next(map(str, self._files()), None)
 
     def _files(self) -> list[Path]:
-        """The newest first."""
+        """Return the dumps, the newest first."""
         found: list[tuple[int, Path]] = []
         with suppress(FileNotFoundError), os.scandir(self._place) as entries:
             for entry in entries:
@@ -62,7 +62,7 @@ class DumpDirectory:
 
 
 def write_dump(path: Path, lines: Iterable[bytes]) -> int:
-    """Write the file, compressed if its name ends with `.gz`; its size. Nothing is left of one that fails."""
+    """Write the file, compressed if its name ends with `.gz`, and return its size. A failure leaves nothing behind."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with refusals(DiskRefused, path):
         try:
@@ -83,6 +83,6 @@ def _write_lines(file: IO[bytes], lines: Iterable[bytes], *, is_compressed: bool
     if not is_compressed:
         file.writelines(lines)
         return
-    # Without name and date: equal dumps are equal files.
+    # Without name and date, so that equal dumps are equal files.
     with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed, io.BufferedWriter(packed, 1 << 16) as buffered:
         buffered.writelines(lines)

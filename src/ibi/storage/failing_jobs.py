@@ -1,4 +1,4 @@
-"""The file that names the background jobs of a server which fail, for other processes: `ibi doctor`, other workers."""
+"""The file with the failing background jobs of a server, for other processes: `ibi doctor`, other workers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _decode: Final[Callable[[bytes], list[FailingJob]]] = msgspec.json.Decoder(list[
 
 
 class FailingJobsFile:
-    """The port `FailureBoard` of one data directory. A file that cannot be understood counts as empty: the next failure
-    writes it anew."""
+    """Implement the port `FailureBoard` of one data directory. An unreadable file counts as empty: the next failure
+    rewrites it."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FILE

@@ -1,1 +1,1 @@
-"""Asking other services over HTTP."""
+"""HTTP clients for other services."""

@@ -1,1 +1,1 @@
-"""Content on the disk as OCFL 1.1 objects, readable without this software for decades."""
+"""Content on disk as OCFL 1.1 objects, readable without this software for decades."""

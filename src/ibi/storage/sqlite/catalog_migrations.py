@@ -1,4 +1,4 @@
-"""The formats of the catalogue, in the order in which a file went through them. Each module owns its tables."""
+"""The migrations of the catalogue, in their order. Each module owns its tables."""
 
 from __future__ import annotations
 

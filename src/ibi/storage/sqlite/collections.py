@@ -1,7 +1,6 @@
 """Collections in `state`.
 
-Members are rows of their own, in the order in which they were added, under the text that all spellings of a label have
-in common.
+Each member is a row, in the order of addition. Its key is the folded label, which is equal for all spellings.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _HOLDING: Final = f"""
 
 
 class SqliteCollections(StateStore):
-    """The port `CollectionStore` on one data directory."""
+    """Implement the port `CollectionStore` on one data directory."""
 
     def list(self) -> tuple[ItemCollection, ...]:
         return self._select(_LIST, ())
@@ -123,7 +122,7 @@ def _find(connection: DatabaseSession, name: str) -> ItemCollection | None:
 
 
 def _key(item: RepositoryName) -> str:
-    """Labels that differ in case alone are one."""
+    """Return the key of a label. Labels that differ only in case are equal."""
     return str(item).lower()
 
 
@@ -154,7 +153,7 @@ def _collection(row: tuple[Any, ...]) -> ItemCollection:
 
 
 def _read_search(text: str) -> CollectionSearch:
-    """Facets that a later version has are left aside."""
+    """Read a search. Facets of a later version are ignored."""
     document = msgspec.json.decode(text)
     known = {facet.value: facet for facet in Facet}
     filters = tuple((known[name], value) for name, value in document["filters"] if name in known)

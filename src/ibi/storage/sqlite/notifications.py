@@ -1,6 +1,6 @@
 """Claims between Archives in `state`.
 
-Each row is a document with the columns beside it by which it is found.
+Each row is a document, with columns beside it for searches.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ MIGRATIONS: Final = (
 )
 _STANDING: Final = ("pending", "accepted", "declined")
 _KEPT: Final = {_RECEIVED: _STANDING, _SENT: _STANDING, _OUTGOING: ("queued",)}
-"""States of rows that are never forgotten, by table."""
+"""States of rows that are never deleted, by table."""
 
 
 _NOTE_POSITION: Final = upsert("notification_position", "one, epoch, number", "one")
 
 
 class SqliteNotifications(StateStore):
-    """The port `Notifications` on one data directory."""
+    """Implement the port `Notifications` on one data directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -107,7 +107,7 @@ class SqliteNotifications(StateStore):
 
 
 Columns = tuple[str, str, str, str, int | None, int]
-"""URI, name of the item here, state, network, when it is due, and when it changed last."""
+"""Id (a URI), name of the item here, state, network, due time, and time of the last change."""
 
 
 def _received_columns(row: ReceivedClaim) -> Columns:
@@ -123,7 +123,7 @@ def _outgoing_columns(row: OutgoingNotification) -> Columns:
 
 
 class _Rows(Generic[Row]):
-    """The port `Rows` on one table."""
+    """Implement the port `Rows` on one table."""
 
     def __init__(self, database: Database, table: str, kind: type[Row], columns: Callable[[Row], Columns]) -> None:
         self._database, self._table = database, table

@@ -31,8 +31,11 @@ def registration_order(registration: Registration) -> tuple[Instant, Label]:
 
 
 def as_kept(registration: Registration, before: Registration | None = None) -> Registration:
-    """As a register keeps it. `ValueError` if it lacks a form that it had `before`, or shares no label with it: that
-    would be another Archive."""
+    """Return the registration as the register stores it, with times in whole seconds.
+
+    Raise `ValueError` if it lacks a label form that it had `before`, or shares no label with it: that would be another
+    Archive.
+    """
     if before is not None and not _is_same_archive(registration, before):
         raise ValueError("a registration keeps its labels")
     inclusion, pending = _to_the_second(registration.inclusion), _to_the_second(registration.pending)
@@ -49,14 +52,14 @@ def require_free(
     find: Callable[[Label], Registration | None],
     every: Callable[[], Iterable[Registration]],
 ) -> None:
-    """Raise `AlreadyRegistered` or `PrefixTaken` if another registration has a label, or a prefix, that this one did
-    not have `before`. To be asked where no other process can change the register until this one is kept."""
+    """Raise `AlreadyRegistered` or `PrefixTaken` if another registration has a label or a prefix that is new in this
+    one. Call this where no other process can change the register until this registration is stored."""
     had = () if before is None else before.labels
     for label in registration.labels:
         if label not in had and find(label) is not None:
             raise AlreadyRegistered(label=str(label))
 
-    def others() -> Iterator[PrefixHome]:  # which are read only if a prefix is new: most changes are of other things
+    def others() -> Iterator[PrefixHome]:  # read only if a prefix is new, because most changes concern other fields
         yield from (PrefixHome.of_registration(each) for each in every() if each != before)
 
     require_free_prefixes(registration, before, others())
@@ -76,10 +79,10 @@ def _to_the_second(inclusion: Inclusion | None) -> Inclusion | None:
 
 Row = tuple[Any, ...]
 _MOST_READ: Final = 4096
-"""Registrations that are not read again while their rows stay the same."""
+"""Maximum registrations in the cache of parsed rows."""
 
-# Labels are stored as they were registered, and found by their key. Hosts and networks are few, short words that are
-# always read together: words of one text.
+# Labels are stored as they were registered, and found by their key. Hosts and networks are few short words that are
+# always read together, so each list is one text.
 MIGRATIONS: Final = (
     """
     CREATE TABLE registrations (
@@ -150,7 +153,7 @@ INSERT_LABEL: Final = "INSERT INTO registered_labels (label, registration) VALUE
 _SWITCHED_OFF: Final = (None,) * 8
 _REACHED: Final = (None, None)
 _PENDING: Final = 6
-"""Columns of a pending inclusion: it has not been confirmed, and so has not answered."""
+"""Number of columns of a pending inclusion: it has not been confirmed, and so has not answered."""
 
 
 def row_of(registration: Registration) -> Row:
@@ -196,7 +199,7 @@ def _inclusion_columns(inclusion: Inclusion | None) -> Row:
 
 @lru_cache(_MOST_READ)
 def registration_of(row: Row) -> Registration:
-    """The same one as before for the same row: one Archive that changes costs no reading of all others."""
+    """Parse a row. Equal rows give the same object, so a change of one Archive does not parse all others again."""
     service, key_hash, registered, admin_mail, hosts, networks, *rest = row
     prefixes, shared, vouched, successor, waiting, feed, key, former_keys, signed_at, lost, last, *rest = rest
     failure, failed_at, *inclusions = rest
@@ -250,13 +253,13 @@ def _inclusion(
 
 _CHANGES: Final = "registry"
 _RECENT: Final = 0.01
-"""Seconds for which the version, once read, is the recent one."""
+"""Seconds for which a version counts as recent."""
 
 
 class SqliteRegistry(StateStore):
-    """The port `Registry` on one data directory. Each change is a commit of its own.
+    """Implement the port `Registry` on one data directory. Each change is a commit of its own.
 
-    A change number tells of every change, those by this object among them.
+    The change number shows every change, including those by this object.
     """
 
     prompt = True
@@ -265,9 +268,9 @@ class SqliteRegistry(StateStore):
         super().__init__(directory)
         self._count = count(1)
         self._changes = 0
-        """Another number after every change by this object."""
+        """A number that differs after every change by this object."""
         self._seen: tuple[int, float, int] | None = None
-        """The version that was read last: after which changes, until when it is recent, and which it was."""
+        """The last version read: the number of changes before it, the end of its validity, and the version."""
 
     def find(self, label: Label) -> Registration | None:
         with self._database.read() as session:
@@ -313,7 +316,7 @@ class SqliteRegistry(StateStore):
             return read_change_number(session, _CHANGES)
 
     def recent_version(self) -> int:
-        """`version`, at most 10 ms old; but never older than a change that this object has made."""
+        """Return `version`, at most 10 ms old, but never older than this object's last change."""
         changes, now, seen = self._changes, monotonic(), self._seen
         if seen is None or seen[0] != changes or now >= seen[1]:
             self._seen = seen = changes, now + _RECENT, self.version()
@@ -352,7 +355,7 @@ def _insert(session: DatabaseSession, registration: Registration) -> None:
 
 
 def _delete(session: DatabaseSession, label: Label) -> None:
-    """Delete the registration that has the label, with its labels."""
+    """Delete the registration with this label, and its labels."""
     statement = "DELETE FROM registrations WHERE id = (SELECT registration FROM registered_labels WHERE label = ?)"
     if session.execute(statement, (label_key(label),)).rowcount:
         note_change(session, _CHANGES)

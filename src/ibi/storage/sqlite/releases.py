@@ -1,4 +1,4 @@
-"""The releases of Originals that a resolver was told, in `state`."""
+"""The releases of Originals that a resolver knows, in `state`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEEP_SERVICE: Final = upsert("told_chain_services", "service, rep", "service, r
 
 
 class SqliteChainStore(StateStore):
-    """The port `ChainStore` on one data directory."""
+    """Implement the port `ChainStore` on one data directory."""
 
     prompt = True
 

@@ -1,4 +1,4 @@
-"""Reviews of drafts in `state`. The entries of a review are never changed, which the database itself refuses."""
+"""Reviews of drafts in `state`. The database itself prevents changes of a review's entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibi.storage.sqlite.state import StateStore
 
 
 def _refuse_changes(session: DatabaseSession, dialect: Dialect) -> None:
-    """Have the database itself refuse to change an entry."""
+    """Create the trigger or rule with which the database prevents changes of an entry."""
     if dialect is SQLITE:
         session.execute(
             "CREATE TRIGGER review_entries_stay BEFORE UPDATE ON review_entries"
@@ -63,7 +63,7 @@ _REVIEW: Final = f"SELECT {_COLUMNS} FROM reviews"  # noqa: S608
 
 
 class SqliteReviews(StateStore):
-    """The port `ReviewStore` on one data directory."""
+    """Implement the port `ReviewStore` on one data directory."""
 
     def change(self, draft: str, into: ReviewChange) -> Review:
         with self._database.change() as connection:
@@ -82,11 +82,11 @@ class SqliteReviews(StateStore):
                 (draft, entry.act, entry.at, entry.account, entry.name, entry.text),
             )
             found = _find(connection, draft)
-        assert found is not None  # it was just written
+        assert found is not None  # just written
         return found
 
     def has_any(self) -> bool:
-        """Return whether a draft was ever submitted and is still known."""
+        """Return whether there is a review of any draft."""
         with self._database.read() as connection:
             return connection.execute("SELECT 1 FROM reviews LIMIT 1").fetchone() is not None
 

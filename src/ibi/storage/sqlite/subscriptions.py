@@ -1,6 +1,6 @@
-"""Follows of other Archives and webhooks in `state`, with the table of the webhooks.
+"""Webhooks in `state`, and the tables for follows of other Archives.
 
-Both hold secrets that have to be sent: tokens for restricted items, and keys of webhooks.
+Both hold secrets in plain text, because they have to be sent: tokens for restricted items, and keys of webhooks.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _WEBHOOKS: Final = f"SELECT {_COLUMNS} FROM webhooks"  # noqa: S608
 
 
 class SqliteWebhooks(StateStore):
-    """The port `WebhookStore` on one data directory."""
+    """Implement the port `WebhookStore` on one data directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)

@@ -1,4 +1,4 @@
-"""Tokens in `state`: hashes of secrets."""
+"""API tokens in `state`, as hashes of secrets."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _ADD = f"INSERT INTO tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONF
 _REVOKE = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
 _SCOPES = {scope.value: scope for scope in Scope}
 _DECOY = ("", "read", bytes(32), 0, "", None, None, None)
-"""Decoded where there is no row: the time that an answer takes does not reveal which ids there are."""
+"""A row that is decoded when none is found, so that the response time does not reveal the existing ids."""
 
 
 class SqliteTokens(StateStore):
-    """The port `Tokens` on one data directory. Each change is a commit of its own, and each look a fresh one."""
+    """Implement the port `Tokens` on one data directory. Each change is a commit of its own, and each read is fresh."""
 
     prompt = True
 
