@@ -47,7 +47,7 @@ class ArchiveRecordLost(StorageError):
 
 
 class ArchiveRecordFile:
-    """Implement the port `ArchiveRecords` of one data directory. The existence of a record is also noted in
+    """Implements the port `ArchiveRecords` of one data directory. The existence of a record is also noted in
     `directory.json`, so that a lost record is not taken for an Archive that was never begun."""
 
     def __init__(self, data: Path) -> None:
@@ -205,7 +205,7 @@ _FOLDER: Final = "membership"
 
 
 class MembershipFiles:
-    """Implement the port `MembershipState` of one data directory."""
+    """Implements the port `MembershipState` of one data directory."""
 
     prompt = True
 

@@ -60,7 +60,7 @@ def _ignore() -> None:
 
 
 class FileAuditLog:
-    """Implement the port `AuditLog` in a directory of its own, which only its owner may read."""
+    """Implements the port `AuditLog` in a directory of its own, which only its owner may read."""
 
     def __init__(self, data: Path) -> None:
         """`data` is the data directory. Nothing is created before the first line."""

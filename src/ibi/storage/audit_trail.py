@@ -39,7 +39,7 @@ _MOST_READ: Final = 16 << 20
 
 
 class FileAuditTrail:
-    """Implement the port `AuditTrail` on the directory of `FileAuditLog`."""
+    """Implements the port `AuditTrail` on the directory of `FileAuditLog`."""
 
     def __init__(self, data: Path) -> None:
         self._data, self._directory = data, data / DIRECTORY

@@ -4,11 +4,11 @@ There are three kinds of files. Objects are packed by version, because a version
 with SQLite's own means, at one moment each, and checked. All other files are replaced atomically or append-only, and
 are simply read.
 
-The order equals a state that a crash could have left. If a change is written first at A and then at B, B is read first,
-so that the later copy may know more but never less. So `directory.json` comes first, then data that follow from items
-(jobs, follows, the ledger of transfers, drafts), then the objects. The accounts, which own items, and the mint log,
-which has every label before its item, come last. So the state is copied before the objects, but its accounts come from
-the end.
+The order of reading yields a state that a crash could have left. If a change is written first at A and then at B, B is
+read first, so that the later copy of A may know more but never less. So `directory.json` comes first, then data that
+follow from items (jobs, follows, the ledger of transfers, drafts), then the objects. The accounts, which own items, and
+the mint log, which has every label before its item, come last. So the state is copied before the objects, but its
+accounts come from the end.
 
 Derived and temporary data are left out: the catalogue with its texts and verifications, dumps, files on their way,
 locks.
@@ -75,7 +75,7 @@ _LAST: Final = (".log",)
 
 
 class DataDirectorySource:
-    """Implement the port `BackupSource`, with one instance at a time per data directory."""
+    """Implements the port `BackupSource`, with one instance at a time per data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data = data.resolve()

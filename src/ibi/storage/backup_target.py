@@ -60,7 +60,7 @@ def open_target(place: str, environment: Mapping[str, str], *, writing: bool) ->
 
 
 class FolderTarget:
-    """Implement the port `BackupTarget` in a folder, which only its owner may read because it holds keys."""
+    """Implements the port `BackupTarget` in a folder, which only its owner may read because it holds keys."""
 
     parallel = 1
 
@@ -222,7 +222,7 @@ _MOST_DELETED: Final = 1000
 
 
 class BucketTarget:
-    """Implement the port `BackupTarget` in a bucket, below a prefix."""
+    """Implements the port `BackupTarget` in a bucket, below a prefix."""
 
     parallel = _WORKERS
 

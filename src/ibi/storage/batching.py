@@ -53,7 +53,7 @@ class _Place(Generic[Job, Outcome]):
 
 
 class Batcher(Generic[Job, Outcome]):
-    """Run jobs of any number of threads in groups, one group at a time."""
+    """Runs jobs of any number of threads in groups, one group at a time."""
 
     def __init__(self, work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> None:
         """`work` returns the outcomes of jobs in their order. An exception among them is raised to the caller of that

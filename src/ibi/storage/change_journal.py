@@ -1,4 +1,4 @@
-"""The journal of running changes: it tells a start after a crash which items to check, and after a clean stop none.
+"""The journal of running changes: after a crash it lists the items to check, and after a clean stop none.
 
 Each process that changes items has one file. It locks the file while it lives, and removes it on closing: a file
 without a lock was left by a crash. Its first line is the boot id of the machine, durable before the first change. Each
@@ -33,7 +33,7 @@ _LONG = 1 << 16
 
 
 class ChangeJournal:
-    """Implement the port `Journal` in files of one directory."""
+    """Implements the port `Journal` in files of one directory."""
 
     def __init__(self, directory: Path, boot: str) -> None:
         self._directory, self._boot = directory, boot

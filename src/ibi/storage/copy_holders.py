@@ -39,7 +39,7 @@ class CopyHoldersDamaged(StoreDamaged):
 
 
 class CopyHoldersFile:
-    """Implement the port `CopyHolderStore` of one data directory. The file is read again when it has changed."""
+    """Implements the port `CopyHolderStore` of one data directory. The file is read again when it has changed."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FILE

@@ -45,7 +45,7 @@ Check = Callable[[int], None]
 
 
 class CopyParts:
-    """Implement the port `CopyStaging` of one data directory."""
+    """Implements the port `CopyStaging` of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data, self._folder = data, data / FOLDER
@@ -176,7 +176,7 @@ def _number(path: Path) -> int:
 
 
 class PartFiles:
-    """Implement the port `StagedFiles`: one item, with exclusive access."""
+    """Implements the port `StagedFiles`: one item, with exclusive access."""
 
     def __init__(self, place: Path) -> None:
         self._place = place

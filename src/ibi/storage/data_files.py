@@ -77,7 +77,7 @@ class StartReserve:
 
 
 class DataDirectoryFiles:
-    """Implement the port `DataFiles` on one data directory."""
+    """Implements the port `DataFiles` on one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._data = data

@@ -46,7 +46,7 @@ def _tell_none() -> None:
 
 
 class Incoming:
-    """Implement the port `IncomingFile`. The file is locked until `close` or `abandon`. A process that dies loses its
+    """Implements the port `IncomingFile`. The file is locked until `close` or `abandon`. A process that dies loses its
     lock, so `unless_incoming` can tell which files are no longer being sent."""
 
     def __init__(self, folder: Path, *, with_sha256: bool = False, on_growth: Callable[[], None] = _tell_none) -> None:

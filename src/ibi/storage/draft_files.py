@@ -1,11 +1,12 @@
-"""Drafts on disk: `drafts/<id>/`, outside of the store. A draft survives a crash.
+"""Drafts on disk: `drafts/<id>/`, outside of the store. Accepted data survive a crash.
 
-`draft.json` is the draft. Each uploaded file has its bytes in `bytes/`, under a random name that never changes, and a
-record in `files/`, which is written once the bytes are durable. Bytes without a record are the remains of a crash or a
-broken connection. No name from a client is ever the name of a file here.
+`draft.json` is the draft. Each uploaded file has its bytes in `bytes/`, under a random name, and a record in `files/`.
+The record is written once the bytes are durable. Bytes without a record are the remains of a crash or a broken
+connection. No name from a client is ever the name of a file here.
 
 A file that comes in several requests has a record in `partial/` while its bytes exist, and keeps its bytes over a
-crash. Sizes are cached, because to query ten thousand files for each new one would take longer than to receive it.
+crash. The bytes of a finished file never change, so their sizes are cached: to query ten thousand files for each new
+one would take longer than to receive it.
 
 A published draft is `drafts/published/<id>.json` for some days. It is not among the open drafts, so that a scan of
 those does not slow down with each publication.
@@ -71,7 +72,7 @@ _LEFT: Final = 86_400
 
 
 class DraftFiles:
-    """Implement the port `DraftStore` of one data directory."""
+    """Implements the port `DraftStore` of one data directory."""
 
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks

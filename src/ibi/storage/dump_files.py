@@ -25,7 +25,7 @@ _KEPT: Final = 2
 
 
 class DumpDirectory:
-    """Implement the port `DumpFiles` in a data directory."""
+    """Implements the port `DumpFiles` in a data directory."""
 
     def __init__(self, data: Path) -> None:
         self._place = data / DUMPS

@@ -20,7 +20,7 @@ _decode: Final[Callable[[bytes], list[FailingJob]]] = msgspec.json.Decoder(list[
 
 
 class FailingJobsFile:
-    """Implement the port `FailureBoard` of one data directory. An unreadable file counts as empty: the next failure
+    """Implements the port `FailureBoard` of one data directory. An unreadable file counts as empty: the next failure
     rewrites it."""
 
     def __init__(self, data: Path) -> None:

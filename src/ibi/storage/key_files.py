@@ -55,7 +55,7 @@ class KeyLost(StorageError):
 
 
 class KeyFiles:
-    """Implement the port `KeyStore` of one data directory, for the key of its Archive or of its resolver."""
+    """Implements the port `KeyStore` of one data directory, for the key of its Archive or of its resolver."""
 
     def __init__(self, data: Path, name: str = ARCHIVE) -> None:
         folder = data / FOLDER
@@ -191,7 +191,7 @@ class KeyFiles:
 
 
 class ResolverKeyFile:
-    """Implement the port `ResolverKeys` of one data directory."""
+    """Implements the port `ResolverKeys` of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / FOLDER / "resolvers.json"
@@ -292,7 +292,7 @@ class RegisterFileDamaged(StorageError):
 
 
 class RegisterFiles:
-    """Implement the port `RegisterStore` of one data directory."""
+    """Implements the port `RegisterStore` of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / REGISTER_FOLDER
@@ -347,7 +347,7 @@ class RegisterFiles:
 
 
 class PublishedRegisterFile:
-    """Implement the port `PublishedStatement` of one data directory, for the register of its resolver."""
+    """Implements the port `PublishedStatement` of one data directory, for the register of its resolver."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / REGISTER_FOLDER / "published.jws"

@@ -424,7 +424,7 @@ class _SharedLocks:
 
 
 class FileItemLocks(_SharedLocks):
-    """Implement the port `ItemLocks` with locks that items share."""
+    """Implements the port `ItemLocks` with locks that items share."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, _ITEM_LOCKS + _NAME_LOCKS, digits=3)

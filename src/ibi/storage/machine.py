@@ -170,7 +170,7 @@ _NO_ADDRESS = 1 << 40
 
 
 class MachineClocks:
-    """Implement the port `Clocks` on the real clocks."""
+    """Implements the port `Clocks` on the real clocks."""
 
     def __init__(self, boot_id: Path = _BOOT_ID) -> None:
         # Without boot ids from the system, uptimes are compared within this process only.

@@ -49,7 +49,7 @@ _MOST_BYTES: Final = 1 << 27
 
 
 class RestoredFiles:
-    """Implement the port `RestoredDirectory`. Objects may be put from any thread."""
+    """Implements the port `RestoredDirectory`. Objects may be put from any thread."""
 
     def __init__(self, data: Path) -> None:
         self._data = data.absolute()

@@ -27,7 +27,7 @@ _Signature = tuple[tuple[str, int, int], ...]
 
 
 class PageDirectory:
-    """Implement the port `SiteFiles` in a data directory. Files are read again when one of them has changed."""
+    """Implements the port `SiteFiles` in a data directory. Files are read again when one of them has changed."""
 
     def __init__(self, data: Path) -> None:
         self._place = data / PAGES

@@ -56,7 +56,7 @@ def reader_for(media_type: str, size: int) -> str | None:
 
 
 class TextProcess:
-    """Implement the ports `TextReader` and `MarkdownRenderer`, with a process for each file."""
+    """Implements the ports `TextReader` and `MarkdownRenderer`, with a process for each file."""
 
     def __init__(
         self, most_seconds: float = _MOST_SECONDS, most_cpu: int = MOST_SECONDS, *, unconfined: bool = False

@@ -149,7 +149,7 @@ _CLAIMED: Final = 1
 _COUNTED: Final = 2
 _STATE: Final = 3
 _LOOKS: Final = 1000
-"""Maximum looks of a worker whether another gives up its claim. The limit is needed because that one may be killed."""
+"""Maximum checks whether another worker gives up its claim, because that worker may have been killed."""
 _COUNT_BITS: Final = 24
 _COUNT: Final = (1 << _COUNT_BITS) - 1
 
@@ -289,8 +289,8 @@ class WorkerState:
         self.sign_ins, self.compared_keys, self.offers, self.refusals = (
             SharedRows(ProcessLock(self._locks, place)) for place in range(4)
         )
-        # The letters' rows come from texts of strangers. The accounts' rows are of existing accounts only, so strangers
-        # cannot displace them by sending other texts.
+        # Texts from unknown senders create rows of letters. Rows of accounts exist only for real accounts, so unknown
+        # senders cannot displace them with other texts.
         self.letters, self.accounts, self.notifications, self.signed_notifications = (
             SharedRows(ProcessLock(self._locks, place)) for place in range(4, 8)
         )

@@ -210,8 +210,7 @@ class ArchiveHttp:
         tls: ssl.SSLContext | None = None,
         own_address: IpAddress | None = None,
     ) -> None:
-        """`own_address` is sent where there is no reader's address. Without it, the unspecified address is sent, which
-        hides the reader's."""
+        """`own_address` is sent if no reader's address is known. Without it, the unspecified address is sent."""
         self._guard, self._budgets, self._own_address = guard, budgets, own_address
         self._tls: Callable[[], ssl.SSLContext] = default_tls if tls is None else lambda: tls
         self._allowance = ConnectionAllowance(budgets.connections_in_all)

@@ -198,7 +198,7 @@ class _Found(msgspec.Struct):
 
 
 class SourceClient:
-    """Implement the port `SourceGateway` over HTTP, for an event loop.
+    """Implements the port `SourceGateway` over HTTP, for an event loop.
 
     The operator named the address. Every answer has a limit of size and time, and is parsed strictly: numbers continue
     without a gap, labels are names of items, and a redirect is no answer.

@@ -69,7 +69,7 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 
 
 class HttpItemSource:
-    """Implement the port `ItemSource`."""
+    """Implements the port `ItemSource`."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class HttpItemSource:
 
 
 class HttpItemSources:
-    """Implement the port `ItemSources`."""
+    """Implements the port `ItemSources`."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ PageFinder = Callable[[Label], Awaitable[str | FoundItem | Unreached]]
 
 
 class NotificationClient:
-    """Implement the port `NotificationGateway` over HTTP."""
+    """Implements the port `NotificationGateway` over HTTP."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ _GONE: Final = 410
 
 
 class HttpWebhookSender:
-    """Implement the port `WebhookSender` over HTTP, for an event loop."""
+    """Implements the port `WebhookSender` over HTTP, for an event loop."""
 
     def __init__(
         self,

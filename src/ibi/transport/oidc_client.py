@@ -47,7 +47,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass
 class OidcProvider:
-    """Implement the port `IdentityProvider` on one provider. Calls block, and are safe in any thread."""
+    """Implements the port `IdentityProvider` on one provider. Calls block, and are safe in any thread."""
 
     address: str
     """Its issuer as in the settings, with or without a final slash."""

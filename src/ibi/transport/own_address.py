@@ -1,4 +1,4 @@
-"""The address that other hosts see when this machine contacts them."""
+"""The address from which this machine reaches other hosts."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class MailSecurity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SmtpMailer:
-    """Implement the port `Mailer` on one mail server. Each letter has its own connection."""
+    """Implements the port `Mailer` on one mail server. Each letter has its own connection."""
 
     server: str
     port: int

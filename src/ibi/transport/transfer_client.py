@@ -41,7 +41,7 @@ class _Client(ApiClient):
 
 
 class HttpTransferPeers:
-    """Implement the port `TransferPeers` over HTTP."""
+    """Implements the port `TransferPeers` over HTTP."""
 
     def __init__(self, *, allow_plain: bool = False, sources: HttpItemSources | None = None) -> None:
         """`allow_plain` sends tokens unencrypted to addresses that are not on this machine. If `sources` are given,

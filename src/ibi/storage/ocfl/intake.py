@@ -223,7 +223,7 @@ class Intake:
         return self._finish_hash(hasher)
 
     def _finish_hash(self, hasher: _Hasher) -> TakenFile:
-        """Return the digests of the file. Block digests are kept at once: they are right even if the change is not
+        """Return the digests of the file. Block digests are stored at once: they are right even if the change is not
         made."""
         digest = hasher.digest()
         if self._keep_blocks is not None and has_kept_digests(hasher.size):

@@ -329,7 +329,7 @@ class ObjectDirectory:
 
 
 class OpenContent:
-    """Implement the port's `OpenFile` on a plain file."""
+    """Implements the port's `OpenFile` on a plain file."""
 
     def __init__(self, descriptor: int, digest: str) -> None:
         self._descriptor = descriptor

@@ -203,7 +203,7 @@ def find_damage(item: KeptItem, read: Callable[[str], Iterator[bytes]]) -> tuple
 
 
 def skip_content(_: str, pieces: Iterator[bytes]) -> None:
-    """A sink that stores nothing; reading the content checks it."""
+    """Read the content and store nothing: a sink for checks alone."""
     for _piece in pieces:
         pass
 

@@ -44,7 +44,7 @@ def _pass(step: str) -> None:
 
 
 class OcflStore:
-    """Implement the port `Content`. Each process opens a store of its own, and sweeps once it is open."""
+    """Implements the port `Content`. Each process opens a store of its own, and sweeps once it is open."""
 
     def __init__(self, root: Path, on_step: Callable[[str], None] = _pass, blocks: BlockDigests | None = None) -> None:
         """`blocks` stores the block digests of content that is taken in or verified."""

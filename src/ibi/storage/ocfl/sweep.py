@@ -117,7 +117,7 @@ def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change:
 
 
 def _copy_source(work: StoreContext, source: Source, before: Inventory) -> Source:
-    """Return the source as one to copy: kept content lies in the old object, which is removed."""
+    """Return a source that copies kept content, because the old object with it is removed."""
     if not isinstance(source, Keep):
         return source
     digest = kept_digest(source, before)

@@ -1,1 +1,1 @@
-"""Stores in SQLite, one file each."""
+"""Stores in SQLite databases."""

@@ -108,9 +108,9 @@ def _ignore_change() -> None:
 
 
 class SqliteBeliefs(StateStore):
-    """Implement the port `Beliefs` on one data directory.
+    """Implements the port `Beliefs` on one data directory.
 
-    Most labels were never given on. The prefixes that have such labels are cached, so that questions about others need
+    Most labels were never passed on. The prefixes with labels that were are cached, so that questions about others need
     no statement. The last used holders are cached as well: one statement takes longer than the other look-ups of a
     resolution before its first request.
     """

@@ -75,7 +75,7 @@ def _accept(_: Label) -> None:
 
 
 class SqliteCatalog(CatalogHoldings):
-    """Implement the ports `Catalog` and `Search` on one file, for any thread and beside other processes.
+    """Implements the ports `Catalog` and `Search` on one file, for any thread and beside other processes.
 
     Each thread reads on a connection of its own and waits for no writer; changes are made in groups. Until an item
     changes, `find` returns the same object again.

@@ -183,7 +183,7 @@ class _Matches:
 
 
 class SqliteSearch:
-    """Implement the port `Search` for one thread."""
+    """Implements the port `Search` for one thread."""
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
         """`item_of` returns the item of a record, from a cache if possible."""
@@ -263,8 +263,8 @@ class SqliteSearch:
         return [item for item in found.values() if meets(entry_of(item), query.filters, sought.today)]
 
     def _find_matches(self, sought: SoughtWords, query: SearchQuery) -> tuple[SoughtWords, _Matches]:
-        """Return the matches, and the search that found them. If the last word as a whole word finds enough, longer
-        words are not searched, because FTS5 takes longer for a prefix than for a word."""
+        """Return the search that was used, and its matches. If the last word as a whole word finds enough, longer words
+        are not searched, because FTS5 takes longer for a prefix than for a word."""
         if sought.terms.is_beginning:
             whole = sought.whole_words()
             found = _Matches(self._connection, whole.expression(), query.most)

@@ -290,7 +290,7 @@ class CatalogConnections(Protocol):
 
 
 class SqliteChanges:
-    """Implement the port `ChangeFeed` on the file of a catalogue."""
+    """Implements the port `ChangeFeed` on the file of a catalogue."""
 
     prompt = True
 

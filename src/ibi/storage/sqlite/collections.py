@@ -58,7 +58,7 @@ _HOLDING: Final = f"""
 
 
 class SqliteCollections(StateStore):
-    """Implement the port `CollectionStore` on one data directory."""
+    """Implements the port `CollectionStore` on one data directory."""
 
     def list(self) -> tuple[ItemCollection, ...]:
         return self._select(_LIST, ())

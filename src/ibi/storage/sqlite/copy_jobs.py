@@ -66,7 +66,7 @@ _ENDED = ("done", "cancelled")
 
 
 class SqliteCopyJobs(StateStore):
-    """Implement the port `CopyJobs` on one data directory."""
+    """Implements the port `CopyJobs` on one data directory."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)

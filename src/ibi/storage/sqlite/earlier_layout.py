@@ -123,7 +123,8 @@ def _make_state(directory: Path, make: Callable[[Path], Connection], on_step: Ca
 
 
 def _find_usable(directory: Path) -> Iterator[EarlierDatabase]:
-    """Yield the existing sound databases. A lost or damaged one is refused, unless its content is dispensable."""
+    """Yield the existing sound databases. A lost or damaged one is left out if its content is dispensable, and refused
+    otherwise."""
     for each in EARLIER:
         path = directory / each.kind.file_name
         if not path.exists() and not was_begun(path):

@@ -95,7 +95,7 @@ _LAST_REASON: Final = """
 
 
 class SqliteFollows(StateStore):
-    """Implement the port `FollowStore` on one data directory."""
+    """Implements the port `FollowStore` on one data directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)

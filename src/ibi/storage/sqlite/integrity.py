@@ -102,7 +102,7 @@ def read_integrity(connection: Connection) -> tuple[IntegritySummary, list[Verif
 
 
 class SqliteIntegrity:
-    """Implement the ports. The database is opened on first use, because most commands never need it."""
+    """Implements the ports. The database is opened on first use, because most commands never need it."""
 
     prompt = True
 

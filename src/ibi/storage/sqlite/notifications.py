@@ -56,7 +56,7 @@ _NOTE_POSITION: Final = upsert("notification_position", "one, epoch, number", "o
 
 
 class SqliteNotifications(StateStore):
-    """Implement the port `Notifications` on one data directory."""
+    """Implements the port `Notifications` on one data directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -123,7 +123,7 @@ def _outgoing_columns(row: OutgoingNotification) -> Columns:
 
 
 class _Rows(Generic[Row]):
-    """Implement the port `Rows` on one table."""
+    """Implements the port `Rows` on one table."""
 
     def __init__(self, database: Database, table: str, kind: type[Row], columns: Callable[[Row], Columns]) -> None:
         self._database, self._table = database, table

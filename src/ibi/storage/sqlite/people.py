@@ -80,7 +80,7 @@ _INVITED = "SELECT digest, mail, role, created, expires, invited_by, shown FROM 
 
 
 class SqlitePeople(StateStore):
-    """Implement the ports `People` and `SignInMeans` on one data directory. Each change is a commit of its own, and
+    """Implements the ports `People` and `SignInMeans` on one data directory. Each change is a commit of its own, and
     each read is fresh."""
 
     prompt = True

@@ -55,7 +55,7 @@ _OLDEST: Final = """
 
 
 class SqlitePreviews(CatalogPart):
-    """Implement the port `PreviewStore` on one data directory."""
+    """Implements the port `PreviewStore` on one data directory."""
 
     def __init__(self, data: Path, made_by: int, most_bytes: int = _MOST_BYTES) -> None:
         """`made_by` is the version of the renderer. Previews of other versions are rendered again."""

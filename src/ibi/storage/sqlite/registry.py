@@ -257,7 +257,7 @@ _RECENT: Final = 0.01
 
 
 class SqliteRegistry(StateStore):
-    """Implement the port `Registry` on one data directory. Each change is a commit of its own.
+    """Implements the port `Registry` on one data directory. Each change is a commit of its own.
 
     The change number shows every change, including those by this object.
     """

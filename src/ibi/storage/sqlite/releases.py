@@ -24,7 +24,7 @@ _KEEP_SERVICE: Final = upsert("told_chain_services", "service, rep", "service, r
 
 
 class SqliteChainStore(StateStore):
-    """Implement the port `ChainStore` on one data directory."""
+    """Implements the port `ChainStore` on one data directory."""
 
     prompt = True
 

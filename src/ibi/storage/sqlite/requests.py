@@ -49,7 +49,7 @@ _COUNT: Final = """
 
 
 class SqliteRequests(StateStore):
-    """Implement the port `RequestStore` on one data directory."""
+    """Implements the port `RequestStore` on one data directory."""
 
     def add(
         self, request: ReaderInquiry, since: tuple[int, int], check: Callable[[int, int, int], None]

@@ -63,7 +63,7 @@ _REVIEW: Final = f"SELECT {_COLUMNS} FROM reviews"  # noqa: S608
 
 
 class SqliteReviews(StateStore):
-    """Implement the port `ReviewStore` on one data directory."""
+    """Implements the port `ReviewStore` on one data directory."""
 
     def change(self, draft: str, into: ReviewChange) -> Review:
         with self._database.change() as connection:

@@ -84,7 +84,7 @@ _WEBHOOKS: Final = f"SELECT {_COLUMNS} FROM webhooks"  # noqa: S608
 
 
 class SqliteWebhooks(StateStore):
-    """Implement the port `WebhookStore` on one data directory."""
+    """Implements the port `WebhookStore` on one data directory."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)

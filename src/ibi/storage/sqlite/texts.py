@@ -137,7 +137,7 @@ _DIGESTS: Final = """
 
 
 class SqliteTexts(CatalogPart):
-    """Implement the port `TextIndex` on one data directory. Searches and the worker have an instance each, so that
+    """Implements the port `TextIndex` on one data directory. Searches and the worker have an instance each, so that
     neither waits for the other."""
 
     rest = 2.0

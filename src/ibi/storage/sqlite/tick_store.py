@@ -88,7 +88,7 @@ class GivenOutRows:
 
 
 class SqliteGivenOut:
-    """Implement the port `GivenOut`. It reads the record beside the minting processes."""
+    """Implements the port `GivenOut`. It reads the record beside the minting processes."""
 
     prompt = True
 
@@ -101,10 +101,9 @@ class SqliteGivenOut:
         self._fresh_until = 0.0
 
     def is_final(self, label: Label) -> bool:
-        """Return whether the label is certain never to be given out with this date.
+        """Return whether it is certain that the label was not given out for use elsewhere.
 
-        A label that is not given out by now never will be, not even with a future date: later ones are recorded before
-        they leave the minter.
+        This holds for future dates as well: a label that is given out later is recorded before it leaves the minter.
         """
         instant, prefix = label.instant, home_prefix(label)
         try:
@@ -120,8 +119,8 @@ class SqliteGivenOut:
     def _is_own(self, prefix: str) -> bool:
         """Return whether the prefix is recorded here. Resolvers ask every Archive, so most labels belong to others.
 
-        The cached prefixes may be a second old. For that long a new prefix gets no certain answer, and an old one is
-        looked up in vain.
+        The cached prefixes may be a second old. For that long a new prefix gets no certain answer, and a former one is
+        still looked up.
         """
         if (now := monotonic()) >= self._fresh_until:
             self._prefixes = frozenset(prefix for (prefix,) in self._connection.execute("SELECT prefix FROM home"))

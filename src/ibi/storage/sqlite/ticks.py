@@ -71,7 +71,7 @@ Change = TypeVar("Change", bound=TickChange)
 
 
 class SqliteTicks:
-    """Implement the port `Ticks` on a data directory."""
+    """Implements the port `Ticks` on a data directory."""
 
     prompt = True
 
@@ -94,9 +94,9 @@ class SqliteTicks:
         with the identity.
 
         `clocks` only dates lines of the log; `on_step` is called at each of `STEPS`. `newest_kept` returns the newest
-        stored label, which the log may not know. It is called when the directory has lost track of issued labels, and
-        when an identity is new to it. If there are stored labels but the log is empty, freezing an identity raises
-        `MintLogLost`, unless an operator sets `accept_loss`.
+        instant of the stored labels, which the log may not know. It is called when the directory has lost track of
+        issued labels, and when an identity is new to it. If labels are stored but the log has none, freezing an
+        identity raises `MintLogLost`, unless an operator sets `accept_loss`.
         """
         self._newest_kept = newest_kept or _nothing_kept
         self._accept_loss = accept_loss

@@ -38,7 +38,8 @@ _DECOY = ("", "read", bytes(32), 0, "", None, None, None)
 
 
 class SqliteTokens(StateStore):
-    """Implement the port `Tokens` on one data directory. Each change is a commit of its own, and each read is fresh."""
+    """Implements the port `Tokens` on one data directory. Each change is a commit of its own, and each read is
+    fresh."""
 
     prompt = True
 

@@ -80,7 +80,7 @@ class _Outside(NamedTuple):
 
 
 class SqliteTransferLedger(StateStore):
-    """Implement the port `TransferLedger` on one data directory."""
+    """Implements the port `TransferLedger` on one data directory."""
 
     def __init__(self, directory: Path, lock_directory: Path | None = None) -> None:
         super().__init__(directory)

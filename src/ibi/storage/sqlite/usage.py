@@ -36,7 +36,7 @@ _Counted: TypeAlias = tuple[UsageDay, ReferrerClass]
 
 
 class MemoryUsageLog:
-    """Implement the port `UsageLog` in memory."""
+    """Implements the port `UsageLog` in memory."""
 
     def __init__(self) -> None:
         self._counts: dict[_Counted, Usage] = {}
@@ -212,7 +212,7 @@ def _ignore() -> None:
 
 
 class SqliteUsageLog:
-    """Implement the port `UsageLog` on one file."""
+    """Implements the port `UsageLog` on one file."""
 
     def __init__(self, path: Path, *, on_damage: OnDamage | None = None) -> None:
         """Open or begin the counts in the file `path`.
