@@ -1,1 +1,1 @@
-"""The HTTP interface for programs: labels, records, drafts, uploads, tokens and Archives, below `/api/`."""
+"""The HTTP API for programs: labels, records, drafts, uploads, tokens and Archives, below `/api/`."""

@@ -1,5 +1,5 @@
-"""The register of a resolver over HTTP: `/api/archives`, the Archives that it asks; `/api/disputes`, who claims an
-Original beside its known holder; and all routes of a resolver."""
+"""`/api/archives`: the register of a resolver. The list of Archives that it asks is public; the rest is for
+administrators."""
 
 from __future__ import annotations
 
@@ -40,13 +40,11 @@ from ibi.web.resolver.resolver_pages import ClaimPages, DisputePages, RegisterPa
 
 # --- disputes ---------------------------------------------------------------------------------------------------------
 
-# `/api/disputes`: who claims an Original beside its known holder. The list is public; administrators settle it.
-
 DISPUTES: Final = b"/api/disputes/"
 
 
 class DisputeEndpoints:
-    """Labels hold slashes: the path is read as it came."""
+    """Endpoints of disputes. Labels contain slashes: the path is read as it came."""
 
     def __init__(
         self,
@@ -70,13 +68,13 @@ class DisputeEndpoints:
         return short_json(DisputesResource([DisputeResource.of(each) for each in disputes]))
 
     async def get(self, request: Request) -> Response:
-        """The disputes over one item: its Archives learn how they were settled."""
+        """Return the disputes over one item. Its Archives learn here how they were settled."""
         label = _label(request, DISPUTES)
         disputes = await ask(self._disputes, lambda: self._disputes.over(label))
         return short_json(DisputesResource([DisputeResource.of(each) for each in disputes]))
 
     async def settle(self, request: Request) -> Response:
-        """Say who holds the Original."""
+        """Settle a dispute: name the holder of the Original."""
         token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
         label, wanted = _label(request, DISPUTES), await read_json(request, DisputeRuling)
         holder = parse(wanted.holder)
@@ -88,14 +86,12 @@ class DisputeEndpoints:
 
 # --- the register -----------------------------------------------------------------------------------------------------
 
-# Which Archives a resolver asks is public; the rest is for administrators.
-
 PREFIX: Final = b"/api/archives/"
 
 
 class ArchivePages:
-    """Endpoints of the register. Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any
-    case."""
+    """Endpoints of the register. Labels contain slashes: the path is read as it came, `%2F` or not, in either form and
+    any case."""
 
     def __init__(
         self, admin: RegistrationAdmin, authentication: Authentication, proxies: tuple[IpNetwork, ...] = ()
@@ -146,8 +142,10 @@ class ArchivePages:
         return _actor(token, request, self._proxies)
 
     async def _told(self, request: Request) -> Callable[[Registration], RegisteredArchiveResource]:
-        """Return the view of a registration that the request may have. No token or a lesser scope than admin means the
-        public view; an invalid token raises."""
+        """Return the view of a registration that the request may have.
+
+        Without a token of the scope admin it is the public view. An invalid token raises.
+        """
         headers = request.scope["headers"]
         if not values(headers, b"authorization"):
             return RegisteredArchiveResource.public
@@ -159,7 +157,7 @@ class ArchivePages:
 
 
 def _actor(token: Token, request: Request, proxies: tuple[IpNetwork, ...]) -> Actor:
-    """Who changes the register, for the audit log."""
+    """Return the actor who changes the register, for the audit log."""
     return Actor(token.account, token.scope, token.id, address_text(request.scope, proxies))
 
 
@@ -172,11 +170,9 @@ def _label(request: Request, prefix: bytes = PREFIX) -> Label:
 
 # --- all routes of a resolver -----------------------------------------------------------------------------------------
 
-# The routes of a resolver, beside the links themselves: its register, what it believes, and disputes.
-
 
 def resolver_routes(site: ResolverSite, authentication: Authentication) -> list[Route]:
-    """Of the parts that the resolver has."""
+    """Return the routes of the parts that the resolver has."""
     found: list[Route] = []
     if site.registrations is not None:
         found += ArchivePages(site.registrations, authentication, site.proxies).routes()

@@ -1,6 +1,5 @@
-"""Authentication of API requests: bearer tokens (RFC 6750), in the Authorization header alone. A token in a URL would
-end up in logs.
-"""
+"""Authentication of API requests: bearer tokens (RFC 6750), in the Authorization header only. A token in a URL would
+end up in logs."""
 
 from __future__ import annotations
 
@@ -34,12 +33,11 @@ class Authentication:
     """Recognises the tokens of one data directory."""
 
     def __init__(self, tokens: Tokens, clocks: Clocks, people: People | None = None) -> None:
-        """Without `people`, the tokens of persons are not valid."""
+        """Without `people`, the tokens of persons are invalid."""
         self._tokens, self._clocks, self._people = tokens, clocks, people
 
     async def require(self, headers: RawHeaders, needed: Scope) -> Token:
-        """Return the token that came with a request, if it allows what is `needed`; otherwise raise an error that says
-        so."""
+        """Return the token of a request if it has the `needed` scope. Raise an error otherwise."""
         try:
             scheme, _, text = (only_value(headers, b"authorization") or "").partition(" ")
         except ValueError:
@@ -55,13 +53,13 @@ class Authentication:
         return token
 
     async def identify(self, headers: RawHeaders) -> Actor | None:
-        """Whose token came with a request, valid or not: for the audit log, and for nothing else."""
+        """Return the owner of the token of a request, valid or not. Use it for the audit log only."""
         text = next(iter(values(headers, b"authorization")), "").partition(" ")[2].strip(" ")
         token = await ask(self._tokens, lambda: recognise(text, self._tokens.find))
         return None if token is None else Actor(token.account, token.scope, token.id)
 
     def find_account(self, text: str) -> str | None:
-        """The account that a person or a token's name stands for; waits for the disk."""
+        """Return the account of a person or a token name. This call blocks."""
         return find_account(text, self._people, self._tokens)
 
     async def _find_person(self, name: str) -> Person | None:
@@ -70,20 +68,26 @@ class Authentication:
 
 
 def name_of(token: Token) -> str:
-    """The permanent identifier of a token in the mint log and the idempotency records, independent of the token's
-    name."""
+    """Return the permanent identifier of a token, for the mint log and the idempotency records.
+
+    It does not depend on the token's name.
+    """
     return f"token:{token.id}"
 
 
 Made = TypeVar("Made")
 
 _SHORT_WORKS: Final = 16
-"""Changes that run at a time; most of them wait, for the disk or for each other."""
+"""Number of changes that run at the same time. Most of them wait for the disk or for each other."""
 _BULK_WORKS: Final = 2
-"""Pieces of uploads that are hashed and written at a time. Two keep the processors busy; with more threads the event
-loop would wait behind all of them for a processor and for the interpreter's lock, at each of its steps."""
+"""Number of upload pieces that are hashed and written at the same time.
+
+Two keep the processors busy. With more threads, the event loop would wait for a processor and for the interpreter's
+lock at each of its steps.
+"""
 _LONG_WORKS: Final = 4
-"""Publications that run at a time: each reads every byte that it publishes, and readers must not wait for that."""
+"""Number of publications that run at the same time. Each reads every byte that it publishes, and readers must not wait
+for that."""
 
 
 class Callers:
@@ -102,8 +106,10 @@ class Callers:
         return self.depositor_of(await self.token(request, Scope.DEPOSIT), request)
 
     def depositor_of(self, token: Token, request: Request) -> Depositor:
-        """The depositor behind a token. Drafts and items belong to the token's account, so that a new token of the same
-        account finds them."""
+        """Return the depositor behind a token.
+
+        Drafts and items belong to the token's account, so that a new token of the same account finds them.
+        """
         name = token.person or token.name or name_of(token)
         return Depositor(token.account, name, token.scope, token.id, self._address(request))
 
@@ -116,11 +122,12 @@ class Callers:
         return "unknown" if address is None else str(address)
 
     async def account(self, text: str) -> str | None:
-        """The account of that name; None, the Archive, for an empty text. `UnknownAccount` if there is none."""
+        """Return the account of that name; None, the Archive, for an empty text. Raise `UnknownAccount` if there is
+        none."""
         return await self.run_short(lambda: self._authentication.find_account(text))
 
     async def is_known(self, request: Request) -> bool:
-        """Whether a token came that allows to read; one that is not valid is refused."""
+        """Return whether a token came. Raise if it is invalid or does not allow reading."""
         if not values(request.scope["headers"], b"authorization"):
             return False
         await self.token(request, Scope.READ)
@@ -133,12 +140,14 @@ class Callers:
         return self.site.item_services
 
     async def run_short(self, work: Callable[[], Made]) -> Made:
-        """Run short work that waits for the disk or for a draft's lock, in a thread. Its pool is not the one of
-        requests that only read: a hundred changes of one draft keep no reader waiting."""
+        """Run short work that waits for the disk or for a draft's lock, in a thread.
+
+        Requests that only read use another pool, so that a hundred changes of one draft keep no reader waiting.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
 
     async def run_bulk(self, work: Callable[[], Made]) -> Made:
-        """Hash and write what a client sends, in a thread and in the order of arrival."""
+        """Hash and write the received bytes, in a thread and in the order of arrival."""
         return await asyncio.get_running_loop().run_in_executor(self._bulk_works, work)
 
     async def run_long(self, work: Callable[[], Made]) -> Made:
@@ -148,11 +157,9 @@ class Callers:
 
 # --- `/api/tokens` ----------------------------------------------------------------------------------------------------
 
-# `/api/tokens`: tokens created, listed and revoked with a token of the scope admin.
-
 
 class TokenPages:
-    """Endpoints of tokens. Changing tokens waits for the disk, so it runs in a thread."""
+    """Endpoints of tokens. Changes of tokens wait for the disk, and run in a thread."""
 
     def __init__(
         self, admin: LocalTokenAdmin, authentication: Authentication, proxies: Sequence[IpNetwork] = ()
@@ -184,7 +191,7 @@ class TokenPages:
         return short_json(await _run_in_thread(lambda: admin.revoke_token(identity)))
 
     async def _admin_of(self, request: Request) -> TokenAdmin:
-        """The administration of tokens in the name of a caller who may do that."""
+        """Return the administration of tokens on behalf of the caller, who needs the scope admin."""
         token = await self._authentication.require(request.scope["headers"], Scope.ADMIN)
         address = reader_address(request.scope, self._proxies)
         where = "unknown" if address is None else str(address)

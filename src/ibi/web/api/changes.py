@@ -1,6 +1,6 @@
-"""The feed of changes over HTTP: `GET /api/changes`.
+"""`GET /api/changes`: the feed of changes.
 
-Public, as the labels in it are: it says which items changed and when, and nothing of what they are.
+It is public, like the labels in it. It tells which items changed and when, and nothing of their content.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ibi.web.http.headers import is_tag_known
 from ibi.web.http.request_errors import PathNotFound, check_parameters, number_of
 
 MOST_CHANGES: Final = 1_000
-"""Entries in one answer."""
+"""Number of entries in one answer."""
 _HIGHEST: Final = 1 << 62
 _LOG: Final = structlog.get_logger("ibi.copies")
 _KNOWN: Final = ("after", "epoch", "most", "wait")
@@ -59,8 +59,8 @@ class ChangePages:
         copies: NamedCopyHolders | None = None,
         offers: CopyOffers | None = None,
     ) -> None:
-        """`archive` is the name of the Archive's own item; `copies` tells who holds Copies of the items, which a page
-        announces. `offers` is told who follows."""
+        """`archive` is the name of the Archive's own item. `copies` knows the holders of Copies, which a page
+        announces. `offers` is told of followers."""
         self._offers = offers
         self._readers, self._public_url, self._archive, self._copies = readers, public_url, archive, copies
         self._catalog = catalog
@@ -92,8 +92,10 @@ class ChangePages:
         return short_json(self._body(page, after, said, ibips), headers=headers)
 
     async def _announced(self) -> int | None:
-        """When the Archive last said who holds Copies. A store of holders that cannot be read ends no feed: resolvers
-        go on with what they were told before."""
+        """Return when the Archive last announced the holders of Copies.
+
+        An unreadable store of holders does not end the feed: resolvers continue with the earlier announcement.
+        """
         if self._copies is None:
             return None
         try:
@@ -112,8 +114,10 @@ class ChangePages:
             _LOG.error("a follower is not offered as a holder of Copies", reason=str(error))
 
     def _ibips(self, deleted: Sequence[ItemChange]) -> Iterator[tuple[str, str]]:
-        """The other label of what was deleted: who is told of the one can answer for both while this Archive is
-        silent."""
+        """Yield the other label of each deleted item.
+
+        A resolver that learns of both labels can answer for both while this Archive is silent.
+        """
         for change in deleted:
             with suppress(ContentDamaged):
                 item = self._catalog.find(change.rep)
@@ -155,7 +159,7 @@ def _time(second: int) -> str:
 
 
 def _headers(page: ChangePage, after: int, most: int, said: int | None) -> dict[str, str]:
-    """The changes of a full page stay within its epoch. Another has to be asked for again: it may get longer."""
+    """Return the headers. The changes of a full page are fixed within its epoch. A shorter page may still grow."""
     is_full = len(page.changes) == most
     end = page.changes[-1].number if page.changes else after
     return {

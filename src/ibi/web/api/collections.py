@@ -1,4 +1,4 @@
-"""`/api/collections`: named sets of items: listed and read by all, made and changed with a token."""
+"""`/api/collections`: named sets of items. Everyone may list and read them; changes need a token."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.words import shown_title
 
 MOST_PAGES: Final = 1_000_000
-"""Pages of a list: of the largest collection, far more than it has."""
+"""Largest page number: far more pages than the largest collection has."""
 _NO_CACHE: Final = {"cache-control": "no-cache"}
 
 
@@ -93,7 +93,7 @@ class CollectionEndpoints:
         return Response(None, HTTPStatus.NO_CONTENT)
 
     async def items(self, request: Request) -> Response:
-        """A page of its items, the newest or those chosen last first."""
+        """Return a page of the items, with the newest or the last added first."""
         check_parameters(request.query_params, ("page", "size"))
         collection = await self._require_named(request)
         number = number_of(request.query_params, "page", 1, 1, MOST_PAGES)
@@ -117,7 +117,7 @@ class CollectionEndpoints:
         return _json(CollectionItems(total=found.total, is_more=found.is_more, items=items, links=links))
 
     async def change_items(self, request: Request) -> Response:
-        """Take items out, and put others in; how many there were of each."""
+        """Remove and add items, and return the number of each."""
         who = await self._callers.actor(request, Scope.DEPOSIT)
         name, body = (await self._require_named(request)).name, await read_json(request, CollectionItemsChange)
         gone, new = _labels(body.remove, "remove"), _labels(body.add, "add")

@@ -1,11 +1,7 @@
-"""Copies, follows and webhooks over HTTP.
+"""`/api/copies`: jobs that make Copies of items of other Archives, and `DELETE /api/items/<label>/object`, which drops
+a Copy.
 
-Copies over HTTP: `/api/copies`, jobs that make Copies of items of other Archives; `DELETE
-/api/items/<label>/object`, which drops one; and what other Archives make Copies of.
-
-They are for librarians: tokens of the scope edit. The token for the other Archive is in no answer.
-
-`/api/follows` and `/api/webhooks`: what this Archive follows elsewhere, and who is told of its changes.
+They need a token of the scope edit. No answer contains the token for the other Archive.
 """
 
 from __future__ import annotations
@@ -52,9 +48,9 @@ from ibi.web.http.request_errors import (
 )
 
 MOST_LISTED: Final = 100
-"""Jobs in one answer."""
+"""Number of jobs in one answer."""
 MOST_ITEMS: Final = 1_000
-"""Labels of a job in one answer."""
+"""Number of labels of a job in one answer."""
 _MOST_BODY: Final = 2 << 20
 _MOST_TOKEN: Final = 500
 _MEMBERS: Final = ("labels", "from", "token")
@@ -62,7 +58,7 @@ _PATH: Final = "/api/copies"
 
 
 class CopyPages:
-    """Endpoints of jobs. Every librarian sees all of them: Copies belong to the Archive."""
+    """Endpoints of jobs. Every librarian sees all jobs: Copies belong to the Archive."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers, self._site = callers, callers.site
@@ -169,15 +165,10 @@ def _after(request: Request) -> int:
 
 # --- what others make Copies of ---------------------------------------------------------------------------------------
 
-# `/api/items/<label>/object` and `/api/items/objects`: what other Archives make Copies of.
-#
-# A program is judged by its token, as for the files: what is public needs none, what is restricted one of the scope
-# copy.
-
 MOST_OBJECTS: Final = 200
-"""Items that are asked for at a time."""
+"""Largest number of items in one request."""
 _MOST_ANSWER: Final = 8 << 20
-"""Bytes of files in one answer to that; those of further items have to be fetched."""
+"""Bytes of files in one such answer. Files of further items must be fetched separately."""
 _MOST_WANTED: Final = 256 * 1024
 _RECORD, _LINES = "application/json", "application/x-ndjson"
 _PRIVATE: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
@@ -196,7 +187,7 @@ class ObjectPages:
         return Response(body, HTTPStatus.OK, _PRIVATE, _RECORD)
 
     async def get_several(self, request: Request) -> Response:
-        """A line for each label: the object, with the contents of small files, or why it is not given."""
+        """Return a line for each label: the object with the contents of small files, or the reason for a refusal."""
         judge = await self._judge(request)
         labels = _labels(await json_object(request, most=_MOST_WANTED) or {})
         body = await self._callers.run_short(lambda: self._lines(labels, judge))
@@ -254,7 +245,7 @@ _NAMED: Final = ("label", "prefix", "search")
 
 
 class SubscriptionPages:
-    """Endpoints of follows, for tokens of the scope edit, and of webhooks, for those of the scope admin."""
+    """Endpoints of follows, which need a token of the scope edit, and of webhooks, which need the scope admin."""
 
     def __init__(
         self,
@@ -278,8 +269,6 @@ class SubscriptionPages:
             ),
         ]
 
-    # --- follows ---
-
     async def list_follows(self, request: Request) -> Response:
         await self._actor(request, Scope.EDIT)
         return short_json(Follows(follows=await asyncio.to_thread(self._follows.list_follows)))
@@ -295,8 +284,6 @@ class SubscriptionPages:
         admin = self._follows.acting_as(await self._actor(request, Scope.EDIT))
         return short_json(await asyncio.to_thread(admin.remove_follow, str(request.path_params["id"])))
 
-    # --- webhooks ---
-
     async def list_webhooks(self, request: Request) -> Response:
         await self._actor(request, Scope.ADMIN)
         return short_json(Webhooks(webhooks=await asyncio.to_thread(self._webhooks.list_webhooks)))
@@ -308,7 +295,7 @@ class SubscriptionPages:
         return short_json(added, HTTPStatus.CREATED)
 
     async def enable_webhook(self, request: Request) -> Response:
-        """Tell a webhook again that was disabled."""
+        """Enable a disabled webhook again."""
         admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
         return short_json(await asyncio.to_thread(admin.enable_webhook, str(request.path_params["id"])))
 
@@ -322,7 +309,7 @@ class SubscriptionPages:
 
 
 def _target(wanted: FollowRequest) -> tuple[FollowKind, str]:
-    """What is to be followed: one of the members that name it."""
+    """Return the target of a follow: exactly one of the members that name it."""
     named = [(name, text) for name in _NAMED if (text := getattr(wanted, name)) is not None]
     if len(named) + wanted.all > 1:
         raise InvalidMember(field="label", reason=f"one of {', '.join(_NAMED)} and all is given")

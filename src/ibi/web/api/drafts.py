@@ -1,4 +1,4 @@
-"""`/api/items` and `/api/items/<draft>`: drafts begun, described, listed, discarded and published."""
+"""`/api/items` and `/api/items/<draft>`: begin, describe, list, discard and publish drafts."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def sent_file(site: ArchiveSite, draft: str, file: File) -> dict[str, Any]:
 
 
 def publication_of(site: ArchiveSite, published: Published) -> PublicationResource:
-    """Return a publication: what the command prints, and more."""
+    """Return a publication: the facts that the command prints, and more."""
     item, rep = published.item, published.item.rep.spelling
     return PublicationResource(
         rep=rep,
@@ -108,10 +108,10 @@ def publication_of(site: ArchiveSite, published: Published) -> PublicationResour
 
 
 def publication_warnings(site: ArchiveSite, item: Item, *, is_deletion: bool = False) -> list[str]:
-    """Sentences for who published the item, which is published all the same."""
+    """Return warnings for the publisher of an item. They do not stop the publication."""
     if is_deletion:
         return []
-    if item.tombstone is not None:  # asked again with its key
+    if item.tombstone is not None:  # repeated with its key
         when = str(item.tombstone.when)[:10]
         return [f"{item.rep} was deleted on {when}. To deposit this anew, send another Idempotency-Key."]
     warning = None if item.target_url is None else site.warn_of_url(item.target_url)
@@ -119,7 +119,7 @@ def publication_warnings(site: ArchiveSite, item: Item, *, is_deletion: bool = F
 
 
 def item_url(site: ArchiveSite, item: Item) -> str:
-    """The address of the item for a reader who names no file."""
+    """Return the address of the item for a reader who names no file."""
     if item.target_url is not None:
         return item.target_url
     if item.target is None or item.state is State.DELETED:
@@ -128,7 +128,7 @@ def item_url(site: ArchiveSite, item: Item) -> str:
 
 
 def draft_validators(view: DraftView) -> Validators:
-    """Validators whose tag changes with the draft and with each of its files."""
+    """Return validators with a tag that changes with the draft and with each of its files."""
     said: list[Any] = [
         description_document(view.record.description),
         [file_document(file) for file in view.files],
@@ -142,7 +142,7 @@ def draft_validators(view: DraftView) -> Validators:
 
 
 def file_validators(file: File) -> Validators:
-    """Validators of a file: its tag alone, because the time at which a draft's file was sent is not stored."""
+    """Return validators of a file: its tag alone, because the upload time of a draft's file is not stored."""
     return Validators(file.sha512, 0)
 
 
@@ -151,7 +151,7 @@ def _record_url(site: ArchiveSite, label: str) -> str:
 
 
 MOST_LISTED: Final = 1000
-"""Drafts in one answer."""
+"""Number of drafts in one answer."""
 MOST_MESSAGE: Final = 1000
 """Characters of the message about a change."""
 
@@ -160,8 +160,7 @@ _SMALL: Final = 64 * 1024
 
 
 class DraftPages:
-    """Endpoints of drafts. A token of the scope deposit opens the depositor's own drafts, one of the scope admin all
-    drafts."""
+    """Endpoints of drafts. The scope deposit opens the depositor's own drafts, the scope admin all drafts."""
 
     def __init__(self, callers: Callers, queue: MintQueue) -> None:
         self._callers, self._queue = callers, queue
@@ -175,7 +174,7 @@ class DraftPages:
         )
 
     async def read_records(self, request: Request) -> Response:
-        """Descriptions from records of another system, to begin drafts with. Nothing is kept of them."""
+        """Return descriptions from records of another system, for new drafts. Nothing is stored."""
         await self._callers.depositor(request)
         body = await read_body(request.scope["headers"], request.receive, MOST_IMPORTED)
         try:
@@ -196,8 +195,6 @@ class DraftPages:
         drafts = [draft_document(self._site, view) for view in found[:most]]
         quota = DraftQuotaResource.of(services.drafts.rules.quota, held)
         return short_json({"drafts": drafts, "quota": quota, "links": links})
-
-    # --- /api/items/<draft> ---
 
     async def get(self, request: Request, draft: str) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
@@ -220,7 +217,7 @@ class DraftPages:
         )
 
     async def _parse_change(self, request: Request) -> tuple[Description, Refused | None]:
-        """Read the new description of a draft, and the refused values that stay with it; None if all may."""
+        """Read the new description of a draft, and the refused values to keep; None keeps all of them."""
         document = dict(await json_object(request) or {})
         with refusing_members():
             said = document.pop("refused", None)
@@ -231,8 +228,6 @@ class DraftPages:
         who, services = await self._callers.depositor(request), self._callers.item_services
         await self._callers.run_short(lambda: services.drafts.discard(who, draft, _conditions(request)))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=NO_STORE)
-
-    # --- /api/items/<label>/draft ---
 
     async def of_item(self, request: Request) -> Response:
         return self._answer(await self._find_draft(request), HTTPStatus.OK)
@@ -275,11 +270,12 @@ class DraftPages:
             raise UnknownDraft(draft=f"of {label}")
         return found
 
-    # --- publication ---
-
     async def publish(self, request: Request) -> Response:
-        """Answers when everything is on the disk. A client that gets no answer may repeat the request: it becomes one
-        item. Where deposits are reviewed, that of a depositor waits for a librarian (202)."""
+        """Publish a draft, and answer when everything is on the disk.
+
+        A client without an answer may repeat the request: it becomes one item. Where deposits are reviewed, a
+        depositor's draft waits for a librarian (202).
+        """
         token, services = await self._callers.token(request, Scope.DEPOSIT), self._callers.item_services
         who, draft = self._callers.depositor_of(token, request), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
@@ -319,7 +315,7 @@ def _with_refused(kept: Refused | None, check: Check) -> Check:
 
 
 def _check_refused(kept: Refused, recorded: Refused) -> None:
-    """`InvalidMember` if a refused value is not in the draft: only its form writes them."""
+    """Raise `InvalidMember` if a refused value is not in the draft: only its form writes them."""
     for name, each in kept.items():
         if recorded.get(name) != each:
             raise InvalidMember(
@@ -329,12 +325,12 @@ def _check_refused(kept: Refused, recorded: Refused) -> None:
 
 
 def own_key(key: str) -> str:
-    """An idempotency key apart from those of `POST /api/labels`, which the minter remembers too."""
+    """Return an idempotency key that is distinct from those of `POST /api/labels`, which the minter remembers too."""
     return f"publish:{sha256(key.encode('ascii')).hexdigest()}"
 
 
 def read_message(document: dict[str, Any]) -> str | None:
-    """The reason for a change, if the request gives one."""
+    """Return the reason for a change, if the request gives one."""
     unknown = next((name for name in document if name != "message"), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known="message")

@@ -1,8 +1,7 @@
-"""Claims over HTTP: `/inbox`, notifications of other Archives and services (W3C Linked Data Notifications), claims
-between Archives, and `/api/items/claims`, those within one.
+"""`/inbox`: notifications of other Archives and services (W3C Linked Data Notifications), and claims between Archives.
 
-Anyone may send; who may answer for an item sees what was sent about it. Browsers are sent on to the page
-for people.
+Anyone may send. A person who may answer for an item sees the notifications about it. Browsers are redirected to the
+page for people.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ from ibi.web.pages.account_pages import PLACE, ClaimsPage
 
 JSON_LD: Final = "application/ld+json"
 MOST_CLAIMS: Final = 1000
-"""Claims in one answer."""
+"""Number of claims in one answer."""
 _ACCEPTED: Final = {"accept-post": f"{JSON_LD}, {JSON}", "allow": "GET, HEAD, OPTIONS, POST"}
 _ALL: Final = tuple(state for state in RemoteClaimState if state is not RemoteClaimState.WITHDRAWN)
 _STATES: Final = {str(state.value): state for state in RemoteClaimState}
@@ -74,7 +73,7 @@ _LONGEST_NUMBER: Final = 15
 
 
 def inbox_routes(site: ArchiveSite, authentication: Authentication, courier: Courier | None = None) -> list[Route]:
-    """The inbox of an Archive. The `courier` is woken when something came or was answered."""
+    """Return the routes of an Archive's inbox. The `courier` is woken after each notification and each answer."""
     wake = _nothing if courier is None else courier.wake
     pages, page = InboxPages(Callers(site, authentication), wake), ClaimsPage(site, wake)
     return [
@@ -91,11 +90,11 @@ def _route(path: str, **handlers: Handler) -> Route:
 
 
 def _nothing() -> None:
-    """Default: what came waits until a courier looks."""
+    """The default: a notification waits until a courier looks."""
 
 
 class InboxPages:
-    """Endpoints of the inbox; without one, there is nothing at its address."""
+    """Endpoints of the inbox. Without an inbox, its address does not exist."""
 
     def __init__(self, callers: Callers, wake: Callable[[], object]) -> None:
         self._callers, self._site, self._wake = callers, callers.site, wake
@@ -107,11 +106,12 @@ class InboxPages:
             raise PathNotFound()
         return self._site.inbox
 
-    # --- notifications ---
-
     async def receive(self, request: Request) -> Response:
-        """Take a notification. It is created when it was kept, though nothing was checked yet; a reply to one of ours
-        is accepted, and leaves no resource of its own."""
+        """Take a notification.
+
+        It is created once it is stored, before any check. A reply to a notification of this Archive is accepted, and
+        gets no resource of its own.
+        """
         address = reader_address(request.scope, self._site.proxies)
         network = str(network_of(address) or "unknown")
         inbox, headers = self._inbox, request.scope["headers"]
@@ -141,7 +141,7 @@ class InboxPages:
         return Response(b"", HTTPStatus.NO_CONTENT, _ACCEPTED)
 
     async def list(self, request: Request) -> Response:
-        """The notifications that a token may see; browsers are sent on to the page."""
+        """Return the notifications that a token may see. Browsers are redirected to the page."""
         if wants_page(request.scope["headers"]):
             return redirect(PLACE)
         claims = await self._remote_claims(request)
@@ -154,7 +154,7 @@ class InboxPages:
         return json_answer(document, HTTPStatus.OK, {**NO_STORE, **_ACCEPTED, "vary": "Accept"}, JSON_LD)
 
     async def get(self, request: Request) -> Response:
-        """A notification as it was understood."""
+        """Return a notification as it was understood."""
         claims, number = await self._remote_claims(request), _number(request.path_params["number"])
         claim = await self._callers.run_short(lambda: claims.find(number))
         if claim is None:
@@ -172,10 +172,8 @@ class InboxPages:
     def _place(self, claim: ReceivedClaim) -> str:
         return f"{self._site.inbox_url}/{claim.number}"
 
-    # --- claims ---
-
     async def received(self, request: Request) -> Response:
-        """Claims of other Archives on items here."""
+        """Return claims of other Archives about items here."""
         claims, (state, after) = await self._remote_claims(request), _page(request)
         found = await self._callers.run_short(lambda: tuple(islice(claims.received({state}, after), MOST_CLAIMS + 1)))
         shown = [ReceivedClaimResource.of(claim, item, self._place(claim)) for claim, item in found]
@@ -183,7 +181,7 @@ class InboxPages:
         return short_json(ReceivedClaims(claims=shown[:MOST_CLAIMS], links=links))
 
     async def sent(self, request: Request) -> Response:
-        """Claims of items here on items of other Archives."""
+        """Return claims of items here about items of other Archives."""
         claims, (state, after) = await self._remote_claims(request), _page(request)
         found = await self._callers.run_short(lambda: tuple(islice(claims.sent({state}, after), MOST_CLAIMS + 1)))
         shown = [SentClaimResource.of(claim, item) for claim, item in found]
@@ -191,7 +189,7 @@ class InboxPages:
         return short_json(SentClaims(claims=shown[:MOST_CLAIMS], links=links))
 
     def _links(self, name: str, state: RemoteClaimState, numbers: Sequence[int]) -> dict[str, str]:
-        """Return the links of a page of claims; `numbers` are those of the claims, and of one more if there is one."""
+        """Return the links of a page of claims. `numbers` are those of the claims, and of one more if there is one."""
         place = f"{self._site.public_url}/api/items/claims/{name}?state={state.value}"
         following = {"next": f"{place}&after={numbers[MOST_CLAIMS - 1]}"} if len(numbers) > MOST_CLAIMS else {}
         return {"self": place, **following}
@@ -226,15 +224,13 @@ def _page(request: Request) -> tuple[RemoteClaimState, int]:
 
 # --- claims within one Archive ----------------------------------------------------------------------------------------
 
-# `/api/items/claims`: claims on items of other owners, listed, accepted and declined.
-
 _SMALL: Final = 64 * 1024
 _MEMBERS: Final = ("item", "claimant", "answer")
 _CLAIM_STATES: Final = {str(state.value): state for state in ClaimState}
 
 
 class ItemClaimPages:
-    """Endpoints of claims. A token sees those that it may answer, and those that items of its account make."""
+    """Endpoints of claims. A token sees the claims that it may answer, and those of its account's items."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers, self._site = callers, callers.site
@@ -248,7 +244,7 @@ class ItemClaimPages:
         links = {"self": f"{self._site.public_url}/api/items/claims?state={state.value}"}
         shown = found[:MOST_CLAIMS]
         if len(found) > MOST_CLAIMS:
-            # An item makes at most three claims: those of the last one are given whole with the next page.
+            # An item makes at most three claims. The next page lists all claims of the last item.
             last = found[MOST_CLAIMS].claimant.rep
             shown = [claim for claim in shown if claim.claimant.rep != last]
             links["next"] = f"{links['self']}&after={shown[-1].claimant.rep.spelling}"
@@ -256,7 +252,7 @@ class ItemClaimPages:
         return short_json(ItemClaimsResource(claims=claims, links=links))
 
     async def answer(self, request: Request) -> Response:
-        """Accept or decline a claim, and give the item claimed."""
+        """Accept or decline a claim, and return the claimed item."""
         who, services = await self._callers.depositor(request), self._callers.item_services
         item, claimant, word = _answer(await json_object(request, most=_SMALL) or {})
         claims, remote = services.claims_of(who.actor), services.remote_claims_of(who.actor)
@@ -270,7 +266,7 @@ class ItemClaimPages:
         return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, NO_STORE, JSON)
 
     async def _is_elsewhere(self, label: Label) -> bool:
-        """Whether no Original of that label is here, nor was: its claims came from another Archive."""
+        """Return whether this Archive never had the Original of that label: its claims came from another Archive."""
         found = await self._site.find(label)
         return found is None or found.state is State.COPY
 
@@ -302,6 +298,6 @@ def _answer(said: dict[str, Any]) -> tuple[Label, Label | str, str]:
         item = parse_any(said["item"])
     answer, claimant = said["answer"], said["claimant"]
     if claimant.partition("://")[0].lower() in {"http", "https"}:
-        return item, claimant, answer  # a review, or something else without an IBI
+        return item, claimant, answer  # a review, or another object without an IBI
     with refusing_members("claimant"):
         return item, parse_any(claimant), answer

@@ -1,14 +1,7 @@
-"""The bytes of items over HTTP, as they are now and in earlier versions.
+"""`/api/items/<label>/files/<path>` and `/api/items/<label>/manifest`: the bytes of an item for programs.
 
-`/api/items/<label>/files/<path>` and `/api/items/<label>/manifest`: the bytes of an item for programs.
-
-A program is judged by its token wherever it is, and never by its address: what is public it gets without one. Whatever
-a browser makes of an address here, it saves the file and shows none of it: these are documents of depositors, on the
-host of the pages.
-
-`/api/items/<label>/versions`: earlier versions of an item, listed, read, downloaded and restored.
-
-They are as restricted as the item is now. Those of a deleted item are for callers who may read restricted files of it.
+The token alone decides about a program, never its address; public files need no token. A browser saves a file from
+these addresses and shows none of it, because depositors' documents stand here on the host of the pages.
 """
 
 from __future__ import annotations
@@ -63,8 +56,10 @@ _DRAFT_METHODS: Final = "DELETE, PUT"
 
 
 def require_readable(who: Actor | None, item: Belonging) -> None:
-    """Refuse the files of an item that a program may not have; `who` is None if it has no token. What every reader
-    may have, wherever they are, needs none."""
+    """Refuse the files of an item that a program may not read. `who` is None without a token.
+
+    Files that are open to all readers at any address need no token.
+    """
     if who is not None:
         require_right(who, ItemAct.READ_FILES, item)
     elif item.is_restricted:
@@ -77,7 +72,7 @@ class ContentPages:
         self._delivery = FileDelivery(callers.site)
 
     async def file(self, request: Request) -> Response:
-        """Range and conditions are those of every file; each byte is checked before it is sent."""
+        """Deliver a file, with the ranges and conditions of every file. Each byte is checked before it is sent."""
         target = record_target(request.scope, "", names_file=True)
         if target.draft is not None:
             raise MethodNotAllowed(method=request.method[:20], allowed=_DRAFT_METHODS)
@@ -92,7 +87,7 @@ class ContentPages:
         return AttachedFile(self._delivery, item, file, self._headers(item))
 
     async def manifest(self, request: Request) -> Response:
-        """All files of an item with sizes and digests: what a copy of it has to have."""
+        """Return all files of an item with sizes and digests, for a program that copies it."""
         label = record_target(request.scope, "/manifest").required_label
         item = await self._readable(request, label)
         if not item.visibility.listing and not await self._callers.is_known(request):
@@ -126,7 +121,7 @@ class ContentPages:
         }
 
     async def _readable(self, request: Request, label: Label) -> Item:
-        """The item, if its files may be read. One who may not does not learn which files there are."""
+        """Return the item if its files may be read. A refused caller does not learn which files exist."""
         has_token = await self._callers.is_known(request)
         who = await self._callers.actor(request, Scope.READ) if has_token else None
         item = await self._site.find(label)
@@ -150,7 +145,7 @@ def _explain_deletion(item: Item) -> ItemDeleted:
 
 
 def _sum_up(item: Item) -> tuple[Validators, int]:
-    """The validators of a manifest, and how many bytes its files have together."""
+    """Return the validators of a manifest, and the total size of its files in bytes."""
     said, size = sha512(msgspec.json.encode([item.version, str(item.updated), item.target])), 0
     for file in item.files:
         said.update(f"{file.path}\0{file.sha512}\0{file.media_type}\0".encode())
@@ -159,8 +154,10 @@ def _sum_up(item: Item) -> tuple[Validators, int]:
 
 
 class AttachedFile(Response):
-    """A file that is sent as it is read, to be saved: of the present version of an item, or of the earlier `version`
-    that is given by its number and the item as it was."""
+    """A file of an item for saving, sent while it is read.
+
+    It belongs to the present version, or to an earlier `version`: its number, and the item as it was.
+    """
 
     def __init__(
         self,
@@ -184,7 +181,7 @@ class AttachedFile(Response):
 
 
 MOST_VERSIONS: Final = 100
-"""Versions in one answer."""
+"""Number of versions in one answer."""
 
 _PATH: Final = re.compile(r"/versions(?:/([0-9]{1,9})(?:/(restore)|/files/(.+))?)?", re.DOTALL)
 _HEADERS: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
@@ -199,7 +196,7 @@ class VersionPages:
         self._delivery = FileDelivery(callers.site)
 
     async def list(self, request: Request) -> Response:
-        """The versions, newest first."""
+        """Return the versions, newest first."""
         item, _, in_full = await self._find(request)
         before, most = _page(request)
         found = await asyncio.to_thread(self._site.versions.list, item, before=before, most=most)
@@ -211,7 +208,7 @@ class VersionPages:
         return json_answer(body, HTTPStatus.OK, _HEADERS, "application/json")
 
     async def get(self, request: Request) -> Response:
-        """One version: the record as it was, but for what readers may see of it, which is what they may see now."""
+        """Return one version: the record as it was, with the present access of readers."""
         item, target, in_full = await self._find(request)
         found = await asyncio.to_thread(self._site.versions.find, item, target.required_number)
         summary = self._summary(item, found, in_full=in_full)
@@ -239,7 +236,7 @@ class VersionPages:
         return json_answer(body, HTTPStatus.CREATED, NO_STORE, JSON)
 
     async def file(self, request: Request) -> Response:
-        """The bytes of a file of a version."""
+        """Deliver a file of a version."""
         item, target, _ = await self._find(request, for_bytes=True)
         number, path = target.required_number, target.file or ""
         found = await asyncio.to_thread(self._site.versions.find, item, number)
@@ -252,7 +249,8 @@ class VersionPages:
         return AttachedFile(self._delivery, item, file, _HEADERS, version=(number, found.item))
 
     async def _find(self, request: Request, *, for_bytes: bool = False) -> tuple[Item, _Target, bool]:
-        """The item as it is now, if the caller may see its versions; and whether a token opens all of it."""
+        """Return the present item if the caller may see its versions, its target, and whether a token shows all of
+        it."""
         target = _target(request.scope)
         item = await self._site.find(target.label)
         if item is None:
@@ -262,7 +260,7 @@ class VersionPages:
         return item, target, await self._callers.is_known(request)
 
     async def _require_open(self, request: Request, item: Item) -> None:
-        """Refuse who may not have the files of an item, by its visibility or by a token."""
+        """Refuse a caller who may not read the files of an item, by its visibility or by a token."""
         address = reader_address(request.scope, self._site.proxies)
         reader = Reader(() if address is None else (address,), self._site.now)
         if item.state is State.DELETED or not reader.may_see(item.visibility):
@@ -294,7 +292,7 @@ class VersionPages:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a path names: an item, one of its versions perhaps, and a file of that."""
+    """The target of a path: an item, perhaps one of its versions, and perhaps a file of that."""
 
     label: Label
     number: int | None
@@ -314,7 +312,7 @@ def _target(scope: AsgiScope) -> _Target:
     text = percent_decode(path[len(PREFIX) :])
     found = match_any(text)
     if found is None:
-        parse(text.partition("/versions")[0])  # says what is wrong with it
+        parse(text.partition("/versions")[0])  # raises the error in the label
         raise PathNotFound()
     rest = _PATH.fullmatch(text[found[1] :])
     if rest is None:

@@ -1,7 +1,7 @@
 """`GET /api/items`: the search of the pages, for programs.
 
-A list of any length is read to its end by following `links.next`. What is refused here the pages ignore: a program
-whose filter is misspelt should not get everything.
+Follow `links.next` to read a list of any length to its end. Invalid parameters are refused here, although the pages
+ignore them: a program with a misspelt filter must not receive everything.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ _SINGLE: Final = ("q", "sort", "page", "size", "after", "facets")
 _FILTERS: Final = tuple(facet.value for facet in Facet)
 _IN_SHORT: Final = ("labels", "state", "created", "updated", "links")
 _LONGEST_ENTRY: Final = 64 * 1024
-"""Bytes of an item in a list. What is said of one may be a mebibyte, and is in its own record."""
+"""Largest size of an item in a list, in bytes. A record may have a mebibyte, and its own address gives it whole."""
 _JSON: Final = "application/json"
 
 
 class ItemSearch:
-    """Public: what is found is what the search pages show."""
+    """The endpoint of the search. It is public: it finds the items that the search pages show."""
 
     def __init__(self, callers: Callers, searching: Searching) -> None:
         self._callers, self._site, self._searching = callers, callers.site, searching
 
     async def get(self, request: Request) -> Response:
-        await self._callers.is_known(request)  # a token that is not valid is refused, as everywhere
+        await self._callers.is_known(request)  # an invalid token is refused, as everywhere
         query, has_facets = read_query(request.query_params)
         found = await self._searching.search(query)
         counts = await self._searching.facets(query) if has_facets else None
@@ -89,7 +89,7 @@ class ItemSearch:
         return _answer(request, body)
 
     def _address(self, query: SearchQuery, *, has_facets: bool) -> str:
-        # Where there is a place, the number of the page says nothing.
+        # With a place in the list, the number of the page has no meaning.
         pairs = query_pairs(query if query.after is None else replace(query, page=1))
         pairs += [("size", str(query.size))] if query.size != PAGE_SIZE else []
         pairs += [("facets", "true")] if has_facets else []
@@ -117,7 +117,8 @@ def facets_document(counts: FacetCounts) -> dict[str, list[dict[str, object]]]:
 
 
 def read_query(given: QueryParams) -> tuple[SearchQuery, bool]:
-    """The query, and whether its facets are wanted; `InvalidParameter` names what cannot be read."""
+    """Return the query, and whether its facets are wanted. Raise `InvalidParameter` for a parameter that cannot be
+    read."""
     check_parameters(given, (*_SINGLE, *_FILTERS), _FILTERS)
     filters = tuple((facet, value) for facet in Facet for value in given.getlist(facet.value))
     if len(filters) > MOST_FILTERS:
@@ -129,7 +130,7 @@ def read_query(given: QueryParams) -> tuple[SearchQuery, bool]:
             raise InvalidParameter(field=facet.value, reason=f"it is one of {', '.join(sorted(_KNOWN[facet]))}")
     text, size = given.get("q", ""), _number(given, "size", PAGE_SIZE, LARGEST_PAGE)
     after = _place(given)
-    # The number of a page that has a place says nothing, and is not looked at.
+    # With a place in the list, the number of the page has no meaning and is ignored.
     page = 1 if after is not None else _number(given, "page", 1, MOST // size + 1)
     query = SearchQuery(text=text, filters=filters, order=_order(given, text), page=page, size=size, after=after)
     return query, _is_true(given, "facets")

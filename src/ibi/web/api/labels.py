@@ -1,4 +1,4 @@
-"""`POST /api/labels`: minting labels, with a token of the scope deposit."""
+"""`POST /api/labels`: mint labels, with a token of the scope deposit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibi.web.http.request_middleware import Metrics
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 CHUNK = 1000
-"""Labels rendered at a time: between two chunks other requests get a turn."""
+"""Labels rendered at a time. Between two chunks, other requests get a turn."""
 
 _SHOWN = 40
 _NO_STORE = {"cache-control": "no-store"}
@@ -45,7 +45,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 class Labels:
-    """The endpoint that mints, as an ASGI application of its own: it saves what a framework does for each request."""
+    """The endpoint that mints. It is an ASGI application of its own, to save the framework's work for each request."""
 
     def __init__(self, queue: MintQueue, authentication: Authentication, metrics: Metrics) -> None:
         self._queue, self._authentication, self._metrics = queue, authentication, metrics
@@ -89,7 +89,7 @@ def _count(body: bytes) -> int:
 
 
 def _diagnosis(body: bytes) -> IbiError:
-    """The error that says why a body could not be read."""
+    """Return the error that explains why a body could not be read."""
     try:
         members = _MEMBERS.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -130,7 +130,7 @@ def _lines(share: BatchShare) -> Iterator[bytes]:
 
 
 def _array(share: BatchShare) -> Iterator[bytes]:
-    """The JSON of a short answer, in parts."""
+    """Yield the JSON of the answer in parts."""
     labels, opening = _render_labels(share), b'{"labels":['
     while chunk := list(islice(labels, CHUNK)):
         yield opening + _ENCODER.encode(chunk)[1:-1]

@@ -33,7 +33,7 @@ _SUMMARY_OF_RESOLVER: Final = "Resolves Internet Based Identifiers."
 
 
 class OpenApiPage:
-    """The page with the description of one server, made for the first request: most servers are never asked for it."""
+    """The page with the description of one server, made at the first request: most servers never get one."""
 
     def __init__(self, *, archive: bool, register: bool = False, minting: bool = True) -> None:
         self._archive, self._register, self._minting = archive, register, minting
@@ -86,7 +86,7 @@ def _source() -> dict[str, Any]:
 
 
 def _select(paths: dict[str, Any], parts: set[str | None]) -> dict[str, Any]:
-    """Return the paths that belong to one of the `parts`, without the mark that says so."""
+    """Return the paths that belong to one of the `parts`, without their mark."""
     return {
         path: {key: value for key, value in each.items() if key != _PART}
         for path, each in paths.items()

@@ -1,7 +1,7 @@
-"""What requests about records say: which item or draft is meant, and its description.
+"""Requests about records: the item or draft in the path, and the description in the body.
 
-Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case. One of before 2008 names
-the item here that has it as another name (E72).
+Labels contain slashes: the path is read as it came, `%2F` or not, in either form and any case. A label from before 2008
+names the item of this Archive that has it as another name (E72).
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _FILES = b"/files/"
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """What a path names. Either `label` or `draft` is set."""
+    """The target of a path. Either `label` or `draft` is set."""
 
     label: Label | None = None
     draft: str | None = None
     file: str | None = None
-    """The name of one of its files, decoded."""
+    """The decoded name of one of its files."""
 
     @property
     def required_label(self) -> Label:
@@ -71,8 +71,10 @@ class RecordTarget:
 
 
 def record_target(scope: Scope, rest: str, *, names_file: bool = False) -> RecordTarget:
-    """Parse a path that ends with `rest` after the label or id, or with the name of a file. Otherwise raise
-    `PathNotFound`, or the error in the label."""
+    """Parse a path that ends with `rest` after the label or id, or with the name of a file.
+
+    Raise `PathNotFound`, or the error in the label, if the path is another one.
+    """
     path = raw_path(scope)
     if not path.startswith(PREFIX):
         raise PathNotFound()
@@ -98,7 +100,7 @@ def _of_draft(draft: str, after: bytes, rest: str, *, names_file: bool) -> Recor
 def _of_item(text: str, rest: str, *, names_file: bool) -> RecordTarget:
     found = match_any(text)
     if found is None:
-        parse(text.removesuffix(rest))  # says what is wrong with it
+        parse(text.removesuffix(rest))  # raises the error in the label
         raise PathNotFound()
     label, after = found[0], text[found[1] :]
     if names_file and after.startswith("/files/") and after != "/files/":
@@ -109,7 +111,8 @@ def _of_item(text: str, rest: str, *, names_file: bool) -> RecordTarget:
 
 
 def _file_name(raw: bytes) -> str:
-    """Decode the name of a file. Stored names are UTF-8; one asked for that is kept elsewhere need not be (E33)."""
+    """Decode the name of a file. Stored names are UTF-8. The name of a file in another Archive may be anything
+    (E33)."""
     name = unquote_to_bytes(raw)
     try:
         return name.decode()
@@ -118,18 +121,18 @@ def _file_name(raw: bytes) -> str:
 
 
 MOST_JSON: Final = 1024 * 1024
-"""Bytes of a description; an abstract has some thousands."""
+"""Largest size of a description in bytes. An abstract has some thousands."""
 
 _AGENTS: Final = frozenset({"contributor", "creator"})
 _RELATIONS: Final = ("edition_of", "translation_of", "describes")
 _PLACE: Final = "body"
 _NAMES: Final[dict[type[InvalidInput], str]] = {InvalidFileName: "target"}
-"""The member at fault, by the class of the error, where nothing else tells it."""
+"""The member at fault by class of error, if the error itself does not name it."""
 _OURS: Final = {"target_url": "url"}
 
 
 async def json_object(request: Request, *, most: int = MOST_JSON) -> dict[str, Any] | None:
-    """The JSON object that came with a request; None if it came without a body."""
+    """Return the JSON object in the body of a request; None if there is no body."""
     headers = request.scope["headers"]
     body = await read_body(headers, request.receive, most)
     if not body:
@@ -145,7 +148,7 @@ async def json_object(request: Request, *, most: int = MOST_JSON) -> dict[str, A
 
 
 async def parse_description_here(site: ArchiveSite, document: dict[str, Any]) -> Description:
-    """`parse_description`, of a document that may name items of this Archive by labels of before 2008."""
+    """Parse a description as `parse_description` does. It may name items of this Archive by labels from before 2008."""
     for name in _RELATIONS:
         label = _legacy_label(document.get(name))
         if label is not None:
@@ -160,12 +163,12 @@ def _legacy_label(value: object) -> Label | None:
     try:
         label = parse_any(value) if isinstance(value, str) else None
     except InvalidInput:
-        return None  # what is wrong with it is told when it is read
+        return None  # `parse_description` reports the fault
     return None if label is None or label.is_dated else label
 
 
 def parse_description(document: dict[str, Any]) -> Description:
-    """Read the description in a document. Where a text alone says enough, it may stand for the object."""
+    """Read the description in a document. A text may stand for an object if the text alone is enough."""
     written = {name: _expand(name, value) for name, value in document.items() if value is not None}
     with refusing_members("language"):
         language = written.get("language")
@@ -194,7 +197,7 @@ def _expand(name: str, value: Any) -> Any:
 
 
 def _alternates(values: list[Any]) -> list[Any]:
-    """Other names in the spelling in which they are recorded."""
+    """Return other names in their recorded spelling."""
     if len(values) > MOST_ALTERNATES:
         raise InvalidMember(field="alternates", reason=f"there are at most {MOST_ALTERNATES}")
     return [_alternate(value, f"alternates[{number}]") for number, value in enumerate(values)]
@@ -206,13 +209,13 @@ def _alternate(value: Any, member: str) -> Any:
             return alternate_document(parse_alternate(value))
         if isinstance(value, dict) and isinstance(value.get("scheme"), str) and isinstance(value.get("value"), str):
             return {**value, **alternate_document(make_alternate(value["scheme"], value["value"]))}
-    return value  # which the reader of it refuses
+    return value  # `read_description` refuses it
 
 
 def _normalise_related(value: Any, member: str) -> Any:
-    """A related work in the spelling in which names of its scheme are recorded."""
+    """Return a related work with its name in the recorded spelling of its scheme."""
     if not isinstance(value, dict) or not all(isinstance(value.get(name), str) for name in ("scheme", "value")):
-        return value  # which the reader of it refuses
+        return value  # `read_description` refuses it
     with refusing_members(member):  # the relation is read with the rest
         found = RelatedIdentifier.parse(RelationKind.REFERENCES, value["scheme"], value["value"])
         return {**value, "scheme": found.scheme, "value": found.value}
@@ -246,7 +249,7 @@ def refusing_members(member: str | None = None) -> Iterator[None]:
 
 
 def by_body(form: Handler, other: Handler) -> Handler:
-    """Hand on a request by what its body is: a form of parts, or anything else."""
+    """Return a handler that passes a request on by its body: a form of parts to `form`, anything else to `other`."""
 
     async def handle(request: Request) -> Response:
         return await (form if is_form(request.scope["headers"]) else other)(request)

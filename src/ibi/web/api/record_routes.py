@@ -1,6 +1,7 @@
-"""The routes of an Archive's items and drafts, above all modules of records, which do not know each other.
+"""The routes of an Archive's items and drafts. This module is above all modules of records, which do not import each
+other.
 
-They were below `/api/records` once. Programs that still ask there are sent on, with their method and what they send.
+The former place was `/api/records`. Requests there are redirected, with their method and body.
 """
 
 from __future__ import annotations
@@ -44,8 +45,10 @@ _LABEL: Final = "(?P<label>(?:(?!/files/).)*)"
 def record_routes(
     site: ArchiveSite, authentication: Authentication, queue: MintQueue, upload_refused: Callable[[str], object] = str
 ) -> list[Route]:
-    """Labels and names of files have any number of segments, so routes with something after them come first.
-    `upload_refused` counts refused uploads by the code of the error."""
+    """Return the routes. `upload_refused` counts refused uploads by the code of the error.
+
+    Labels and file names have any number of segments, so that routes with a suffix come first.
+    """
     callers = Callers(site, authentication)
     drafts, uploads, relations = (
         DraftPages(callers, queue),
@@ -74,7 +77,7 @@ def record_routes(
             POST=tus.override,
             OPTIONS=tus.options,
         ),
-        # After the files, which may have any name: one may be called a/versions.
+        # After the files, which may have any name, such as a/versions.
         _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/manifest", GET=content.manifest),
@@ -106,7 +109,7 @@ def record_routes(
 
 
 def transfer_routes(callers: Callers) -> list[Route]:
-    """Of an Archive that gives Originals to others, or takes theirs."""
+    """Return the routes of an Archive that gives Originals to other Archives, or receives them."""
     if callers.site.transfers is None:
         return []
     transfers = TransferPages(callers, callers.site.transfers)
@@ -118,7 +121,7 @@ def transfer_routes(callers: Callers) -> list[Route]:
 
 
 def _lists(site: ArchiveSite, callers: Callers, drafts: DraftPages) -> Handler:
-    """Published items, which are public, or with `state` the caller's drafts."""
+    """Return the handler for published items, which are public, or with `state` for the caller's drafts."""
     if site.search is None:
         return drafts.list
     items = ItemSearch(callers, site.search)
@@ -131,33 +134,33 @@ def _lists(site: ArchiveSite, callers: Callers, drafts: DraftPages) -> Handler:
 
 def _route(path: str, **handlers: Handler) -> Route:
     route = Route(path, by_method(**handlers), methods=list(handlers))
-    # A name with a line feed in it has to reach the handler, which reports an invalid name rather than 404.
+    # A name with a line feed must reach the handler, which reports an invalid name rather than 404.
     route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
     return route
 
 
 def _version_route(rest: str, **handlers: Handler) -> Route:
     route = _route(f"/api/items/{{label:path}}/versions/{{number}}{rest}", **handlers)
-    # A file of a draft may be called versions/1/restore: no label has files in it.
+    # A file of a draft may be called versions/1/restore. No label contains files.
     route.path_regex = re.compile(route.path_regex.pattern.replace("(?P<label>.*)", _LABEL, 1), re.DOTALL)
     return route
 
 
 class MovedPath:
-    """Sends a request of any method on to the same place below `/api/items`, of the same server.
+    """Redirects a request of any method to the same place below `/api/items`, on the same server.
 
-    The answer is not kept by clients and caches: another API may stand at the old place later.
+    Clients and caches must not store the answer: another API may stand at the old place later.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, query = raw_path(scope), scope.get("query_string", b"")
         if not path.startswith(_OLD):
-            raise PathNotFound()  # its first letters are percent-encoded, which no address given out is
+            raise PathNotFound()  # percent-encoded letters occur in no address that was given out
         place = _NEW + _as_it_came(path[len(_OLD) :]) + (f"?{_as_it_came(query)}" if query else "")
         headers = {"location": place, "cache-control": "no-store"}
         await Response(None, HTTPStatus.PERMANENT_REDIRECT, headers)(scope, receive, send)
 
 
 def _as_it_came(raw: bytes) -> str:
-    """Part of a request's target; bytes that a header may not have are encoded."""
+    """Return a part of a request's target. Bytes that a header may not contain are encoded."""
     return quote(raw, safe="/%?:@!$&'()*+,;=~-._")

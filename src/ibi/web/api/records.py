@@ -1,6 +1,6 @@
-"""`/api/items/<label>`: an item for programs, its files, its use, its owner and its relations.
+"""`/api/items/<label>`: an item for programs, with its files, use, owner and relations.
 
-A token that allows to read opens all of an item, also the files that its depositor does not want listed.
+A token with the scope read shows the whole item, unlisted files included.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DELETION_MEMBERS: Final = ("reason", "replaced_by", "purge")
 
 
 class RecordPages:
-    """Endpoints of items; requests about a draft are handed on to `drafts`."""
+    """Endpoints of items. Requests about a draft are passed to `drafts`."""
 
     def __init__(self, callers: Callers, drafts: DraftPages) -> None:
         self._callers, self._site, self._drafts = callers, callers.site, drafts
@@ -82,8 +82,10 @@ class RecordPages:
         return short_json(RecordUsage(days=days, links=record_links(self._site, item)), status, _NO_CACHE)
 
     async def delete(self, request: Request) -> Response:
-        """Delete an item, which leaves a tombstone, or a draft, which leaves nothing. Where deposits are reviewed, an
-        item of a depositor waits for a librarian (202)."""
+        """Delete an item, which leaves a tombstone, or a draft, which leaves nothing.
+
+        Where deposits are reviewed, a depositor's deletion of an item waits for a librarian (202).
+        """
         token = await self._callers.token(request, Scope.DEPOSIT)
         target = record_target(request.scope, "")
         if target.draft is not None:
@@ -110,7 +112,7 @@ class RecordPages:
         token, services = await self._callers.token(request, Scope.READ), self._callers.item_services
         label, who = record_target(request.scope, "/owner").required_label, self._callers.depositor_of(token, request)
         deposits = services.deposits_of(who.actor)
-        # Before the account is looked for: who may not give an item does not learn which accounts there are.
+        # Before the account is looked up: a caller who may not give the item must not learn which accounts exist.
         await self._callers.run_short(lambda: deposits.require(ItemAct.GIVE, services.repository.find(label)))
         owner = await self._callers.account(_owner(await json_object(request, most=_SMALL) or {}))
         item = await self._callers.run_short(lambda: deposits.give(label, owner, who.name))
@@ -139,7 +141,7 @@ def _deletion(said: dict[str, str]) -> tuple[str, Label | None, bool]:
 
 
 def _owner(said: dict[str, Any]) -> str:
-    """The name of the account in a request; empty for the Archive."""
+    """Return the name of the account in a request; empty for the Archive."""
     unknown = next((name for name in said if name != "owner"), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known="owner")
@@ -152,7 +154,7 @@ def _owner(said: dict[str, Any]) -> str:
 
 
 def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Response:
-    """The record of a deleted item is sent with status 410 (E24)."""
+    """Return the record. That of a deleted item has status 410 (E24)."""
     status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
     return json_answer(body, status, _PRIVATE if in_full else _NO_CACHE, JSON)
 
@@ -179,7 +181,7 @@ class RelationPages:
         return await self._change(request, _change_to_record(await self._read_body(request)))
 
     async def withdraw(self, request: Request) -> Response:
-        """Withdraw a relation, which is named in the query as in the other DELETE requests."""
+        """Withdraw a relation. The query names it, as in the other DELETE requests."""
         await self._callers.depositor(request)
         check_given_once(request.query_params)
         return await self._change(request, _change_to_withdraw(dict(request.query_params)))
@@ -220,7 +222,7 @@ def _change_to_withdraw(said: dict[str, Any]) -> Change:
 
 
 def _claim_to_withdraw(claim: Claim, said: dict[str, Any]) -> Change:
-    """Withdraw what the item says of another; that is all that may be asked for at a time."""
+    """Withdraw a claim of the item about another. A request may name one claim only."""
     unknown = next((name for name in said if name != claim), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=claim)

@@ -1,6 +1,6 @@
-"""`/api/reviews`: drafts that wait for review: listed, commented, sent back, withdrawn.
+"""`/api/reviews`: list drafts that wait for review, comment on them, return and withdraw them.
 
-They are submitted and published by `POST /api/items/<draft>/publish`.
+`POST /api/items/<draft>/publish` submits and publishes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LISTED: Final = 100
 
 
 class ReviewPages:
-    """Endpoints of reviews: a depositor's own with a token of the scope deposit, all with one of the scope edit."""
+    """Endpoints of reviews. The scope deposit shows a depositor's own reviews, the scope edit all of them."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers, self._site = callers, callers.site
@@ -42,7 +42,7 @@ class ReviewPages:
         ]
 
     async def list(self, request: Request) -> Response:
-        """The queue, the oldest first; or what was returned or published."""
+        """Return the queue, oldest first, or the returned or published drafts."""
         who, reviews = await self._ask(request, Scope.EDIT)
         state, after, most = _page(request)
         found = await self._callers.run_short(lambda: reviews.waiting(who, after, most + 1, state))

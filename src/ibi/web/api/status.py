@@ -1,5 +1,4 @@
-"""How the server stands: whether it lives and is ready, who mints, how the Archive is used, and with which keys it
-signs."""
+"""The state of the server: health, readiness, the minter's identity, the Archive, and its use."""
 
 from __future__ import annotations
 
@@ -60,8 +59,11 @@ class HealthPage:
         self._membership, self._standby = membership, standby
 
     async def readyz(self, request: Request) -> Response:
-        """Readiness. A server whose Archive is in doubt is ready, and says so: it is read, and takes new items. With
-        `?verbose`, all that was looked at, and what is worth knowing beside."""
+        """Return the readiness.
+
+        A server with an Archive in doubt is ready and reports the doubt: it answers readers and takes new items. With
+        `?verbose`, the answer has all checks and notices.
+        """
         reasons = await self._readiness.reasons()
         doubt = None if self._archive is None else self._archive.find_doubt()
         said = ReadinessResource(ready=True, reasons=[])
@@ -97,7 +99,7 @@ _SILENT: Final = ReadinessResource(ready=True, reasons=[])
 
 
 def not_ready(reasons: Sequence[IbiError], said: ReadinessResource = _SILENT) -> Response:
-    """The answer of a server that is not ready, with what else is `said`."""
+    """Return the answer of a server that is not ready, with the other facts in `said`."""
     body = structs.replace(said, ready=False, reasons=[_reason(each) for each in reasons])
     wait = min(retry_after(each) for each in reasons)
     headers = {**NO_STORE, "retry-after": str(wait)}
@@ -105,7 +107,7 @@ def not_ready(reasons: Sequence[IbiError], said: ReadinessResource = _SILENT) ->
 
 
 def _reason(error: IbiError) -> UnreadyReason:
-    """One reason. A message about this machine's files goes to the log alone."""
+    """Return one reason. A message about this machine's files goes to the log only."""
     detail = str(error) if error.kind.is_told else UNTOLD
     return UnreadyReason(error.code, detail, retry_after(error))
 
@@ -136,7 +138,7 @@ class IdentityPage:
 
 
 MOST_TOTALS: Final = 10_000
-"""Items in one answer."""
+"""Number of items in one answer."""
 
 
 class StandingPages:
@@ -163,7 +165,7 @@ class StandingPages:
         )
 
     async def usage(self, request: Request) -> Response:
-        """Return the use of every item that was used, ordered by repository name, a page at a time."""
+        """Return the use of every item that was used, by repository name, a page at a time."""
         await self._callers.token(request, Scope.READ)
         log, after = self._site.usage, _after(request)
         if log is None:
@@ -190,10 +192,6 @@ def _after(request: Request) -> RepositoryName | None:
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
-
-# `GET /api/keys`: the public keys with which the Archive and the resolver of this server sign (E81, E82).
-#
-# Public, as what is signed with them is: others compare it with what they know of this server from elsewhere.
 
 
 class KeyPages:

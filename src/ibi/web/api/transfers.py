@@ -1,7 +1,7 @@
 """`/api/transfers`, `/api/releases`, `/api/items/<label>/provenance`: Originals that move between Archives.
 
-An offer comes from another Archive, with a token of this one or without. What is signed is public: where an Original
-went is for everyone to check.
+Another Archive makes an offer, with or without a token of this one. Signed statements are public, so that everyone can
+check the way of an Original.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ibi.web.http.request import by_method, reader_address
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, PathNotFound, UnknownMember
 
 MOST_RELEASES: Final = 100
-"""Chains in one answer."""
+"""Number of chains in one answer."""
 _MOST_OFFER: Final = 64 * 1024
 _MOST_CHAIN: Final = MOST_LINKS * LONGEST_LINK + 4096
 _NO_STORE: Final = {"cache-control": "no-store"}
@@ -44,13 +44,13 @@ _JSON: Final = "application/json"
 
 
 class TransferPages:
-    """Endpoints of an Archive that gives and takes Originals."""
+    """Endpoints of an Archive that gives and receives Originals."""
 
     def __init__(self, callers: Callers, transfers: TransferWorker) -> None:
         self._callers, self._transfers = callers, transfers
 
     async def offer(self, request: Request) -> Response:
-        """What another Archive offers. A token of the scope edit agrees at once; without a token it waits."""
+        """Take an offer of another Archive. A token of the scope edit accepts it at once; without a token it waits."""
         agreed = False
         if await self._callers.is_known(request):
             await self._callers.actor(request, Scope.EDIT)
@@ -81,7 +81,7 @@ class TransferPages:
         return short_json(TransfersResource(transfers=found, is_last=len(found) < MOST_TRANSFERS))
 
     async def answer(self, request: Request) -> Response:
-        """Accept or decline an offer; one that was seen is accepted by its key."""
+        """Accept or decline an offer. A `key` accepts only the offer that the person has seen."""
         await self._callers.actor(request, Scope.EDIT)
         document = dict(await json_object(request, most=_MOST_OFFER) or {})
         key = document.pop("key", None)
@@ -102,7 +102,7 @@ class TransferPages:
         return short_json(TransferResource.of_incoming(kept, standing))
 
     async def provenance(self, request: Request) -> Response:
-        """The chain of an item, for all to check."""
+        """Return the chain of an item, for everyone to check."""
         label = record_target(request.scope, "/provenance").required_label
         item = await self._callers.site.find(label)
         if item is None:
@@ -120,8 +120,10 @@ class TransferPages:
         return json_answer(document, HTTPStatus.OK, {"cache-control": "no-cache"}, _JSON)
 
     async def _provenance_of_gone(self, label: Label) -> Response:
-        """The chain of an item that is not here any more, as that of a Copy that was dropped before the receiver of the
-        Original had fetched the release."""
+        """Return the chain of an item that is not here any more.
+
+        An example is a Copy that was dropped before the receiver of the Original had fetched the release.
+        """
         rep = label if isinstance(label, RepositoryName) else None
         texts = () if rep is None else await self._callers.run_short(lambda: self._transfers.ledger.chain(rep))
         if not texts:
@@ -131,10 +133,10 @@ class TransferPages:
 
 
 class ReleasePages:
-    """Chains that an Archive or a resolver knows, for the Archives that are in them; a resolver is told some."""
+    """Chains that an Archive or a resolver knows, for the Archives in them. A resolver also receives chains."""
 
     def __init__(self, archive: ArchiveSite | None, register: ReleaseRegister | None, secret: bytes | None) -> None:
-        """`secret` is what the processes of this server have in common since its start; None if it has one."""
+        """`secret` is shared by the processes of this server since its start; None if there is one process."""
         self._transfers = None if archive is None else archive.transfers
         self._register = register
         self._run = sha256(b"run of a resolver" + (secret or token_bytes(32))).hexdigest()[:32]
@@ -179,7 +181,7 @@ class ReleasePages:
         if not chain:
             raise InvalidMember(field="chain", reason="it is a list of signed statements")
         if self._transfers is not None:
-            # Also what the resolver does not believe, as from an Archive that it does not know any more.
+            # Also chains that the resolver refuses, such as those of an Archive that it has forgotten.
             await asyncio.to_thread(self._transfers.take_told, chain)
         holder = await asyncio.to_thread(register.hear, chain)
         return _answer({"holder": holder.spelling})

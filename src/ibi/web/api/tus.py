@@ -1,9 +1,9 @@
 """`/api/items/<draft>/uploads`: files that are sent in several requests, by the protocol tus 1.0 (https://tus.io).
 
-Of its extensions: creation, creation-with-upload, termination, expiration and checksum. What has come of a file is kept
-when a connection is cut or a server dies, and it goes on from there; it is a file of the draft when all of it has come.
-Beside tokens, the session of a person who is signed in is taken, with the token of their forms in a header: so the
-pages send files over the same way as other clients do.
+It has the extensions creation, creation-with-upload, termination, expiration and checksum. Received bytes survive a cut
+connection or a crash, and the upload resumes after them. A complete upload becomes a file of the draft. In place of a
+token, a signed-in person's session is accepted, with its CSRF token in a header. So the pages use the same protocol as
+other clients.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXTENSIONS: Final = "creation,creation-with-upload,termination,expiration,checks
 ALGORITHMS: Final = ("sha1", "sha256", "sha512")
 OFFSET_STREAM: Final = "application/offset+octet-stream"
 _PATH_NAMES: Final = ("relativePath", "filename", "name")
-"""Metadata that say the path of a file, the first that is given; clients differ."""
+"""Metadata with the path of the file; the first that is given counts. Clients differ."""
 _DAY: Final = 86_400
 _MOST_METADATA: Final = 8 * 1024
 
@@ -67,10 +67,10 @@ Handler = Callable[[Request, Depositor], Awaitable[Response]]
 
 
 class TusPages:
-    """Endpoints of uploads that go on. Errors have the header by which clients know the protocol, too."""
+    """Endpoints of resumable uploads. Errors, too, have the header by which clients recognise the protocol."""
 
     def __init__(self, callers: Callers, *, patience: float = PATIENCE, least_speed: int = LEAST_SPEED) -> None:
-        """`patience` are the seconds that an upload may fall behind `least_speed`, in bytes a second."""
+        """`patience` is the number of seconds that an upload may fall behind `least_speed`, in bytes a second."""
         self._callers, self._site = callers, callers.site
         self._patience, self._least_speed = patience, least_speed
 
@@ -78,10 +78,8 @@ class TusPages:
     def _uploads(self) -> DraftUploads:
         return self._callers.item_services.drafts.uploads
 
-    # --- requests ---
-
     async def options(self, _: Request) -> Response:
-        """What the server can do; asked without a token."""
+        """Return the abilities of the server. No token is needed."""
         largest = self._callers.item_services.drafts.rules.largest
         headers = {
             "tus-version": VERSION,
@@ -107,7 +105,7 @@ class TusPages:
         return await self._handle(request, self._delete)
 
     async def override(self, request: Request) -> Response:
-        """A request whose way lets only POST through: the method is in a header."""
+        """Handle a request with its method in a header, for networks that let only POST through."""
         method = ", ".join(values(request.scope["headers"], b"x-http-method-override")).upper()
         handlers = {"PATCH": self.patch, "DELETE": self.delete, "HEAD": self.get}
         if method not in handlers:
@@ -129,7 +127,7 @@ class TusPages:
             return answer
 
     async def _depositor(self, request: Request) -> Depositor:
-        """Who sends: by a token, or by a session and the token of its forms."""
+        """Return the sender: by a token, or by a session and its CSRF token."""
         headers = request.scope["headers"]
         if values(headers, b"authorization"):
             return await self._callers.depositor(request)
@@ -139,8 +137,6 @@ class TusPages:
             raise NotAuthenticated()
         visitor.sessions.check_form(request.scope, {"csrf": given[0]}, visitor.signed)
         return visitor.depositor
-
-    # --- what they do ---
 
     async def _create(self, request: Request, who: Depositor) -> Response:
         headers, draft = request.scope["headers"], record_target(request.scope, "/uploads").required_draft
@@ -157,7 +153,7 @@ class TusPages:
     async def _create_whole(
         self, request: Request, who: Depositor, draft: str, path: str, length: int, media_type: str | None
     ) -> Response:
-        """A file that comes in the request that announces it: nothing has to be remembered of it."""
+        """Create a file from the request that announces it. Nothing has to be remembered of the upload."""
         checksum = _checksum(request.scope["headers"])
         upload = await self._callers.run_short(partial(self._uploads.begin, who, draft, path, length))
         try:
@@ -201,11 +197,12 @@ class TusPages:
         await self._callers.run_short(lambda: self._uploads.drop_partial(who, draft, upload))
         return _answer(HTTPStatus.NO_CONTENT, {})
 
-    # --- bytes ---
-
     async def _take(self, request: Request, who: Depositor, draft: str, upload: str, offset: int) -> int:
-        """Write what comes, from that byte on; where the file stands then. What came before a connection is cut is
-        kept, unless it has a checksum, which nothing can be compared with then."""
+        """Write the received bytes from that offset on, and return the new offset.
+
+        Bytes that arrived before a cut connection are kept. With a checksum they are dropped, because a part cannot be
+        compared with it.
+        """
         checksum = _checksum(request.scope["headers"])
         resumed = await self._callers.run_short(lambda: self._uploads.resume(who, draft, upload, offset))
         if resumed is None:
@@ -233,7 +230,7 @@ class TusPages:
         return size
 
     def _expiry(self) -> dict[str, str]:
-        """An upload is kept as long as its draft, which every request keeps for so many days more."""
+        """Return the expiry header. An upload expires with its draft, and every request extends that."""
         days = self._callers.item_services.drafts.rules.days
         return {"upload-expires": formatdate(self._site.now.seconds + days * _DAY, usegmt=True)}
 
@@ -281,7 +278,7 @@ def _read_announced(headers: RawHeaders) -> int | None:
 
 
 def _metadata(headers: RawHeaders) -> tuple[str, str | None]:
-    """The path and the media type that `Upload-Metadata` says: words, each with a value in Base64."""
+    """Read the path and the media type in `Upload-Metadata`: words, each with a value in Base64."""
     given = ", ".join(values(headers, b"upload-metadata"))
     if len(given) > _MOST_METADATA:
         raise InvalidParameter(field="Upload-Metadata", reason=f"it has more than {_MOST_METADATA} characters")
@@ -298,7 +295,7 @@ def _metadata(headers: RawHeaders) -> tuple[str, str | None]:
     try:
         return path, checked_media_type(found["filetype"]) if found.get("filetype") else None
     except IbiError:
-        return path, None  # a browser's guess; the name of the file tells more
+        return path, None  # a browser's guess; the file's name tells more
 
 
 def _written_metadata(state: PartialState) -> str:
@@ -307,7 +304,7 @@ def _written_metadata(state: PartialState) -> str:
 
 
 def _checksum(headers: RawHeaders) -> tuple[Any, bytes] | None:
-    """A digest to be made of what comes, and what it has to be; None if the sender does not say."""
+    """Return a digest for the received bytes, with its expected value; None if the sender gives none."""
     given = ", ".join(values(headers, b"upload-checksum"))
     if not given:
         return None

@@ -1,7 +1,8 @@
-"""`/api/items/<draft>/files/<path>`: uploading and removing the files of a draft.
+"""`/api/items/<draft>/files/<path>`: upload and remove the files of a draft.
 
-A body of any size passes through in pieces, hashed and written in threads, never whole in memory. It becomes a file of
-the draft when all of it has arrived, is on the disk, and matches the sender's digest; until then there is no file.
+A body of any size passes through in pieces, which threads hash and write; it is never whole in memory. It becomes a
+file of the draft once it has arrived completely, is on the disk, and matches the sender's digest. Until then there is
+no file.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ class UploadPages:
         least_speed: int = LEAST_SPEED,
         refused: Callable[[str], object] = str,
     ) -> None:
-        """`patience` are the seconds that an upload may fall behind `least_speed`, in bytes a second; `refused` counts
-        refused uploads by the code of the error."""
+        """`patience` is the number of seconds that an upload may fall behind `least_speed`, in bytes a second.
+
+        `refused` counts refused uploads by the code of the error.
+        """
         self._callers, self._site, self._refused = callers, callers.site, refused
         self._patience, self._least_speed = patience, least_speed
 
@@ -63,8 +66,8 @@ class UploadPages:
             raise
 
     async def _put(self, request: Request) -> Response:
-        """Check all that can be checked before a byte is asked for: `Expect: 100-continue` spares the client the
-        rest."""
+        """Store a file. All possible checks come before the first byte: `Expect: 100-continue` then spares the client
+        the body."""
         who, services = await self._callers.depositor(request), self._callers.item_services
         headers = request.scope["headers"]
         draft, path = _file(record_target(request.scope, "", names_file=True))
@@ -113,8 +116,10 @@ def _file(target: RecordTarget) -> tuple[str, str]:
 
 
 def _check_whole(headers: RawHeaders) -> None:
-    """Refuse partial and encoded bodies: a part would be stored as the whole (RFC 9110 §14.5), an encoding as the
-    file."""
+    """Refuse partial and encoded bodies.
+
+    A part would be stored as the whole (RFC 9110 §14.5), and an encoding as the file.
+    """
     if values(headers, b"content-range"):
         raise InvalidParameter(field="Content-Range", reason="a file is sent whole")
     if any(coding.strip().lower() not in {"", "identity"} for coding in values(headers, b"content-encoding")):
@@ -135,7 +140,7 @@ def _announced_length(headers: RawHeaders) -> int:
 
 
 def _conditions(headers: RawHeaders) -> FileCheck:
-    """Check If-Match against the existing file, and `If-None-Match: *` against its absence."""
+    """Return a check of If-Match against the existing file, and of `If-None-Match: *` against its absence."""
 
     def check(file: File | None) -> None:
         if file is None:

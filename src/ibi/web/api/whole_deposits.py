@@ -1,8 +1,8 @@
-"""Items deposited whole, in one request each or many in one: the description and the files as multipart/form-data.
+"""Deposits of whole items as multipart/form-data, with the description and the files: one item in a request, or many.
 
 The parts come in this order: `item`, a description as JSON, then a part `file` for each of its files, with the file's
-path as the `filename`; in a batch, the next `item` follows. An item is deposited as soon as it has come. A small one is
-held in memory until then, a larger one goes through a draft, so that no body is ever held whole.
+path as the `filename`. In a batch, the next `item` follows. An item is deposited as soon as it has arrived. A small one
+is held in memory until then. A larger one goes through a draft, so that no body is ever held whole.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ from ibi.web.http.request import check_content, check_digests, expected_digests,
 from ibi.web.http.request_errors import BodyTooLarge, MalformedBody, MemberMissing
 
 MOST_ITEMS: Final = 1000
-"""Items of one batch."""
+"""Largest number of items of one batch."""
 MOST_BATCH: Final = 256 * 1024 * 1024
-"""Bytes of one batch. An item by itself is bounded as any deposit is."""
+"""Largest size of one batch in bytes. A single item has the bound of any deposit."""
 _TOGETHER: Final = 64
-"""Items of a batch that are kept at a time."""
+"""Largest number of items of a batch that are stored together."""
 _MOST_MEMORY: Final = 32 * 1024 * 1024
-"""Bytes of files that all requests together hold in memory. What comes beyond goes through drafts."""
+"""Bytes of files that all requests together hold in memory. Beyond that, items go through drafts."""
 _A_FILE: Final = 500
-"""Bytes that a file takes in memory beside its content."""
+"""Bytes that a file takes in memory in addition to its content."""
 _LOG = structlog.get_logger("ibi.archive")
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What all requests hold."""
+    """The memory that all requests hold."""
 
     used: int = 0
 
@@ -85,11 +85,11 @@ class _Coming:
     number: int
     description: Description | None = None
     files: dict[str, SentFile] = field(default_factory=dict)
-    """By the names that no system takes for another."""
+    """By collision key: names that some system confuses have the same key."""
     size: int = 0
     draft: str | None = None
     error: IbiError | None = None
-    """Why it is refused; the rest of it is read and dropped."""
+    """Why the item is refused. The rest of it is read and dropped."""
 
 
 Outcome = Published | Submitted | IbiError
@@ -99,13 +99,13 @@ class WholeDepositPages:
     def __init__(
         self, callers: Callers, queue: MintQueue, *, patience: float = PATIENCE, least_speed: int = LEAST_SPEED
     ) -> None:
-        """`patience` are the seconds that a body may fall behind `least_speed`, in bytes a second."""
+        """`patience` is the number of seconds that a body may fall behind `least_speed`, in bytes a second."""
         self._callers, self._queue, self._site = callers, queue, callers.site
         self._patience, self._least_speed, self._memory = patience, least_speed, _Memory()
 
     async def deposit(self, request: Request) -> Response:
-        """Deposit one item. Answers when everything is on the disk. Sent again with the same Idempotency-Key, it is the
-        same item."""
+        """Deposit one item, and answer when everything is on the disk. A repetition with the same Idempotency-Key is
+        the same item."""
         reading = await self._begin(request, most_items=1)
         outcomes, failure = await reading.deposit_all(self._pieces(request, None))
         if failure is not None or not outcomes:
@@ -120,8 +120,11 @@ class WholeDepositPages:
         return short_json(published, HTTPStatus.CREATED, {**NO_STORE, "location": published.links["self"]})
 
     async def deposit_many(self, request: Request) -> Response:
-        """Deposit each item of a batch, whole or not at all, and say what became of each. If the body cannot be read to
-        its end, the items before that are deposited, and `problem` says why there are no more."""
+        """Deposit each item of a batch, whole or not at all, and return the outcome of each.
+
+        If the body cannot be read to its end, the items before that point are deposited, and `problem` gives the
+        reason.
+        """
         reading = await self._begin(request, most_items=MOST_ITEMS)
         outcomes, failure = await reading.deposit_all(self._pieces(request, MOST_BATCH))
         if not outcomes:
@@ -163,7 +166,7 @@ def _problem(error: IbiError) -> msgspec.Raw:
 
 
 class _Reading:
-    """The items of one body, deposited as they come."""
+    """The items of one body, deposited as they arrive."""
 
     def __init__(
         self,
@@ -189,7 +192,7 @@ class _Reading:
         self._under_way: asyncio.Task[None] | None = None
 
     async def deposit_all(self, pieces: AsyncIterator[bytes]) -> tuple[list[Outcome], IbiError | None]:
-        """What became of each item, in their order, and why the body could not be read to its end."""
+        """Return the outcome of each item in order, and the error that stopped the reading, or None."""
         failure: IbiError | None = None
         try:
             try:
@@ -197,7 +200,7 @@ class _Reading:
             except IbiError as error:
                 failure = error
             except ClientDisconnect:
-                if self._is_batch:  # sent again with its key, it need not begin from nothing
+                if self._is_batch:  # a repetition with the key need not begin again
                     await self._flush()
                     await self._settle()
                 raise
@@ -219,8 +222,6 @@ class _Reading:
                     await self._take(event)
         self._parser.finish()
         await self._end_item()
-
-    # --- parts ---
 
     async def _begin_part(self, head: PartHead) -> None:
         self._part = head
@@ -247,13 +248,13 @@ class _Reading:
         same = item.files.get(collision_key(path))
         check_sent(path, None if same is None else File(same.path, 0, UNKNOWN_SHA_512), len(item.files))
         expected_digests(self._part.headers), told_media_type(self._part.headers)  # refused before its bytes come
-        if item.draft is None and self._is_too_much(item):  # also of files without a byte, of which nothing else comes
+        if item.draft is None and self._is_too_much(item):  # also for empty files, which have no bytes to check
             await self._begin_draft(item)
         if item.draft is not None:
             await self._begin_upload(item)
 
     def _is_too_much(self, item: _Coming) -> bool:
-        """Whether the item is not to be held in memory any longer."""
+        """Return whether the item is too large to stay in memory."""
         return item.size + len(self._content) >= MOST_BYTES or self._memory.used > _MOST_MEMORY
 
     async def _take(self, content: bytes) -> None:
@@ -306,7 +307,7 @@ class _Reading:
             item.files[collision_key(path)] = SentFile(path, b"")
             return
         sent = SentFile(path, bytes(self._content), media_type)
-        # Most senders leave this to the connection: a digest costs another pass over a small file.
+        # Most senders rely on the connection: a digest costs another pass over a small file.
         check_content(digests, sent.content, path)
         item.files[collision_key(path)] = sent
         self._hold(item, len(sent.content) + _A_FILE)
@@ -322,7 +323,7 @@ class _Reading:
         item.size = 0
 
     async def _trying(self, work: Callable[[_Coming], Awaitable[None]]) -> None:
-        """Work on the item under way; what is wrong with it is its own matter."""
+        """Work on the present item. Its error concerns no other item."""
         item = self._coming
         if item is None or item.error is not None:
             return
@@ -340,10 +341,8 @@ class _Reading:
         if not self._is_batch:  # nothing else in the body is worth reading
             raise error
 
-    # --- through a draft ---
-
     async def _move_to_draft(self, item: _Coming) -> None:
-        """Begin a draft of the item, with the files that have come, and go on there."""
+        """Begin a draft of the item with the files so far, and continue there."""
         await self._begin_draft(item)
         await self._begin_upload(item)
         content, self._content = bytes(self._content), bytearray()
@@ -376,14 +375,12 @@ class _Reading:
             self._upload = None
         draft, item.draft = item.draft, None
         if draft is not None:
-            with suppress(IbiError):  # what cannot be discarded goes when it is left alone for long
+            with suppress(IbiError):  # a draft that remains expires
                 await self._callers.run_short(lambda: self._drafts.discard(self._who, draft))
-
-    # --- items ---
 
     async def _end_item(self) -> None:
         if self._coming is not None and self._coming.draft is None and self._drafts.must_submit(self._who):
-            await self._trying(self._begin_draft)  # what waits for a librarian is a draft
+            await self._trying(self._begin_draft)  # a submission to a librarian is a draft
         item, self._coming = self._coming, None
         if item is None:
             return
@@ -408,7 +405,7 @@ class _Reading:
                 raise
 
     async def _flush(self) -> None:
-        """Deposit what is whole, while the next items come. One group is under way at a time."""
+        """Deposit the complete items while the next ones arrive. One group is in progress at a time."""
         await self._settle()
         if self._whole:
             group, self._whole = self._whole, []
@@ -433,14 +430,16 @@ class _Reading:
         self._outcomes |= {item.number: outcome for item, outcome in zip(group, made, strict=True)}
 
     def _key_of(self, item: _Coming) -> str | None:
-        """An item alone has the key that a draft has which is published with it: it is the same item, whichever way it
-        came."""
+        """Return the idempotency key of an item.
+
+        A single item has the same key as a draft that is published with it: both ways lead to the same item.
+        """
         if self._key is None:
             return None
         return own_key(self._key) if not self._is_batch else own_key(f"{item.number} of {self._key}")
 
     async def _give_up(self) -> None:
-        """Whatever has not become an item leaves nothing; what is under way gives back its own memory."""
+        """Drop all items that were not deposited. A deposit in progress releases its own memory."""
         item, self._coming = self._coming, None
         for each in self._whole:
             self._let_go(each)

@@ -19,17 +19,19 @@ __all__ = ["HTML", "failure", "redirect", "refusal", "wants_page"]
 
 HTML = "text/html"
 _UNTOLD = message("This server cannot do this at the moment. Its administrator finds the reason in its log.")
-"""Of what is wrong with this server, which its log alone says."""
+"""The message for faults of this server. Only its log tells the reason."""
 
 
 def redirect(url: str) -> Response:
-    """A redirect that caches must not store: where it leads may depend on the reader, and may change. `url` is ASCII
-    and sent as it is."""
+    """Return a redirect that caches must not store: its target may depend on the reader, and may change.
+
+    `url` is ASCII and sent unchanged.
+    """
     return Response(b"", HTTPStatus.FOUND, {"location": url, "cache-control": "no-store"})
 
 
 def wants_page(headers: RawHeaders) -> bool:
-    """Whether the client is a browser rather than a program: its Accept header names HTML."""
+    """Return whether the client is a browser rather than a program: its Accept header names HTML."""
     try:
         return choose(values(headers, b"accept"), (PROBLEM, HTML)) == HTML
     except NotAcceptable:
@@ -37,10 +39,10 @@ def wants_page(headers: RawHeaders) -> bool:
 
 
 def refusal(error: IbiError, scope: Scope, elsewhere: str | None = None) -> Response:
-    """An error as problem details, or to a browser as a page in its reader's language. `elsewhere` is where what is
-    not here may be found.
+    """Return an error as problem details, or to a browser as a page in its reader's language.
 
-    An error that is for the log alone is raised again: the application logs it.
+    `elsewhere` is another place where the item may be found. An error that is for the log alone is raised again, and
+    the application logs it.
     """
     if not error.kind.is_told:
         raise error
@@ -62,9 +64,12 @@ def _error_page(error: IbiError, scope: Scope, elsewhere: str | None = None) -> 
 
 
 def failure(error: IbiError, scope: Scope) -> Response:
-    """The answer when something failed that should not have: problem details, or to a browser a page that says no more
-    than they do. It asks nothing of the store, not even who is signed in; where no page can be made there is a plain
-    one. The caller logs the error."""
+    """Return the answer to an unexpected failure: problem details, or to a browser a page that says no more than they
+    do.
+
+    The page reads nothing from the store, not even the session. If no page can be made, the answer is a plain one. The
+    caller logs the error.
+    """
     answer = problem(error)
     if scope.get("path", "").startswith("/api/"):
         return answer
@@ -72,7 +77,7 @@ def failure(error: IbiError, scope: Scope) -> Response:
         if wants_page(scope["headers"]):
             return _error_page(error, {**scope, SESSIONS: None})
         answer.headers.append("vary", "Accept")
-    except Exception:  # noqa: BLE001 - the reader is told of the first failure, whatever becomes of its page
+    except Exception:  # noqa: BLE001 - the reader learns of the first failure, even if its page fails too
         return _plain_page(answer)
     return answer
 
@@ -85,10 +90,10 @@ _PLAIN_PAGE = """\
 <p lang="es">Se produjo un error en este servidor. Inténtelo de nuevo más tarde.</p>
 </body></html>
 """
-"""In all languages at once: it is for when nothing can be translated."""
+"""The page in all languages at once, for when nothing can be translated."""
 
 
 def _plain_page(answer: Response) -> Response:
-    """The page that needs nothing, with the status and the headers of an answer."""
+    """Return the page that needs nothing else, with the status and the headers of an answer."""
     kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
     return Response(_PLAIN_PAGE, answer.status_code, kept, f"{HTML}; charset=utf-8")

@@ -1,5 +1,4 @@
-"""Pages under `/account` on which people who are signed in answer: claims, those that wait for an answer of theirs and
-what items of theirs claim of others; and transfers."""
+"""Forms of the pages under `/account` where signed-in people answer claims and transfers."""
 
 from __future__ import annotations
 
@@ -46,13 +45,11 @@ from ibi.web.pages.reader import (
 from ibi.web.pages.rendering import render
 from ibi.web.pages.words import OPEN_MEANINGS, OPEN_REMEDIES, shown_title
 
-# --- forms ------------------------------------------------------------------------------------------------------------
-
 
 async def _take_form(
     request: Request, sessions: Sessions, signed: SignedIn, answer: Callable[[dict[str, str]], None]
 ) -> IbiError | None:
-    """Have the form answered, in a thread; given is why it was refused, if its reader is to be told."""
+    """Let a thread answer the form. Return why it was refused, if readers may know; raise other errors."""
     fields = await read_form(request.scope, request.receive)
     try:
         sessions.check_form(request.scope, fields, signed)
@@ -67,7 +64,7 @@ async def _take_form(
 
 
 def _form_facts(request: Request, signed: SignedIn, error: IbiError | None) -> dict[str, Any]:
-    """What a page with forms is rendered with, and shown again after an `error`."""
+    """Return the facts for a page with forms, or for the same page after an `error`."""
     gettext = translations(page_language(request.scope)).gettext
     return {
         "status": HTTPStatus.OK if error is None else error.kind.status,
@@ -80,7 +77,7 @@ def _form_facts(request: Request, signed: SignedIn, error: IbiError | None) -> d
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 MOST_SHOWN: Final = 200
-"""Claims of each kind on the page."""
+"""Number of claims of each kind on the page."""
 PLACE: Final = "/account/claims"
 _ANSWERED: Final = (RemoteClaimState.ACCEPTED, RemoteClaimState.DECLINED)
 
@@ -114,11 +111,11 @@ DELIVERIES: Final = {
 
 class ClaimsPage:
     def __init__(self, site: ArchiveSite, wake: Callable[[], object]) -> None:
-        """`wake` is called after an answer, which is to be sent."""
+        """`wake` is called after an answer, so that it is sent."""
         self._site, self._wake = site, wake
 
     async def handle(self, request: Request) -> Response:
-        """The page, for who is signed in; or the answer that one of its forms gives."""
+        """Show the page to a signed-in person, or take the answer from one of its forms."""
         visitor = find_visitor(request, self._site)
         if isinstance(visitor, Response):
             return visitor
@@ -187,7 +184,7 @@ class ClaimsPage:
 
 
 def claimant_named(text: str) -> Label | str:
-    """What makes a claim: an item, or else something by its address."""
+    """Return the author of a claim: the label of an item, or else an address."""
     try:
         return parse(text)
     except InvalidLabel:
@@ -196,12 +193,9 @@ def claimant_named(text: str) -> Label | str:
 
 # --- transfers --------------------------------------------------------------------------------------------------------
 
-# `/account/transfers`: Originals that other Archives offer, to accept or to decline, and those that are on their way,
-# to this Archive or from it; for librarians who are signed in.
-
 TRANSFERS: Final = "/account/transfers"
 SHOWN: Final = 100
-"""Transfers of each kind on one page."""
+"""Number of transfers of each kind on one page."""
 _PAGE: Final = 1000
 _COMING: Final = (ReceiverStage.ACCEPTED, ReceiverStage.HELD)
 _GOING: Final = (SenderStage.OFFERED, SenderStage.RELEASED)
@@ -230,7 +224,7 @@ STANDINGS: Final = {
 
 
 class TransfersPage:
-    """The page of one Archive."""
+    """The transfers page of one Archive."""
 
     def __init__(self, transfers: TransferWorker, sessions: Sessions) -> None:
         self._transfers, self._sessions = transfers, sessions
@@ -252,7 +246,7 @@ class TransfersPage:
         return see_other(TRANSFERS)
 
     def _answer(self, fields: dict[str, str]) -> None:
-        """Answer one offer, or all of one Archive that wait."""
+        """Answer one offer, or all waiting offers of one Archive."""
         receiving, word = self._transfers.receiving, fields.get("answer")
         if word not in ("accept", "decline"):
             raise InvalidMember(field="answer", reason="it is accept or decline")
@@ -297,7 +291,7 @@ class TransfersPage:
             "coming": ledger.list_incoming(*_COMING, most=SHOWN),
             "going": ledger.list_outgoing(*_GOING, most=SHOWN),
             "unheard": self._transfers.tracking.unheard,
-            # What was not looked at yet is looked at within seconds.
+            # An item that was not checked yet is checked within seconds.
             "open_items": [each for each in ledger.open_items() if each.problem in OPEN_MEANINGS][:SHOWN],
             "open_meanings": OPEN_MEANINGS,
             "open_remedies": OPEN_REMEDIES,

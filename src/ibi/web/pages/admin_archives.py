@@ -1,7 +1,7 @@
-"""`/admin/archives`: the register of a resolver with the health of each Archive, disputes over Originals, and what this
-Archive follows and tells of its changes.
+"""`/admin/archives`: the register of a resolver with the state of each Archive, disputes over Originals, follows and
+webhooks.
 
-Every form ends in the service of the command and of the API, which writes the audit log.
+Every form ends in the service that the command and the API use. That service writes the audit log.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from ibi.web.pages.words import FAILURES_BY_CODE
 
 ARCHIVES: Final = f"{ADMIN}/archives"
 SHOWN: Final = 100
-"""Archives on one page, and disputes."""
+"""Number of Archives, and of disputes, on one page."""
 _LONGEST: Final = 200
 _LONGEST_HOLDER: Final = 10_000
 _KEPT: Final = ("labels", "admin_mail", "hosts", "networks", "prefixes", "shared", "allow_weak_key")
-"""Fields of the form that are shown again when it was refused; the key is typed anew."""
+"""Fields that a refused form shows again. The key must be typed again."""
 
 CLAIMS: Final = {
     ClaimKind.ORIGINAL: message("says that it holds the Original"),
@@ -107,8 +107,6 @@ class ArchivesPage:
             if not error.kind.is_told:
                 raise
             return await self._show(request, visitor, error=error, fields=fields)
-
-    # --- what is done ---
 
     async def _register(self, fields: dict[str, str], actor: Actor) -> Registered:
         application = Application.of_words(
@@ -193,8 +191,6 @@ class ArchivesPage:
             raise PathNotFound()
         return self._administration.subscriptions
 
-    # --- what is shown ---
-
     async def _show(
         self,
         request: Request,
@@ -228,7 +224,7 @@ class ArchivesPage:
         if resolver is None or resolver.registrations is None:
             return {"archives": None, "number": 0, "query": "", "page": 0, "following": False}
         known = await asyncio.to_thread(resolver.registrations.all)
-        # What needs a person comes first: those that were not reached, then those that wait, then the others.
+        # Archives that need a person come first: failing ones, then waiting ones, then the others.
         found = sorted((each for each in known if _is_named(each, wanted)), key=_rank)
         shown = found[page * SHOWN : (page + 1) * SHOWN]
         return {
@@ -263,7 +259,7 @@ def _page_number(text: str) -> int:
 
 
 def _is_named(registration: Registration, wanted: str) -> bool:
-    """Whether a word of the administrator stands in a label, an address, a host or the mail of an Archive."""
+    """Return whether the text occurs in a label, an address, a host or the e-mail of an Archive."""
     if not wanted:
         return True
     inclusion = registration.inclusion
@@ -280,7 +276,7 @@ def _rank(registration: Registration) -> tuple[int, str]:
 
 
 def _facts(registration: Registration) -> dict[str, Any]:
-    """All facts but the hash of its key, with the times as instants."""
+    """Return all facts except the hash of the key, with times as instants."""
     inclusion = registration.inclusion
     return {
         **structs.asdict(RegisteredArchiveResource.whole(registration)),

@@ -1,5 +1,5 @@
-"""`/admin/audit`: the audit trail from its newest line on, by who, act, label and time; whether its chain is whole; and
-the lines to take away. Nothing here changes one."""
+"""`/admin/audit`: the audit trail, newest line first, with filters, a check of its hash chain, and an export. No page
+changes a line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ACTS: Final = (
     *("create person", "disable person", "set password", "create token", "revoke token", "follow", "unfollow"),
     *("register archive", "change archive", "replace archive key", "forget archive", "settle dispute", LOG_BROKEN),
 )
-"""Acts that the form offers; any other may be typed."""
+"""Acts that the form offers. Any other act may be typed."""
 
 
 class TrailPage:
@@ -69,7 +69,7 @@ class TrailPage:
         return await self._show(request, visitor, typed, query)
 
     def _begin_verification(self) -> None:
-        """In a thread: it reads all of the log. The outcome is kept for all processes."""
+        """Verify the chain in a thread, because that reads the whole log. All processes see the outcome."""
         if self._verifying is None or self._verifying.done():
             self._verifying = asyncio.get_running_loop().create_task(self._verify(), name="audit")
 
@@ -92,7 +92,7 @@ class TrailPage:
     ) -> Response:
         before, trail = _place(request.query_params), self._trail
         page = await asyncio.to_thread(trail.page, query, SHOWN, before)
-        # In this order: one that ends in between has left its outcome.
+        # In this order: a verification that ends in between has stored its outcome.
         is_verifying = self._is_verifying or await asyncio.to_thread(trail.is_being_verified)
         given = [(name, text) for name, text in typed.items() if text]
         return self._shell.render(
@@ -118,8 +118,7 @@ class TrailPage:
         return self._verifying is not None and not self._verifying.done()
 
     async def export(self, request: Request, visitor: Visitor) -> Response:
-        """The lines that are wanted, all of them; as they are in the log, by which the chain can be followed, or as a
-        table."""
+        """Export all lines of the query: as they are in the log, so that the chain can be checked, or as a table."""
         form = request.path_params["form"]
         if form not in ("csv", "ndjson"):
             raise PathNotFound()
@@ -143,7 +142,7 @@ class TrailPage:
         )
 
     async def _subject(self, text: str) -> str | None:
-        """The name under which the log has what was typed: an item by any of its labels, anything else as it is."""
+        """Return the subject as the log names it: an item by its repository name, any other text unchanged."""
         if not text:
             return None
         site = self._shell.administration.archive
@@ -164,7 +163,7 @@ def _place(query: QueryParams) -> int | None:
 
 
 def _day(text: str, *, last: bool = False) -> Instant | None:
-    """The first second of a day, or its last one."""
+    """Return the first second of a day, or its last one."""
     if not text:
         return None
     try:
@@ -175,12 +174,12 @@ def _day(text: str, *, last: bool = False) -> Instant | None:
 
 
 def _item_link(subject: str) -> str | None:
-    """The page of an item; None for what is no item."""
+    """Return the page of an item; None if the subject is not an item."""
     return None if ":" in subject or subject.count("/") < 3 else f"/col/{subject}/metadata"
 
 
 def _table(pieces: Iterator[bytes]) -> Iterator[str]:
-    """The lines as CSV. A line that cannot be read is told as it is, by the NDJSON."""
+    """Yield the lines as CSV. An unreadable line is in the NDJSON export only."""
     yield csv_row(*_COLUMNS)
     for piece in pieces:
         yield "".join(csv_row(*(_cell(fields, name) for name in _COLUMNS)) for fields in _decode_lines(piece))

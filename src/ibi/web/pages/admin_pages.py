@@ -1,12 +1,4 @@
-"""The pages of librarians and administrators under `/admin`.
-
-`/admin/fixity`: what verifications of the content found, when everything is read again, and a form that has one item
-verified before its turn.
-
-`/admin` for librarians and administrators: how the server stands, and its settings; and all routes below it.
-
-Everything is read when a page is asked for, in a thread, from totals that the stores keep anyway.
-"""
+"""`/admin/fixity`: the results of verifications, the schedule for all content, and a form to verify one item soon."""
 
 from __future__ import annotations
 
@@ -43,7 +35,7 @@ from ibi.web.pages.words import KINDS, shown_title
 
 FIXITY: Final = f"{ADMIN}/fixity"
 SHOWN: Final = 50
-"""Verifications, and wishes, on the page."""
+"""Number of verifications, and of requested ones, on the page."""
 _MOST_DAMAGED: Final = 200
 _LONGEST: Final = 500
 
@@ -72,7 +64,7 @@ class FixityPage:
         return see_other(f"{FIXITY}?begun=1")
 
     async def _begin(self, text: str) -> None:
-        """Have an item verified soon. One whose record cannot be read is known by its name alone."""
+        """Schedule the verification of an item. An item with an unreadable record is found by its name alone."""
         if self._schedule is None:
             raise PathNotFound()
         label, damaged = parse(text), self._integrity.ledger.damaged_items()
@@ -138,9 +130,6 @@ STATES: Final = {
 }
 
 
-# --- overview ---------------------------------------------------------------------------------------------------------
-
-
 class _Worker(NamedTuple):
     number: int
     is_answering: bool
@@ -152,7 +141,7 @@ class _ShownJob(NamedTuple):
     reason: str
     last_success: float | None
     is_elsewhere: bool
-    """Whether another process does this work."""
+    """True if another process does this work."""
 
 
 class OverviewPage:
@@ -203,13 +192,14 @@ class OverviewPage:
         }
 
     def _jobs(self) -> list[_ShownJob]:
-        """Those of this process, and what other processes of the data directory say of theirs; failing ones first."""
+        """Return the jobs of this process, and those that other processes of the data directory report. Failing ones
+        come first."""
         runner = self._administration.jobs
         if runner is None:
             return []
         try:
             failing = {each.name: each for each in runner.failing()}
-        except StorageError:  # what this process knows is shown all the same
+        except StorageError:  # show at least the jobs of this process
             failing = {}
         found = []
         for job in runner.health():
@@ -290,7 +280,7 @@ class SettingsPage:
 # --- storage ----------------------------------------------------------------------------------------------------------
 
 _LARGEST: Final = 20
-"""Items that are named."""
+"""Number of items in the list of the largest."""
 
 
 class StoragePage:
@@ -329,7 +319,7 @@ class StoragePage:
 
 
 def admin_routes(administration: Administration) -> list[Route]:
-    """The pages under `/admin` that this server has."""
+    """Return the routes under `/admin` that this server has."""
     shell, site, integrity = AdminShell(administration), administration.archive, administration.integrity
     parts = administration.parts
     found = [*OverviewPage(shell).routes(), *ArchivesPage(shell).routes(), *SettingsPage(shell).routes()]

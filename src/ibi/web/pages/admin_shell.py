@@ -1,6 +1,6 @@
-"""What the pages under `/admin` have in common: who may see each, the way to the others, and what they show it of.
+"""The common parts of the pages under `/admin`: permissions, the menu, and the services that the pages show.
 
-What each person sees is decided by `ibi.accounts.rights.SITE_TABLE`.
+`ibi.accounts.rights.SITE_TABLE` decides which pages each person may see.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ADMIN: Final = "/admin"
 
 
 class AdminPlace(NamedTuple):
-    """A page of the administration: where it is, its name, and what its visitor has to be allowed."""
+    """A page of the administration: its path, its name, and the permission that it needs."""
 
     path: str
     name: str
@@ -53,22 +53,22 @@ PEOPLE: Final = f"{ADMIN}/people"
 
 
 class ShownSetting(NamedTuple):
-    """A setting as it is shown to an administrator."""
+    """A setting as an administrator sees it."""
 
     name: str
     value: str
-    """Empty if it has none; of a secret, nothing of it."""
+    """Empty if it has none. A secret shows nothing of its value."""
     is_secret: bool
     source: str
     """`flag`, `environment`, `file` or `default`."""
     place: str
-    """The flag, the variable or the file that gave it."""
+    """The flag, the variable or the file that set it."""
     help: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminParts:
-    """What only the pages under `/admin` need."""
+    """Services and facts that only the pages under `/admin` need."""
 
     settings: Sequence[ShownSetting] = ()
     trail: AuditTrail | None = None
@@ -77,7 +77,7 @@ class AdminParts:
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """All that the pages under `/admin` show; what is None is not part of this server."""
+    """The services that the pages under `/admin` show. A service that this server lacks is None."""
 
     parts: AdminParts
     archive: ArchiveSite | None = None
@@ -108,13 +108,13 @@ Show = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 class AdminShell:
-    """What every page of the administration has: who may see it, and the way to the others."""
+    """The frame of every page of the administration: the check of permissions, and the menu."""
 
     def __init__(self, administration: Administration) -> None:
         self.administration = administration
 
     def guard(self, act: SiteAct, show: Show) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that is for those who may do `act`; others are sent to sign in, or refused."""
+        """Return an endpoint for people who may do `act`. Others are redirected to the sign-in page, or refused."""
 
         async def endpoint(request: Request) -> Response:
             visitor = self._find(request, act)
@@ -134,7 +134,7 @@ class AdminShell:
     def render(
         self, request: Request, visitor: Visitor, template: str, error: IbiError | None = None, **context: Any
     ) -> Response:
-        """A page of the administration, shown again after an `error` of one of its forms."""
+        """Render a page of the administration, also again after an `error` of one of its forms."""
         gettext = translations(page_language(request.scope)).gettext
         places = [place for place in self.administration.places if may_administer(visitor.actor, place.act)]
         is_admin = visitor.actor.scope is Scope.ADMIN

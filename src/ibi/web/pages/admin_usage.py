@@ -1,8 +1,8 @@
-"""`/admin/usage`: how much items are used, by month, item, class of referrer and Archive; drawn, as tables, and to take
-away as CSV after the manner of COUNTER.
+"""`/admin/usage`: the use of items by month, item, class of referrer and Archive, as drawings, tables and CSV downloads
+in the style of COUNTER.
 
-Robots are counted apart, and a second click within half a minute is none (`ibi.archive.counting`). Nothing is known of
-readers: of where they came from, its class alone.
+Robots are counted separately, and a second click within half a minute does not count (`ibi.archive.counting`). Nothing
+is stored about readers except the class of their referrer.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ibi.web.pages.words import shown_title
 USAGE: Final = f"{ADMIN}/usage"
 MONTHS: Final = 12
 SHOWN: Final = 50
-"""Items on the page."""
+"""Number of items on the page."""
 _MOST_ARCHIVES: Final = 20
 _FIRST_MONTH: Final = 2008 * 12
-"""Labels are dated from then on."""
+"""Labels have dates from this month on."""
 
 REFERRERS: Final = {
     ReferrerClass.DIRECT: message("direct or unknown"),
@@ -69,7 +69,7 @@ class UsagePage:
         return self._shell.render(request, visitor, "admin_usage.html", **facts, referrers=REFERRERS)
 
     def _last_month(self, request: Request) -> int:
-        """The month that was asked for, as `2026-11`; or else this one."""
+        """Return the requested month, written as `2026-11`, or else the present one."""
         now = month_of(day_of(self._site.now))
         year, _, month = request.query_params.get("month", "").partition("-")
         if len(year) != 4 or len(month) != 2 or not (year + month).isascii() or not (year + month).isdigit():
@@ -114,10 +114,8 @@ class UsagePage:
         except ContentDamaged:
             return None
 
-    # --- tables to take away ---
-
     async def items_table(self, request: Request, visitor: Visitor) -> Response:
-        """A row for each item and metric, with the months in columns, as in reports of COUNTER."""
+        """Write a row for each item and metric, with the months in columns, as in reports of COUNTER."""
         last = self._last_month(request)
         months = range(last - MONTHS + 1, last + 1)
         return _download(f"usage-items-{_text(last)}.csv", self._item_rows(months))
@@ -157,7 +155,7 @@ METRICS: Final[dict[str, Callable[[Usage], int]]] = {
     "Robot_Resolutions": lambda usage: usage.robot_resolutions,
     "Robot_Downloads": lambda usage: usage.robot_downloads,
 }
-"""The metrics of the table: those of COUNTER for people, and those of robots, which its reports leave out."""
+"""The metrics of the table: those of COUNTER for people, and those of robots, which COUNTER leaves out."""
 
 
 def _origin_rows(origins: Iterable[tuple[UsageOrigin, Usage]]) -> Iterator[str]:
@@ -203,7 +201,8 @@ _WIDTH, _ROW, _NAMES = 420, 26, 190
 
 
 def _bars(identity: str, title: str, rows: Sequence[tuple[str, Usage]]) -> Markup | None:
-    """Bars beside their names, one a row: downloads and then resolutions. None if there is nothing to draw."""
+    """Draw bars beside their names, one a row: downloads and then resolutions. Return None if there is nothing to
+    draw."""
     most = max((usage.downloads + usage.resolutions for _, usage in rows), default=0)
     if not most:
         return None

@@ -1,10 +1,6 @@
-"""How a site looks, and what its owner says on it: colours, logo, and the pages below `/about`.
+"""The look of a site: its colours, its logo, and the pages below `/about`.
 
-Pages are Markdown (CommonMark, with tables). HTML in them is shown as it is typed, and links lead to addresses of the
-Web and of mail alone: the author of a page can run no script on the site. A picture is confined as files of items
-are, so that an SVG runs none either.
-
-Colours are those of the settings where they can be read, and else the nearest shade that can (WCAG 2.2, 1.4.3).
+The colours are those of the settings, or the nearest shade that is legible (WCAG 2.2, 1.4.3).
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ from ibi.web.pages.reader import PAGE_LANGUAGES, named_language, page_language
 from ibi.web.pages.rendering import DocumentLink, SiteFacts, SiteLook, render
 
 ABOUT: Final = "/about"
-"""The page `about.md`; the others are below."""
+"""The page `about.md`. The other pages are below it."""
 _STYLE: Final = "/static/site.css"
 _LOGOS: Final = ("logo.svg", "logo.png", "logo.webp", "logo.jpg", "logo.jpeg", "logo.gif")
 _MEDIA: Final = {
@@ -51,14 +47,14 @@ _FOR_A_WHILE: Final = "public, max-age=300"
 # --- colours ----------------------------------------------------------------------------------------------------------
 
 _PAPERS: Final = ("#ffffff", "#faf8f3", "#f3f0e8", "#fdf3dc", "#fdeeec", "#e9f5ec")
-"""What letters stand on in `ibi.css`, by day."""
+"""Background colours of text in `ibi.css`, in the light scheme."""
 _DARK_PAPERS: Final = ("#13181d", "#1a2128", "#212a32", "#332a16", "#381d1d", "#172e20")
 _LEGIBLE: Final = 4.5
-"""The contrast of letters of any size."""
+"""The least contrast for text of any size."""
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of two colours such as `#0b4f57`, from 1 to 21."""
+    """Return the contrast of two colours such as `#0b4f57`, from 1 to 21."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -77,25 +73,25 @@ def _parts(colour: str) -> tuple[int, int, int]:
 
 
 def _mix(colour: str, other: str, percent: int) -> str:
-    """The colour with so much of the other in it."""
+    """Return the colour mixed with this percentage of the other."""
     mixed = (round(a + (b - a) * percent / 100) for a, b in zip(_parts(colour), _parts(other), strict=True))
     return "#" + "".join(f"{each:02x}" for each in mixed)
 
 
 def legible_on(colour: str, papers: Iterable[str], towards: str) -> str:
-    """The colour, with as much of `towards` in it as it takes to be read on each of the `papers`."""
+    """Return the colour, mixed with as much of `towards` as it needs to be legible on each of the `papers`."""
     behind = tuple(papers)
     shades = (_mix(colour, towards, percent) for percent in range(0, 101, 4))
     return next(each for each in shades if min(contrast(each, paper) for paper in behind) >= _LEGIBLE)
 
 
 def letters_on(colour: str) -> str:
-    """Black or white: one of them can always be read."""
+    """Return black or white, whichever is more legible on the colour."""
     return max("#ffffff", "#000000", key=lambda letters: contrast(letters, colour))
 
 
 def style_sheet(colour: str | None, header_colour: str | None) -> str:
-    """What stands after `ibi.css`."""
+    """Return the style sheet that follows `ibi.css`."""
     day, night = [], []
     if colour is not None:
         day += [("accent", colour), ("on-accent", letters_on(colour))]
@@ -120,7 +116,7 @@ def _declarations(names: Sequence[tuple[str, str]]) -> str:
 
 
 class Document(NamedTuple):
-    """A page that the owner wrote."""
+    """A page that the owner of the site wrote."""
 
     title: str
     body: Markup
@@ -132,7 +128,7 @@ _LINKED: Final = re.compile(r"https?:|mailto:", re.IGNORECASE)
 
 
 def read_document(text: str, name: str) -> Document:
-    """The page of a Markdown text. Its title is the first heading, or else the name of its file."""
+    """Parse the Markdown text of a page. Its title is the first heading, or else the name of its file."""
     tokens = _MARKDOWN.parse(text)
     title = name
     if len(tokens) > 2 and tokens[0].type == "heading_open":
@@ -153,8 +149,11 @@ def _all(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _confine(token: Token) -> None:
-    """One heading of the first order is enough, and the title is that; styles are ours; names of other pages and
-    pictures are taken as those of files in the same folder."""
+    """Adapt one Markdown token to the site.
+
+    The title is the only heading of the first level. Style attributes become classes of the site. Links and images
+    without an absolute address point to files in the same folder.
+    """
     if token.type in {"heading_open", "heading_close"} and token.tag == "h1":
         token.tag = "h2"
     style = token.attrs.pop("style", None)
@@ -178,16 +177,19 @@ def _resolve_link(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was found at the last look."""
+    """The result of the last look at the files."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     documents: Mapping[tuple[str, str | None], Document] = field(default_factory=dict)
-    """By name, and the language that the name of the file says."""
+    """Documents by name, and by the language in the file's name."""
     look: SiteLook = field(default_factory=SiteLook)
 
 
 class Appearance:
-    """The look of one site. The settings count from the start on, the files from two seconds after a change."""
+    """The look of one site.
+
+    Settings are read at the start. A changed file shows after at most two seconds.
+    """
 
     def __init__(
         self,
@@ -207,7 +209,7 @@ class Appearance:
         return found if self._style is None else [*found, Route(_STYLE, self.style)]
 
     async def with_current_look(self, facts: SiteFacts) -> SiteFacts:
-        """The facts with the look that the site has now."""
+        """Return the facts with the present look of the site."""
         await self._look()
         return facts if facts.look is self._read.look else replace(facts, look=self._read.look)
 
@@ -244,7 +246,7 @@ class Appearance:
         now = self._monotonic()
         if now < self._due:
             return
-        self._due = now + _LOOK  # before it waits: others need not look as well
+        self._due = now + _LOOK  # before the wait: other requests need not look too
         files = await beside(self._files.files)
         if files is not self._read.files:
             self._read = await beside(lambda: self._read_all(files))
@@ -269,7 +271,7 @@ class Appearance:
 
 
 def _links(documents: Mapping[tuple[str, str | None], Document], language: str) -> Iterator[DocumentLink]:
-    """What is at the foot of each page: the page about the site first, the others by their names."""
+    """Yield the links at the foot of each page: the page about the site first, then the others by name."""
     for name in sorted({each for each, _ in documents}, key=lambda each: (each != "about", each)):
         found = _in_language(documents, name, language)
         if found is not None:
@@ -279,7 +281,7 @@ def _links(documents: Mapping[tuple[str, str | None], Document], language: str) 
 def _in_language(
     documents: Mapping[tuple[str, str | None], Document], name: str, language: str
 ) -> tuple[str | None, Document] | None:
-    """The page in that language, or the one that says none, or any."""
+    """Return the page in that language, or the one without a language, or any."""
     tags: tuple[str | None, ...] = (language, None, *PAGE_LANGUAGES)
     return next(((tag, documents[name, tag]) for tag in tags if (name, tag) in documents), None)
 

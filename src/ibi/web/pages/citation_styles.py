@@ -1,7 +1,7 @@
-"""Citations in the styles that people ask for by name: our own ABNT and APA, and others of the Citation Style Language.
+"""Citations in named styles: ABNT and APA from this package, and others of the Citation Style Language.
 
-The styles are files of citationstyles.org (CC BY-SA 3.0) in `csl/`; `citeproc-py` reads them. It takes some
-milliseconds and a lock, so that pages ask for a citation in a thread; what was made is remembered.
+The styles are files of citationstyles.org (CC BY-SA 3.0) in `csl/`, read by `citeproc-py`. It needs some milliseconds
+and a lock, so that pages make a citation in a thread. The results are cached.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STYLES: Final[Mapping[str, str]] = {
     "mla": "MLA",
     "vancouver": "Vancouver",
 }
-"""The styles by the name in an address, and as they are called."""
+"""The styles: the name in an address, and the name for readers."""
 _FILES: Final = {
     "chicago": "chicago-author-date",
     "harvard": "harvard-cite-them-right",
@@ -51,19 +51,20 @@ _OWN: Final[Mapping[str, Callable[[Work, Day], tuple[Run, ...]]]] = {
     "abnt": abnt,
     "apa": lambda work, _: apa(work),
 }
-"""Those of which ours say more than CSL can: an institution as it calls itself, a date that the label tells."""
+"""Styles of this package. They express more than CSL can: the name of an institution, or a date from the label."""
 OWN_STYLES: Final = tuple(_OWN)
 _LOCALES: Final = {"pt-BR": "pt-BR", "es": "es-ES"}
 _MOST_AUTHORS: Final = 50
-"""What a style may have to write: some name all of them."""
+"""Largest number of authors given to a style. Some styles name all of them."""
 
 _ITALIC, _PLAIN = "\x02", "\x03"
-"""Stand for the beginning and the end of italics in what citeproc writes: no text of an item has controls."""
+"""Marks for the beginning and the end of italics in the output of citeproc. No text of an item has control
+characters."""
 _NUMBER: Final = re.compile(r"^(?:\[1\]|\(1\)|1\.)\s*")
 """The number of the first entry of a list."""
 
 _DATE: Final = re.compile(r"\b(\d{4})([A-Z][a-z]{2})(\d{1,2})?\b")
-"""`2026Nov16`, which citeproc writes without the spaces that the style has."""
+"""`2026Nov16`, which citeproc writes without the spaces of the style."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,17 @@ def default_style(language: str) -> str:
 
 _made: Final[LruCache[tuple[Work, str, str, Day], tuple[Run, ...]]] = LruCache(1_000)
 _making: Final = Lock()
-"""citeproc keeps state in its styles, and `_made` is for one thread."""
+"""citeproc keeps state in its styles, and `_made` is not safe for several threads."""
 _failures: Final[set[tuple[str, type[Exception]]]] = set()
 _LOG: Final = structlog.get_logger("ibi.citations")
 
 
 def cite(work: Work, style: str, language: str, on: Instant) -> Citation:
-    """The citation in one of `STYLES`; `language` is that of its reader, `on` when they look. Blocks.
+    """Return the citation in one of `STYLES`. `language` is the reader's; `on` is the date of access. This call blocks.
 
-    A work that citeproc fails at is cited in our own style of that language, by its name: never an error."""
+    If citeproc fails, the work is cited in this package's style for that language, under that style's name. An error is
+    never raised.
+    """
     day = Day.of(on)
     if style in _OWN:
         return Citation(STYLES[style], _OWN[style](work, day))
@@ -98,7 +101,7 @@ def cite(work: Work, style: str, language: str, on: Instant) -> Citation:
         if found is None:
             try:
                 found = _write(work, style, language, day)
-            except Exception as error:  # noqa: BLE001 - the page of an item is more than its citation
+            except Exception as error:  # noqa: BLE001 - a failed citation must not break the page
                 _log_failure(work, style, error)
                 return cite(work, default_style(language), language, on)
             _made.keep(key, found)
@@ -106,7 +109,7 @@ def cite(work: Work, style: str, language: str, on: Instant) -> Citation:
 
 
 def _log_failure(work: Work, style: str, error: Exception) -> None:
-    """Log what citeproc failed at: once for each style and kind of error."""
+    """Log a failure of citeproc, once for each style and kind of error."""
     if (style, type(error)) not in _failures:
         _failures.add((style, type(error)))
         _LOG.error("citation failed", style=style, item=work.label, exc_info=error)
@@ -118,23 +121,23 @@ def _write(work: Work, style: str, language: str, day: Day) -> tuple[Run, ...]:
     from citeproc.source.json import CiteProcJSON
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a style has and citeproc does not know
+        warnings.simplefilter("ignore")  # about parts of a style that citeproc does not know
         record = _record(work, day)
         contributors = record.pop("contributor", ())
         source = CiteProcJSON([record])
-        if contributors:  # styles have them as names, and citeproc would read them as a text
+        if contributors:  # citeproc would read a list of names as one text
             source["item"]["contributor"] = source.parse_names(contributors)
         bibliography = CitationStylesBibliography(_style(style, language), source, _FORMATTER)
         bibliography.register(Cited([CitationItem("item")]))
         written = str(bibliography.bibliography()[0])
     text = _DATE.sub(_spread_date, _NUMBER.sub("", " ".join(written.split())))
     runs = _runs(text if work.authors or work.publisher else _without_second(work.title, text))
-    # The link is what an item is cited for, and some styles leave it out of some kinds.
+    # A citation must have the link, and some styles leave it out for some types.
     return runs if work.url in plain(runs) else (*end_sentence(*runs), Run(f" {work.url}"))
 
 
 def _record(work: Work, day: Day) -> dict[str, Any]:
-    """The item for citeproc. Styles write a DOI in the place of an address, and the address is what holds here."""
+    """Return the item for citeproc. The DOI is left out: styles would write it in place of the persistent URL."""
     said = csl_json(work, day)
     wanted = {name: value for name, value in said.items() if name not in {"DOI", "abstract", "keyword", "note"}}
     named = {name: value[:_MOST_AUTHORS] for name, value in wanted.items() if name in {"author", "contributor"}}
@@ -149,7 +152,8 @@ def _spread_date(found: re.Match[str]) -> str:
 
 
 def _without_second(title: str, text: str) -> str:
-    """Of a work without an author the title comes first; citeproc writes it in its own place as well."""
+    """Remove the second title. A work without an author has its title first, and citeproc repeats it in its usual
+    place."""
     first = text.lower().find(title.lower())
     if first < 0:
         return text
@@ -165,12 +169,12 @@ def _style(style: str, language: str) -> CitationStylesStyle:
     with (files("ibi.web.pages") / "csl" / f"{_FILES[style]}.csl").open("rb") as file:
         read = CitationStylesStyle(file, locale=_LOCALES.get(language), validate=False)
     if any(element.get("initialize") == "false" for element in read.root.iter()):
-        read.root.attrib.pop("initialize-with", None)  # citeproc would make initials of the names all the same
+        read.root.attrib.pop("initialize-with", None)  # citeproc would still reduce the names to initials
     return read
 
 
 def _runs(written: str) -> tuple[Run, ...]:
-    """Texts between the marks; a mark inside italics ends them, as in a title within a title."""
+    """Return the texts between the marks. A mark inside italics ends them, as in a title within a title."""
     found, italic = [], False
     for part in re.split(f"([{_ITALIC}{_PLAIN}])", written):
         if part in {_ITALIC, _PLAIN}:
@@ -190,4 +194,4 @@ _FORMATTER: Final = SimpleNamespace(
     Oblique=_mark_italic,
     **dict.fromkeys(("Bold", "Light", "Underline", "Superscript", "Subscript", "SmallCaps"), str),
 )
-"""What citeproc writes with: text and marks, and no HTML."""
+"""The formatter for citeproc: texts and marks, without HTML."""

@@ -1,4 +1,4 @@
-"""`/collections`: named sets of items, each with a page and a feed; and the forms in which curators change them."""
+"""`/collections`: named sets of items, each with a page and a feed, and the forms for their curators."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ from ibi.web.pages.words import ItemListing
 
 PLACE: Final = "/collections"
 _MOST_LABELS: Final = 500
-"""Items that one form puts into a collection."""
+"""Largest number of items that one form adds to a collection."""
 _MOST_DIGITS: Final = 6
 _OUT: Final = "out:"
-"""Before the label of an item that is to be taken out, in the name of its field."""
+"""Prefix of a field's name, before the label of an item to remove."""
 
 
 class SearchAndItems(InvalidCollection):
@@ -61,7 +61,7 @@ class SearchAndItems(InvalidCollection):
 
 @dataclass(frozen=True, slots=True)
 class _Typed:
-    """What stands in the form: what was typed, or what the collection says now; and what is wrong with it."""
+    """The form: the typed text or the collection's present values, with an error."""
 
     name: str = ""
     title: str = ""
@@ -70,7 +70,7 @@ class _Typed:
     items: str = ""
     fault: str = ""
     faulty: str = ""
-    """The field that the fault is about."""
+    """The field with the error."""
 
     @classmethod
     def of(cls, collection: ItemCollection) -> _Typed:
@@ -82,7 +82,7 @@ class _Typed:
         name, title, description, search, items = (fields.get(each, "") for each in names)
         about = str(error.parameters.get("field") or error.request_field or "items")
         faulty, gettext = about if about in names else "items", translations(language).gettext
-        is_beside = isinstance(error, InvalidCollection) and bool(error.clauses)  # the field needs no name there
+        is_beside = isinstance(error, InvalidCollection) and bool(error.clauses)  # the message needs no field name
         fault = _sentence(error.clause("reason", gettext)) if is_beside else error.message(gettext)
         return cls(name, title, description, search, items, fault, faulty)
 
@@ -131,7 +131,7 @@ class CollectionPages:
         )
 
     async def feed(self, request: Request) -> Response:
-        """Its newest items, or those chosen last, as a feed (RFC 4287)."""
+        """Write the newest items, or the most recently added, as a feed (RFC 4287)."""
         collection, site = await self._require_named(request), self._site
         found = await self._collections.page(collection, 1, 50)
         name = request.scope.get(SITE, SiteFacts()).name
@@ -190,7 +190,7 @@ class CollectionPages:
         curator = person_account(visitor.name) if "mine" in fields else collection.curator
         said = _draft(fields, curator)
         labels = _labels_by_hand(fields, said)
-        self._collections.check_items(labels)  # so that either all is done or nothing
+        self._collections.check_items(labels)  # so that the whole form is applied, or nothing
         self._collections.change(visitor.actor, name, said)
         if said.search is None:
             gone = [parse_link(each.removeprefix(_OUT)).label for each in fields if each.startswith(_OUT)]
@@ -200,7 +200,7 @@ class CollectionPages:
                 self._collections.put(visitor.actor, name, labels)
 
     async def _put_one(self, request: Request) -> Response:
-        """Put the item of a page into a collection, from that page."""
+        """Add the item of a page to a collection, from that page."""
         visitor = find_visitor(request, self._site)
         if isinstance(visitor, Response):
             return visitor
@@ -235,7 +235,7 @@ class CollectionPages:
         collection: ItemCollection | None = None,
         **shown: Any,
     ) -> Response:
-        """The form again, with all that was typed, and beside a field what is wrong."""
+        """Show the form again with all typed text, and the error beside its field."""
         if not error.kind.is_told:
             raise error
         typed = _Typed.sent(fields, error, page_language(request.scope))
@@ -275,14 +275,14 @@ def collection_routes(site: ArchiveSite | None) -> list[Route]:
 
 
 def written_search(search: CollectionSearch | None) -> str:
-    """A search as a person writes it: its words, or with filters the address of the list."""
+    """Return a search as a person writes it: its words, or with filters the address of the result list."""
     if search is None:
         return ""
     return search_address(search.query()) if search.filters else search.text
 
 
 def read_search(text: str) -> CollectionSearch | None:
-    """Words, or the address of a search; None for nothing."""
+    """Read words or the address of a search; None for an empty text."""
     text = text.strip()
     if not text:
         return None
@@ -303,7 +303,7 @@ def _draft(fields: Mapping[str, str], curator: str | None) -> CollectionDraft:
 
 
 def _labels(text: str) -> tuple[Label, ...]:
-    """Labels or links, with white space between."""
+    """Read labels or links, separated by white space."""
     return tuple(parse_link(word).label for word in text.split()[:_MOST_LABELS])
 
 

@@ -1,5 +1,4 @@
-"""For librarians who are signed in: `/jobs`, the jobs that make Copies, begun, watched and cancelled; `/follows`, what
-this Archive follows, how far each follow is behind, and who is told of changes."""
+"""`/jobs`: pages where signed-in librarians begin, watch and cancel the jobs that make Copies."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ from ibi.web.pages.reader import (
 from ibi.web.pages.rendering import render
 
 SHOWN: Final = 50
-"""Jobs, and labels of a job, on one page."""
+"""Number of jobs, or of labels of a job, on one page."""
 _MOST_TEXT: Final = 60_000
 
 STATES: Final = {
@@ -111,7 +110,8 @@ class JobPages:
         )
 
     def _librarian(self, request: Request) -> SignedIn | Response:
-        """The librarian who asks; others are sent to sign in, or refused."""
+        """Return the librarian who sent the request, or a redirect to the sign-in page. Raise if it is another
+        person."""
         signed = self._sessions.current(request.scope)
         if signed is None:
             return see_other("/sign-in?to=/jobs")
@@ -163,8 +163,6 @@ def _labels(text: str) -> list[Label]:
 
 # --- follows ----------------------------------------------------------------------------------------------------------
 
-# `/follows`: for librarians, what this Archive follows, how far each follow is behind, and who is told of changes.
-
 _KINDS: Final = {
     FollowKind.ITEM: message("an item"),
     FollowKind.PREFIX: message("a prefix"),
@@ -185,7 +183,7 @@ _STATES: Final = {
 
 class FollowsPage:
     def __init__(self, sessions: Sessions, follows: FollowListing, webhooks: WebhookListing) -> None:
-        """Both lists block."""
+        """Both listings block."""
         self._sessions, self._follows, self._webhooks = sessions, follows, webhooks
 
     def routes(self) -> list[Route]:

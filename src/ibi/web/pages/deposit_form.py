@@ -1,8 +1,8 @@
-"""The fields of the form with which an item is described: what a draft says as text to type, and back again.
+"""The fields of the deposit form: convert a description to text for typing, and back.
 
-A field that cannot be read keeps what the draft says already; the others are taken. The text that was typed into it
-stays with the draft, and every page shows it again with what is wrong beside it. What the form has no field for, such
-as further titles, stays as it is.
+A field that cannot be read leaves the draft's value unchanged; the other fields are saved. The unreadable text stays
+with the draft, and every page shows it again beside its error. Values that the form has no field for, such as further
+titles, stay unchanged.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from ibi.web.pages.field_choices import check_embargo_day, check_embargo_reason,
 from ibi.web.pages.reader import message
 
 Typed = Mapping[str, str]
-"""What stands in the fields of a form, by their names."""
+"""Texts in the fields of a form, by field name."""
 
 _LINE: Final = re.compile(r"\S[^\n]*")
 MOST_LINES: Final = 20_000
-"""Creators, or subjects; the longest list of authors so far had some fifteen thousand."""
+"""Largest number of creators or subjects. The longest list of authors so far had about fifteen thousand."""
 MOST_NETWORKS: Final = 1000
 
 REASONS: Final = (
@@ -67,21 +67,18 @@ REASONS: Final = (
     message("a relation stands before an identifier, as in IsSupplementTo doi:10.1000/182"),
     message("there is no relation {relation}; there is, for instance, Cites, IsPartOf or IsSupplementTo"),
 )
-"""Why a field, or a file, is refused."""
+"""Reasons why a field or a file is refused."""
 
 
-# One try for each run of digits, and few characters: a line may be two megabytes long.
+# One attempt for each run of digits, and few characters: a line may be two megabytes long.
 _ROR_AT_END: Final = re.compile(r"(?:https?://)?ror\.org/([0-9A-Za-z]+)/?[)>]?$")
 _SCHEMED: Final = re.compile(r"(?!https?:)([A-Za-z][A-Za-z0-9]{0,31}):\s*(\S+)")
 _ORCID_AT_END: Final = re.compile(
     r"((?:https?://)?(?:www\.)?orcid\.org/\S+?|(?<![0-9])(?<![0-9]-)[0-9][0-9-]{8,}[0-9Xx])[)>]?$"
 )
 _LONGEST_END: Final = 100
-"""Characters in which an identifier is looked for."""
+"""Number of characters at the end of a text in which an identifier is searched."""
 _BEFORE_END: Final = " ,;(<"
-
-
-# --- what is shown ----------------------------------------------------------------------------------------------------
 
 
 class RefusedBefore(IbiError):
@@ -93,7 +90,7 @@ class RefusedBefore(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class FormContent:
-    """What a draft says, and the texts typed into its form that could not be read."""
+    """The description of a draft, and the typed texts that could not be read."""
 
     description: Description = field(default_factory=Description)
     refused: Refused = field(default_factory=dict)
@@ -103,13 +100,15 @@ class FormContent:
         return cls(record.description, record.refused)
 
     def fill(self) -> dict[str, str]:
-        """What stands in each field: a text that could not be read hides what the draft says."""
+        """Return the text of each field. A text that could not be read hides the draft's value."""
         said = fill_fields(self.description)
         return said | {name: each.text for name, each in self.refused.items() if name in said}
 
     def read_again(self, now: Instant) -> dict[str, IbiError]:
-        """What is wrong with each text that could not be read. The draft has the code of the error alone: its words
-        are those of another attempt, in the reader's language."""
+        """Return the error of each text that could not be read.
+
+        The draft keeps only the code of an error: its message belonged to another attempt, in the reader's language.
+        """
         _, errors = read_fields(self.description, {name: each.text for name, each in self.refused.items()}, now)
         if (record := self.refused.get(RECORD)) is not None and (error := read_record(record.text)) is not None:
             errors[RECORD] = error
@@ -118,7 +117,7 @@ class FormContent:
         }
 
     def hold_access(self, before: FormContent, error: IbiError) -> FormContent:
-        """The same with access as it was before: what was typed of it is refused with this error."""
+        """Return the same content with the access settings of `before`. Refuse the typed settings with this error."""
         said, was = fill_fields(self.description), fill_fields(before.description)
         held = {name: refuse(said[name], error) for name in _ACCESS if said[name] != was[name]}
         description = replace(self.description, visibility=before.description.visibility)
@@ -127,11 +126,11 @@ class FormContent:
 
 _ACCESS: Final = ("embargo", "embargo_reason", "networks", "unlisted")
 RECORD: Final = "record"
-"""The field for a record of another system, from which others are filled."""
+"""The field for a record of another system, which fills other fields."""
 
 
 def read_record(text: str) -> IbiError | None:
-    """What is wrong with a pasted record."""
+    """Return the error of a pasted record, or None."""
     try:
         read_records(text)
     except IbiError as error:
@@ -140,17 +139,18 @@ def read_record(text: str) -> IbiError | None:
 
 
 def refuse(text: str, error: IbiError) -> RefusedValue:
-    """The text as it is kept with a draft."""
+    """Return the text in the form in which a draft keeps it."""
     return RefusedValue(text.replace("\r\n", "\n"), error.code)
 
 
 def told_errors(errors: Mapping[str, IbiError]) -> dict[str, IbiError]:
-    """Errors as they are shown: a reason waits for its embargo, and is right as soon as that is."""
+    """Return the errors to show. An error of the reason is left out while the embargo has one: it may follow from
+    that."""
     return {name: error for name, error in errors.items() if name != "embargo_reason" or "embargo" not in errors}
 
 
 def fill_fields(description: Description) -> dict[str, str]:
-    """What stands in each field when a draft is opened."""
+    """Return the text of each field of an opened draft."""
     metadata, visibility = description.metadata, description.visibility
     return {
         "title": _first(metadata.title),
@@ -179,7 +179,7 @@ def _first(texts: tuple[Text, ...]) -> str:
 
 
 _BETWEEN: Final = " | "
-"""Between the parts of a line."""
+"""Separates the parts of a line."""
 
 
 def _line_of(agent: Agent) -> str:
@@ -207,12 +207,11 @@ def _day_of(instant: Instant | None) -> str:
     return "" if instant is None else str(instant)[:10]
 
 
-# --- what was typed ---------------------------------------------------------------------------------------------------
-
-
 def read_fields(before: Description, typed: Typed, now: Instant) -> tuple[Description, dict[str, IbiError]]:
-    """The description with all that can be read of what was typed, and the fields that cannot. A field that is not
-    there stays as it is, and so does one that says what the draft says already."""
+    """Return the description with every field that could be read, and the errors of the others.
+
+    A missing field keeps the draft's value, and so does a field with the same text.
+    """
     shown, errors = fill_fields(before), dict[str, IbiError]()
     description = before
     for name, read in _READERS.items():
@@ -235,7 +234,7 @@ def read_fields(before: Description, typed: Typed, now: Instant) -> tuple[Descri
 def _check_reason(
     before: Description, description: Description, typed: Typed, errors: dict[str, IbiError]
 ) -> Description:
-    """The reason is judged beside the day that stands in the form, whichever of the two was changed."""
+    """Check the reason against the embargo day in the form, whichever of the two was changed."""
     if not {"embargo", "embargo_reason"} & typed.keys():
         return description
     said = {**fill_fields(before), **typed}
@@ -243,7 +242,7 @@ def _check_reason(
     is_kept = reason == before.visibility.embargo_reason
     try:
         check_embargo_reason(reason, said["embargo"].strip())
-        if description.visibility.embargo is None and not is_kept:  # what was typed for it cannot be read
+        if description.visibility.embargo is None and not is_kept:  # the typed embargo cannot be read
             check_embargo_reason(reason, "")
     except IbiError as error:
         errors["embargo_reason"] = error
@@ -252,12 +251,12 @@ def _check_reason(
 
 
 def plain_text(text: str) -> str:
-    """What was typed, with the ends of lines that we keep."""
+    """Return the typed text with plain line ends and without surrounding white space."""
     return text.replace("\r\n", "\n").strip()
 
 
 def as_shown(description: Description, name: str, text: str) -> str:
-    """How a field shows what was typed in it once it is saved: `pt` for `português`."""
+    """Return the typed text as its field shows it after saving: `pt` for `português`."""
     try:
         return fill_fields(_READERS[name](description, plain_text(text)))[name]
     except IbiError:
@@ -274,7 +273,7 @@ def _replace_visibility(description: Description, /, **changes: object) -> Descr
 
 
 def _with_first(texts: tuple[Text, ...], text: str) -> tuple[Text, ...]:
-    """The texts with another first one; it keeps the language of the one that it replaces."""
+    """Return the texts with a new first one. It keeps the language of the text that it replaces."""
     first = (Text(text, texts[0].language if texts else None),) if text else ()
     return (*first, *texts[1:])
 
@@ -294,7 +293,7 @@ def _read_date(description: Description, text: str) -> Description:
 
 
 def _lines(text: str, most: int = MOST_LINES) -> list[str]:
-    # No more is read than counts: a text of two million line ends has as many lines.
+    # Stop after one line too many: a text of two million line ends has as many lines.
     found = [" ".join(each[0].split()) for each in islice(_LINE.finditer(text), most + 1)]
     _check_number(text, found, most)
     return found
@@ -314,7 +313,7 @@ def _read_contributors(description: Description, text: str) -> Description:
 
 
 def _agents(before: tuple[Agent, ...], text: str) -> tuple[Agent, ...]:
-    """Those that stay as they are keep what a line does not say."""
+    """Read one agent for each line. An agent with an unchanged line keeps its values that a line cannot hold."""
     known = {_line_of(agent): agent for agent in before}
     lines: list[str] = []
     for line in _lines(text):
@@ -324,8 +323,11 @@ def _agents(before: tuple[Agent, ...], text: str) -> tuple[Agent, ...]:
 
 
 def _people_in(line: str) -> list[str]:
-    """A line for each of those that semicolons part. An ORCID iD alone belongs to the name before it, and what stands
-    after a bar, where institutions have semicolons of their own, to the last."""
+    """Split a line at semicolons into one line for each person.
+
+    An ORCID iD alone belongs to the name before it. The text after a bar belongs to the last name, because institutions
+    may have semicolons of their own.
+    """
     names, bar, rest = line.partition("|")
     found: list[list[str]] = []
     for each in filter(None, map(str.strip, names.split(";", MOST_LINES))):
@@ -341,13 +343,13 @@ def _people_in(line: str) -> list[str]:
 
 
 def _split_end(pattern: re.Pattern[str], text: str) -> tuple[str, str | None]:
-    """What stands before the identifier that ends the text, and the identifier; None if none does."""
+    """Split off the identifier at the end of the text. Return the text before it and the identifier, or None."""
     found = pattern.search(text, max(len(text) - _LONGEST_END, 0))
     return (text, None) if found is None else (text[: found.start()].rstrip(_BEFORE_END), found[1])
 
 
 def _agent(line: str) -> Agent:
-    """`Silva, Ana 0000-0002-1825-0097 | INPE https://ror.org/04xbn6x09`."""
+    """Parse `Silva, Ana 0000-0002-1825-0097 | INPE https://ror.org/04xbn6x09`."""
     check_count(range(line.count("|")), MOST_AFFILIATIONS, "affiliations")
     who, *places = _parts(line)
     affiliations = tuple(Affiliation(*_named_by_ror(place)) for place in places if place)
@@ -375,7 +377,7 @@ def _read_funding(description: Description, text: str) -> Description:
 
 
 def _funding(line: str) -> Funding:
-    """`FAPESP https://ror.org/02ddkpn78 | 2020/01234-5 | https://…`."""
+    """Parse `FAPESP https://ror.org/02ddkpn78 | 2020/01234-5 | https://…`."""
     name, award, url = (*_parts(line), "", "")[:3]
     return Funding(*_named_by_ror(name), award or None, url or None)
 
@@ -385,7 +387,7 @@ def _read_related(description: Description, text: str) -> Description:
 
 
 def _parse_related(line: str) -> RelatedIdentifier:
-    """`IsSupplementTo doi:10.1000/182`."""
+    """Parse `IsSupplementTo doi:10.1000/182`."""
     word, _, name = line.partition(" ")
     if not name:
         reason = "a relation stands before an identifier, as in IsSupplementTo doi:10.1000/182"
@@ -408,12 +410,12 @@ def _read_places(description: Description, text: str) -> Description:
 
 
 def _place(line: str) -> GeoPlace:
-    """`São José dos Campos | -45.9, -23.2`: west and south, and for a box east and north."""
+    """Parse `São José dos Campos | -45.9, -23.2`: west and south, and for a box also east and north."""
     name, sides = (*_parts(line), "")[:2]
     box = tuple(side.strip() for side in sides.split(",")) if sides else ()
     if len(box) == 2:
         box = (*box, *box)
-    return GeoPlace(name or None, cast("tuple[str, str, str, str] | None", box or None))  # which it counts itself
+    return GeoPlace(name or None, cast("tuple[str, str, str, str] | None", box or None))  # `GeoPlace` checks the count
 
 
 def _read_subjects(description: Description, text: str) -> Description:
@@ -485,11 +487,8 @@ _READERS: Final[Mapping[str, Callable[[Description, str], Description]]] = {
 }
 
 
-# --- records of other systems -----------------------------------------------------------------------------------------
-
-
 def fill_from(description: Description, record: ImportedRecord) -> Description:
-    """The description with what a record says where it says nothing itself: what was typed stays."""
+    """Return the description with its empty elements filled from a record. Typed values stay."""
     found = {
         each.name: getattr(record.metadata, each.name)
         for each in fields(DescriptiveMetadata)

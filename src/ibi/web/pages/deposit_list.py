@@ -1,4 +1,4 @@
-"""`/account/items`: the drafts and the items of who is signed in, with what can be done with each."""
+"""`/account/items`: the drafts and items of the signed-in person, with the possible actions on each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibi.web.pages.words import KINDS, STATES, shown_title
 
 PLACE: Final = "/account/items"
 SHOWN: Final = 50
-"""Items on one page."""
+"""Number of items on one page."""
 DRAFTS_SHOWN: Final = 200
 
 

@@ -1,8 +1,7 @@
-"""`/deposit` and `/deposit/<draft>`: a form from which an item is deposited, with its files, and kept as a draft until
-then.
+"""`/deposit` and `/deposit/<draft>`: the form for a deposit with its files, which stay a draft until publication.
 
-A draft is begun with the first form that is sent, not when the page is opened: who only looks leaves nothing. Every
-button sends the whole form, so that what was typed is never lost. Scripts send the same forms, and ask for JSON.
+The first form that is sent begins a draft. Opening the page alone leaves nothing. Every button sends the whole form, so
+that typed text is never lost. Scripts send the same forms, and ask for JSON.
 """
 
 from __future__ import annotations
@@ -67,12 +66,12 @@ from ibi.web.pages.signposting import citations, shown_work
 
 DEPOSIT: Final = "/deposit"
 FILES_SHOWN: Final = 100
-"""Files on one page of the form."""
+"""Number of files on one page of the form."""
 _UPLOAD_WORKS: Final = 2
-"""Pieces of files that are hashed and written at a time, as for those that are sent to the API."""
+"""Number of threads that hash and write pieces of files, as for uploads to the API."""
 _PUBLISH_WORKS: Final = 2
 _ATTEMPTS: Final = 5
-"""To write a draft while others write it too."""
+"""Number of attempts to write a draft that other forms write too."""
 _JSON: Final = "application/json"
 
 Made = TypeVar("Made")
@@ -87,7 +86,7 @@ class UploadUnfinished(IbiError):
 
 
 class DepositPages:
-    """The pages of one Archive that takes deposits."""
+    """The deposit pages of one Archive."""
 
     def __init__(self, site: ArchiveSite, queue: MintQueue) -> None:
         self._site, self._queue = site, queue
@@ -107,8 +106,6 @@ class DepositPages:
         if self._site.item_services is None:
             raise ReadOnlyArchive()
         return self._site.item_services.drafts
-
-    # --- requests ---
 
     async def new(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
@@ -135,14 +132,12 @@ class DepositPages:
         return self._show(request, visitor, state, HTTPStatus.OK)
 
     async def files(self, request: Request) -> Response:
-        """The names and sizes of the files of a draft, for the script that sends what it lacks."""
+        """Return names and sizes of the files of a draft. The upload script sends the missing ones."""
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
             return await self._answer_signed_out(request, visitor)
         view = await asyncio.to_thread(self._drafts.find, visitor.depositor, request.path_params["draft"])
         return _json({"files": [[file.path, file.size] for file in view.files]})
-
-    # --- a form that was sent ---
 
     async def _take(self, request: Request, visitor: Visitor, view: DraftView | None) -> Response:
         draft = None if view is None else view.record.id
@@ -158,7 +153,7 @@ class DepositPages:
         marks = read_marks(sent.fields.get("marks", ""))
         state = FormState(view, sent.fields, refused=sent.refused, more_refused=sent.more_refused, marks=marks or None)
         if sent.draft is None and not check_record(sent.fields, state):
-            return self._answer(request, visitor, state)  # no draft is begun, and no label taken, for nothing
+            return self._answer(request, visitor, state)  # an unreadable record begins no draft and uses no label
         try:
             await self._save(visitor, sent, state)
             if sent.fields.get("act") == "publish" and not state.errors and not state.refused:
@@ -172,8 +167,10 @@ class DepositPages:
         return self._answer(request, visitor, state)
 
     async def _answer_signed_out(self, request: Request, way: Response) -> Response:
-        """To a browser that is not signed in: the way to do it. A form that was sent is shown again instead, with what
-        was typed, and nothing of the draft."""
+        """Answer a browser that is not signed in: lead it to the sign-in page.
+
+        A form is shown again instead, with its typed text and without any value of the draft.
+        """
         sessions = request.scope.get(SESSIONS)
         if _wants_json(request):
             return _json(_problem(request, SignedOut()), SignedOut.kind.status)
@@ -200,7 +197,8 @@ class DepositPages:
     def _show_unproven(
         self, request: Request, visitor: Visitor | None, view: DraftView | None, sent: SentForm
     ) -> Response:
-        """A form of which nothing was taken, as it was sent, to send again; scripts get what proves the next one."""
+        """Show a form again as it was sent, after none of it was saved. Scripts receive the CSRF token for the next
+        one."""
         why = SignedOut() if visitor is None else SignedInAnew()
         if visitor is not None and _wants_json(request):
             return _json({**_problem(request, why), "csrf": visitor.csrf}, why.kind.status)
@@ -209,12 +207,13 @@ class DepositPages:
         return self._show(request, visitor, state)
 
     async def _begin(self, visitor: Visitor) -> str:
-        """A draft with labels, if the minter has any at the moment; otherwise it gets them with the next form."""
+        """Begin a draft and return its id. It has labels if the minter has any now, and otherwise gets them with the
+        next form."""
         begun = await asyncio.to_thread(self._drafts.begin, visitor.depositor, Description())
         return begun.record.id
 
     async def _save(self, visitor: Visitor, sent: SentForm, state: FormState) -> None:
-        """Have the draft say what was typed, as far as it can be read."""
+        """Save the typed text to the draft, as far as it can be read."""
         draft, labels = sent.draft or await self._begin(visitor), self._labels(visitor)
         if state.view is None:
             state.view = await asyncio.to_thread(self._drafts.find, visitor.depositor, draft)
@@ -234,7 +233,7 @@ class DepositPages:
         state.unfinished = await self._list_unfinished(visitor, draft)
 
     def _describe(self, who: Depositor, draft: str, fields: Typed, state: FormState) -> None:
-        """Write what a form says on top of what the draft says at this moment: another window may save as well."""
+        """Apply a form to the present state of the draft, because another window may save at the same time."""
         for _ in range(_ATTEMPTS):
             before = FormContent.of(self._drafts.find(who, draft).record)
             content = read_form_into(before, fields, state, self._site.now)
@@ -250,7 +249,10 @@ class DepositPages:
     def _write_allowed(
         self, who: Depositor, draft: str, before: FormContent, content: FormContent, state: FormState
     ) -> FormContent:
-        """Write a form; access that the depositor may not give is kept as it was typed, and all else is written."""
+        """Write the content of a form.
+
+        If the depositor may not set the access, the typed access settings stay as refused texts. The rest is written.
+        """
         try:
             self._write(who, draft, before, content)
         except (NotAllowed, NotYourItem) as error:
@@ -267,7 +269,7 @@ class DepositPages:
         self._drafts.describe(who, draft, content.description, check, content.refused)
 
     def _release_target(self, who: Depositor, draft: str, removed: str, state: FormState) -> None:
-        """Have a file that was removed not be the main file any more: the only one left is, if there is one."""
+        """Unset the main file if it was removed. If only one file is left, it becomes the main file."""
         view = self._drafts.find(who, draft)
         before, left = view.record.description, [file.path for file in view.files]
         if before.target != removed or removed in left:
@@ -291,7 +293,7 @@ class DepositPages:
         return _json({"place": place}) if _wants_json(request) else see_other(place)
 
     async def _list_unfinished(self, visitor: Visitor, draft: str) -> tuple[PartialState, ...]:
-        """Files that have not come whole, of a draft that takes files."""
+        """Return the files with an unfinished upload, if the draft still takes files."""
         try:
             return await asyncio.to_thread(self._drafts.uploads.list_partials, visitor.depositor, draft)
         except (DraftPublished, UnderReview):
@@ -307,8 +309,6 @@ class DepositPages:
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[], Made]) -> Made:
         return await asyncio.get_running_loop().run_in_executor(threads, work)
-
-    # --- answers ---
 
     def _answer(self, request: Request, visitor: Visitor, state: FormState) -> Response:
         if _wants_json(request):
@@ -347,7 +347,7 @@ class DepositPages:
         }
 
     def _show(self, request: Request, visitor: Visitor | None, state: FormState, status: int | None = None) -> Response:
-        """The page, with the status of what is wrong unless another is given."""
+        """Render the page. Its status follows from its errors unless another is given."""
         language = page_language(request.scope)
         gettext, view = translations(language).gettext, state.view
         said, files = state.content.fill(), () if view is None else view.files
@@ -395,14 +395,14 @@ class DepositPages:
         )
 
     def _may_publish(self, visitor: Visitor | None, view: DraftView | None) -> bool:
-        """Whether what they publish does not wait for a librarian."""
+        """Return whether the visitor may publish the draft without a librarian."""
         if visitor is None:
             return False
         owner = visitor.depositor.owner if view is None else view.record.owner
         return may(visitor.actor, ItemAct.PUBLISH, Belonging("a draft", owner))
 
     def _citations(self, view: DraftView | None) -> tuple[Any, ...]:
-        """How the item will be cited, once it has labels and a title."""
+        """Return the citations of the future item, once it has labels and a title."""
         labels = _labels_of(view)
         if view is None or labels is None or not view.record.description.metadata.title:
             return ()
@@ -423,7 +423,7 @@ class DepositPages:
 
 
 def _kept_record(state: FormState) -> str:
-    """What was pasted, while not all of it is taken."""
+    """Return the pasted text, until all of it is taken over."""
     is_imported = state.typed.get("act") == "import"
     if RECORD not in state.typed:
         return state.content.refused[RECORD].text if RECORD in state.content.refused else ""
@@ -432,7 +432,10 @@ def _kept_record(state: FormState) -> str:
 
 
 def _attention(request: Request, state: FormState) -> str:
-    """How many fields are saved and have to be corrected, in words; empty if none is, or not everything is saved."""
+    """Return a sentence with the number of saved fields that need a correction.
+
+    It is empty if there are none, or if not everything is saved.
+    """
     if not state.unread or not state.is_saved:
         return ""
     ngettext = translations(page_language(request.scope)).ngettext
@@ -454,7 +457,7 @@ def _check_same(before: FormContent, view: DraftView) -> None:
 
 
 def _terms(description: Description, language: str) -> str:
-    """What the licence allows, if it is a known one."""
+    """Return the terms of the licence in words, or an empty text if the licence is unknown."""
     licence = description.metadata.licence
     known = None if licence is None else find_licence(licence.text)
     return "" if known is None else terms_in_words(known, language)

@@ -1,17 +1,10 @@
-"""A deposit form that was sent: how it is read, and what becomes of it.
+"""Read a deposit form with files while it arrives: the files go to the draft, and the fields stay in memory.
 
-A form with files, taken as it comes: the files go to the draft while they arrive, the fields are small and kept.
+No file is held in memory. A refused file stops neither the other files nor the fields: the rest of it is read and
+dropped. The form must prove that this site made it before its first file: `csrf` is its first field.
 
-No file is held in memory, and one that is refused does not keep the others out, nor what was typed: the rest of it is
-read and dropped. The form has to prove that it is ours before its first file: `csrf` is its first field.
-
-The session may have ended since the page was made, or another one begun. Nothing is taken of such a form, and its
-fields are read all the same, so that a page can show what was typed again.
-
-What one page of the deposit form shows, and what becomes of a form that was sent.
-
-A form carries marks of what its fields said when it was made. A field that it did not change keeps what another form
-of the same draft has saved meanwhile; one that both changed is not overwritten unless the depositor asks for it.
+The session may have ended since the page was made, or another one may have begun. No file of such a form is stored. Its
+fields are still read, so that a page can show the typed text again.
 """
 
 from __future__ import annotations
@@ -62,37 +55,38 @@ from ibi.web.pages.reader import Sessions, Visitor
 from ibi.web.pages.rendering import shown_text
 
 MOST_TYPED: Final = 2 * 1024 * 1024
-"""Bytes of all fields together."""
+"""Largest size of all fields together, in bytes."""
 MOST_FIELDS: Final = 100
 MOST_REFUSED: Final = 20
-"""Files of which it is told why they were refused."""
+"""Largest number of refused files that a page lists with a reason."""
 
 Made = TypeVar("Made")
 
 
 @dataclass(slots=True)
 class SentForm:
-    """What has come of a form."""
+    """The result of reading a form."""
 
     fields: dict[str, str] = field(default_factory=dict)
     draft: str | None = None
-    """The draft that its files went to; None while there were none and it is not begun."""
+    """The draft that received the files; None if it was not begun, because no file came."""
     taken: int = 0
-    """Files that are in the draft now."""
+    """Number of files that are now in the draft."""
     refused: list[tuple[str, IbiError]] = field(default_factory=list)
-    """Names of files, and why they are not."""
+    """Names of the refused files, each with its error."""
     more_refused: int = 0
-    """Files that were refused beyond those."""
+    """Number of refused files that `refused` does not list."""
     is_proven: bool | None = None
-    """Whether the session that sent it is the one that it was made for. Not known before its first file, or its
-    end."""
+    """True if the form was made for the session that sent it. None until its first file or its end."""
     has_dropped: bool = False
-    """Whether it had files that were not taken because it is not proven."""
+    """True if the form had files that were dropped because it was not proven."""
 
 
 class FormReader:
-    """Reads one form of a visitor, or of a browser that is not signed in any more. `begin` makes the draft, when the
-    first file comes for one that is not begun."""
+    """Reads one form of a visitor, or of a browser that is no longer signed in.
+
+    `begin` makes the draft, when the first file comes for a draft that is not begun.
+    """
 
     def __init__(
         self,
@@ -106,9 +100,12 @@ class FormReader:
         *,
         most_dropped: int,
     ) -> None:
-        """`threads` hash and write what comes. Of a form that proves not to be of this session, `most_dropped` bytes
-        of files are read, to get to the fields after them: as many as a session may send, or what was typed would be
-        lost."""
+        """`threads` hash and write the files.
+
+        If the form turns out not to belong to this session, up to `most_dropped` bytes of files are read and dropped,
+        to reach the fields after them. The bound is the largest size that a session may send: with less, typed text
+        would be lost.
+        """
         self._threads, self._most_dropped = threads, most_dropped
         self._request, self._sessions, self._visitor = request, sessions, visitor
         self._uploads, self._begin = uploads, begin
@@ -119,7 +116,7 @@ class FormReader:
         self._upload: Upload | None = None
 
     async def read(self) -> SentForm:
-        """The whole form. `ForeignForm` if a page of another site sent it."""
+        """Read and return the whole form. Raise `ForeignForm` if a page of another site sent it."""
         parser = MultipartParser(boundary_of(self._request.scope["headers"]))
         try:
             async for piece in body_pieces(self._request.receive, PATIENCE, LEAST_SPEED):
@@ -133,7 +130,7 @@ class FormReader:
         return self._form
 
     def _prove(self) -> Visitor | None:
-        """Find out once whether the form was made for the session that sends it; the visitor if so."""
+        """Check once whether the form was made for the session that sends it. Return the visitor if so."""
         if self._form.is_proven is None:
             self._sessions.check_form(self._request.scope, self._form.fields, None)
             token = self._form.fields.get("csrf", "")
@@ -195,7 +192,7 @@ class FormReader:
             self._upload = self._head = None
 
     async def _or_refuse(self, work: Callable[[], Made]) -> Made | None:
-        """What the work gives, in a thread; None if it refuses the file, which is noted then."""
+        """Run the work in a thread and return its result. If it refuses the file, note the error and return None."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except IbiError as error:
@@ -222,14 +219,14 @@ FIELDS: Final = frozenset(fill_fields(Description()))
 _ONE_LINE: Final = frozenset(
     {"title", "publisher", "date", "language", "licence", "target", "embargo", "embargo_reason"}
 )
-"""Fields of one line; a test compares them with the page."""
+"""Fields of one line. A test compares them with the page."""
 _FIELD_OF: Final = {
     "title-missing": "title",
     "nothing-to-publish": "files",
     "upload-unfinished": "files",
     "translation-language-missing": "language",
 }
-"""Beside which field an error of the publication is shown, by its code."""
+"""The field that shows an error of the publication, by the error's code."""
 
 
 class ChangedElsewhere(IbiError):
@@ -255,51 +252,56 @@ class SignedInAnew(IbiError):
 
 @dataclass(slots=True)
 class FormState:
-    """What one page of the form shows."""
+    """The state that one page of the deposit form shows.
+
+    A form carries marks: hashes of its fields at the time when it was made. If the form did not change a field, that
+    field keeps any value that another form of the same draft has saved since. If both forms changed it, it is
+    overwritten only when the depositor asks for that.
+    """
 
     view: DraftView | None = None
     """None before the draft is begun."""
     typed: dict[str, str] = field(default_factory=dict)
-    """What stands in the fields instead of what the draft says."""
+    """Texts shown in the fields in place of the draft's values."""
     errors: dict[str, IbiError] = field(default_factory=dict)
-    """By the name of the field."""
+    """Errors by field name."""
     refused: list[tuple[str, IbiError]] = field(default_factory=list)
-    """Names of files that were not taken, and why."""
+    """Names of the refused files, each with its error."""
     more_refused: int = 0
-    """Files that were not taken beyond those."""
+    """Number of refused files that `refused` does not list."""
     problem: IbiError | None = None
-    """What concerns no field."""
+    """An error that belongs to no field."""
     unfinished: tuple[PartialState, ...] = ()
-    """Files that have not come whole."""
+    """Files with an unfinished upload."""
     marks: dict[str, str] | None = None
-    """Of what the fields of the form are made from, if that is not what the draft says now."""
+    """Marks of the values from which the form was made, if the draft's values have changed since."""
     newer: dict[str, str] = field(default_factory=dict)
-    """What another form has saved meanwhile in fields that this one did not change."""
+    """Values that another form has saved since, for the fields that this form did not change."""
     has_dropped: bool = False
-    """Whether files were sent and not taken, since the session had ended."""
+    """True if files were sent and dropped because the session had ended."""
     left_out: tuple[str, ...] = ()
-    """Members of a pasted record that are not in the description."""
+    """Members of a pasted record that the description did not take over."""
     other_records: int = 0
-    """Pasted records beyond the first, of which nothing is taken."""
+    """Number of pasted records after the first. They are ignored."""
 
     @property
     def lacks_parts(self) -> bool:
-        """Whether not all of what was pasted is in the description."""
+        """True if the description lacks a part of the pasted text."""
         return bool(self.left_out or self.other_records)
 
     @property
     def content(self) -> FormContent:
-        """What the draft says, with what could not be read."""
+        """The draft's description, with the typed texts that could not be read."""
         return FormContent() if self.view is None else FormContent.of(self.view.record)
 
     @property
     def unread(self) -> int:
-        """How many fields are saved as they were typed and have to be corrected."""
+        """Number of fields that are saved as typed and need a correction."""
         return len(self.errors.keys() & self.content.refused.keys())
 
     @property
     def is_saved(self) -> bool:
-        """Whether the draft has everything that was typed, right or wrong."""
+        """True if the draft has everything that was typed, valid or not."""
         is_whole = not self.refused and self.problem is None and self.view is not None
         return is_whole and not self.is_clash and self.errors.keys() <= self.content.refused.keys()
 
@@ -310,22 +312,22 @@ class FormState:
 
     @property
     def shown_marks(self) -> dict[str, str]:
-        """Of what the fields of the form are made from."""
+        """Marks of the values from which the form is made."""
         return self.marks or mark_fields(self.content)
 
     def settle(self, content: FormContent) -> None:
-        """Mark what the draft says now, but for the fields that clash: they clash until the depositor chooses."""
+        """Mark the draft's present values. Fields that clash keep their old marks until the depositor chooses."""
         before = self.marks or {}
         clashing = {name for name, error in self.errors.items() if isinstance(error, ChangedElsewhere)}
         self.marks = mark_fields(content) | {name: before[name] for name in clashing}
 
     @property
     def is_clash(self) -> bool:
-        """Whether another form has changed what this one changes."""
+        """True if another form has changed a field that this form changes too."""
         return any(isinstance(error, ChangedElsewhere) for error in self.errors.values())
 
     def note(self, error: IbiError) -> None:
-        """Note an error where it is shown. One that is for the log alone is raised again."""
+        """Note an error for the place where the page shows it. Raise it again if it is for the log alone."""
         if not error.kind.is_told:
             raise error
         name = _FIELD_OF.get(error.code)
@@ -337,18 +339,15 @@ class FormState:
             self.problem = error
 
 
-# --- two forms of one draft -------------------------------------------------------------------------------------------
-
-
 def mark_fields(content: FormContent) -> dict[str, str]:
-    """A short mark of what each field says."""
+    """Return a short mark of the value of each field."""
     return {name: _mark(name, text) for name, text in content.fill().items()}
 
 
 def _mark(name: str, text: str) -> str:
     """Mark the text as the page shows it, so that a form that did not change the field has the same mark.
 
-    A page cannot show control characters, and a browser takes the line ends out of a field of one line.
+    A page cannot show control characters, and a browser removes line ends from a field of one line.
     """
     shown = shown_text(text)
     return blake2b(
@@ -361,13 +360,16 @@ def write_marks(marks: Typed) -> str:
 
 
 def read_marks(text: str) -> dict[str, str]:
-    """The marks that a form carries; none if it carries none that are ours."""
+    """Return the marks that a form carries; none if they are missing or foreign."""
     return {name: mark for name, _, mark in (each.partition(":") for each in text.split()) if name in FIELDS}
 
 
 def find_clashes(now: FormContent, typed: Typed, marks: Typed) -> tuple[frozenset[str], frozenset[str]]:
-    """The fields that a form did not change, of those that it has marks of; and those that it changed and that the
-    draft does not say any more as it did then, unless both say the same."""
+    """Compare a form with the draft, for the fields of which the form has marks.
+
+    Return two sets: the fields that the form did not change, and the fields that clash. A field clashes if both the
+    form and the draft have changed it since the form was made, to different values.
+    """
     untouched, clashing = set[str](), set[str]()
     for name, text in now.fill().items():
         if name not in typed or name not in marks:
@@ -380,12 +382,12 @@ def find_clashes(now: FormContent, typed: Typed, marks: Typed) -> tuple[frozense
     return frozenset(untouched), frozenset(clashing)
 
 
-# --- a form that was sent ---------------------------------------------------------------------------------------------
-
-
 def read_form_into(before: FormContent, sent: Typed, state: FormState, now: Instant) -> FormContent:
-    """What a draft says with what a form changes. What is wrong with it and what another form has saved meanwhile is
-    noted in the state. What could not be read before is read again: the fault may have been in another field."""
+    """Return the draft's content with the changes of a form.
+
+    The state receives the errors, and the values that another form has saved since. Texts that could not be read before
+    are read again: the fault may have been in another field.
+    """
     marks = read_marks(sent.get("marks", ""))
     untouched, clashing = find_clashes(before, sent, marks)
     if sent.get("overwrite"):
@@ -409,19 +411,19 @@ def read_form_into(before: FormContent, sent: Typed, state: FormState, now: Inst
 
 
 def _is_same(sent: str, kept: str) -> bool:
-    """Whether a record that was sent is the one that the page has shown."""
+    """Return whether the record in the form equals the record that the page showed."""
     return _mark(RECORD, sent) == _mark(RECORD, kept)
 
 
 def _check_size(refused: Refused) -> None:
-    """A form may come field by field: what all of them leave with the draft is bounded as one form is."""
+    """Raise `BodyTooLarge` if the unread texts of a draft are larger than one form may be. Forms may come field by
+    field."""
     if sum(len(each.text.encode()) for each in refused.values()) > MOST_TYPED:
         raise BodyTooLarge(most=MOST_TYPED)
 
 
 def _take_record(description: Description, text: str, state: FormState, errors: dict[str, IbiError]) -> Description:
-    """The description with what the first record in a text says; what is wrong with the text, or was left out of it, is
-    noted."""
+    """Return the description filled from the first record in a text. Note errors and omissions in the state."""
     try:
         first, *others = read_records(text)
     except IbiError as error:
@@ -432,7 +434,7 @@ def _take_record(description: Description, text: str, state: FormState, errors: 
 
 
 def check_record(sent: Typed, state: FormState) -> bool:
-    """Whether a form can be taken as far as its record is concerned; one that cannot be read is noted."""
+    """Return whether the record of a form can be read, if it has to be. Note the error otherwise."""
     error = read_record(sent.get(RECORD, "")) if sent.get("act") == "import" else None
     if error is not None:
         state.errors[RECORD] = error

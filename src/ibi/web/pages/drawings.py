@@ -1,7 +1,7 @@
-"""Drawings in SVG: the use of an item by months, and the course of a resolution.
+"""Drawings in SVG: the use of an item by month, and the course of a resolution.
 
-`trace_figure` draws it and says the same in words. A resolution may ask hundreds of Archives; the few that mattered
-have a lane each, all others share one.
+`trace_figure` draws a resolution and describes it in words. A resolution may ask hundreds of Archives. The few that
+mattered have a lane each; all others share one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ibi.web.pages.words import FAILURES, TRACE_REASONS, outcome_words, verdict_
 
 
 def element(name: str, *content: object, **attributes: object) -> Markup:
-    """Write an element. `name` and the names of the attributes are ours; `class_` is class, and `_` in a name is a
+    """Write an element. `name` and the names of attributes must be literals. `class_` is class, and `_` in a name is a
     hyphen."""
     shown = "".join(
         f' {key.removesuffix("_").replace("_", "-")}="{escape(_value(value))}"'
@@ -42,7 +42,7 @@ def element(name: str, *content: object, **attributes: object) -> Markup:
 def drawing(
     identity: str, width: float, height: float, title: str, description: str, *content: Markup, class_: str
 ) -> Markup:
-    """A picture with a title and a description for screen readers. `identity` is unique on the page."""
+    """Return a picture with a title and a description for screen readers. `identity` is unique on the page."""
     names = (
         element("title", title, id=f"{identity}-title"),
         element("desc", description, id=f"{identity}-description"),
@@ -86,13 +86,13 @@ class MonthlyUse:
 
 
 def first_day(now: Instant) -> int:
-    """The number of the first day in the plot."""
+    """Return the number of the first day in the plot."""
     year, month = _months(now)[0]
     return day_number(year, month, 1)
 
 
 def monthly_use(days: Iterable[tuple[UsageDay, Usage]], now: Instant) -> tuple[MonthlyUse, ...]:
-    """The use of the last twelve months, this one included, also of those without use."""
+    """Return the use of the last twelve months, the present one included. Months without use are included too."""
     counts = dict.fromkeys(_months(now), Usage())
     for day, usage in days:
         month = civil(day.day)[:2]
@@ -108,7 +108,7 @@ def _months(now: Instant) -> list[tuple[int, int]]:
 
 
 def usage_plot(months: Sequence[MonthlyUse], language: str) -> Markup:
-    """Bars of downloads and resolutions side by side."""
+    """Draw bars of downloads and resolutions side by side."""
     words: NullTranslations = translations(language)
     locale = locale_of(language)
     most = max((max(each.usage.downloads, each.usage.resolutions) for each in months), default=0)
@@ -156,14 +156,14 @@ _ROW, _HEAD, _MARGIN, _LETTER = 40, 50, 80, 6.2
 _LEAST, _MOST, _WIDE = 152, 300, 900
 """Bounds on the distance of lanes, and the width that they share."""
 
-# Which Archives get a lane of their own: first those that decided, last those without an answer.
+# The Archives with a lane of their own: first those that decided, last those without an answer.
 _IMPORTANCE: Final = tuple(Verdict)
 _BAD: Final = frozenset({Verdict.FAILED, Verdict.SILENT, Verdict.DISBELIEVED, Verdict.DELETED})
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """An arrow from one lane to another. `at` is in seconds since the beginning, None where it was not measured."""
+    """An arrow from one lane to another. `at` is in seconds since the beginning, or None if it was not measured."""
 
     source: int
     target: int
@@ -173,7 +173,7 @@ class _Message:
 
 
 def trace_figure(trace: Trace, outcome: Outcome | None, translations: NullTranslations) -> Markup:
-    """The diagram as a `<figure>`; without an outcome it ends where the trace does."""
+    """Return the diagram as a `<figure>`. Without an outcome it ends with the trace."""
     return _Diagram(trace, outcome, translations).figure()
 
 
@@ -200,8 +200,6 @@ class _Diagram:
         words = element("details", element("summary", _("Text description")), self._steps(), open="")
         return element("figure", scroll, words, class_="sequence")
 
-    # --- lanes ---
-
     def _names(self) -> tuple[str, ...]:
         _, ngettext = self._gettext, self._ngettext
         archives = tuple(str(archive) for archive in self._lanes)
@@ -211,8 +209,6 @@ class _Diagram:
 
     def _lane(self, archive: ArchiveRef) -> int:
         return self._lanes.get(archive, _FIRST_ARCHIVE + len(self._lanes))
-
-    # --- messages ---
 
     def _all_messages(self) -> Iterator[_Message]:
         _, hops = self._gettext, self._trace.hops
@@ -262,8 +258,6 @@ class _Diagram:
     def _since(self, at: float) -> float:
         return at - self._began
 
-    # --- the picture ---
-
     def _picture(self) -> Markup:
         _, names = self._gettext, self._names()
         step = min(_MOST, max(_LEAST, _WIDE // (len(names) - 1)))
@@ -279,8 +273,6 @@ class _Diagram:
         words = ngettext("{number} message between {lanes}.", "{number} messages between {lanes}.", number)
         return words.format(number=number, lanes=", ".join(self._names()))
 
-    # --- the same in words ---
-
     def _steps(self) -> Markup:
         names = self._names()
         return element("ol", *(self._step(names, each) for each in self._messages), class_="sequence-steps")
@@ -293,7 +285,7 @@ class _Diagram:
 
 
 def _lanes(reports: Iterable[Report]) -> Mapping[ArchiveRef, int]:
-    """The Archives that have a lane of their own, the first of them beside the resolver."""
+    """Return the Archives that have a lane of their own. The first of them is next to the resolver."""
     best: dict[ArchiveRef, int] = {}
     for report in reports:
         rank = _IMPORTANCE.index(report.verdict)
@@ -304,7 +296,7 @@ def _lanes(reports: Iterable[Report]) -> Mapping[ArchiveRef, int]:
 
 
 def _end(report: Report) -> float:
-    """When a report is drawn: an answer when it came, silence at the end."""
+    """Return when a report is drawn: an answer at its arrival, silence at the end."""
     if report.answered_at is not None:
         return report.answered_at
     return float("inf") if report.verdict is Verdict.SILENT else report.asked_at
@@ -350,7 +342,7 @@ def _draw_message(row: int, each: _Message, step: int, width: int) -> Markup:
     arrow = element("line", x1=start, y1=y, x2=tip - 7 * direction, y2=y, class_="arrow")
     points = f"{tip},{y:.1f} {tip - 9 * direction},{y - 4.5:.1f} {tip - 9 * direction},{y + 4.5:.1f}"
     head = element("polygon", points=points, class_="arrow-head")
-    # Words begin at the lane of the sender and may extend beyond the arrow: nothing else is in their row.
+    # Words begin at the sender's lane and may extend beyond the arrow: nothing else is in their row.
     near, anchor = (start + 10 * direction, "start" if direction > 0 else "end")
     room = int((width - near if direction > 0 else near) / _LETTER)
     words = element(

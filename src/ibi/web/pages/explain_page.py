@@ -1,4 +1,4 @@
-"""`/explain?q=…`: any label or link taken apart, its fault if it has one, and how it is resolved."""
+"""`/explain?q=…`: the parts of any label or link, its fault if it has one, and its resolution."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ibi.web.pages.words import outcome_words, wishes
 
 
 class PartRole(Enum):
-    """What a part of a label is about."""
+    """The meaning of a part of a label."""
 
     WHO = "who"
     PORT = "port"
@@ -52,18 +52,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Anatomy:
-    """A label, its parts, and what they say together."""
+    """A label, its parts, and the facts that they contain together."""
 
     label: Label
     parts: tuple[Part, ...]
     host: str | None
     ip: str | None
     other_suffix: str | None
-    """The same instant in the other form; None where an IBIp cannot write it."""
+    """The same instant in the other form; None if an IBIp cannot express it."""
 
     @property
     def is_legacy(self) -> bool:
-        """Whether it is of before 2008, and says nothing (E72)."""
+        """True if the label is from before 2008 and contains no facts (E72)."""
         return not self.label.is_dated
 
     @property
@@ -124,9 +124,9 @@ def _suffix_as_ibip(label: RepositoryName) -> str | None:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 _LONGEST: Final = 9000
-"""Characters of the text to explain; a link may have 8192 after its host."""
+"""Largest number of characters of the text to explain. A link may have 8192 after its host."""
 _AROUND: Final = 60
-"""Characters that are shown on either side of a fault."""
+"""Number of characters that are shown on either side of a fault."""
 
 
 class TracedResolution(Protocol):
@@ -177,8 +177,10 @@ class Fault:
 
 
 class ExplainPage:
-    """The page that explains a link. Without a resolver, the link is not followed. No acknowledgment is sent to
-    Archives."""
+    """The page that explains a link.
+
+    Without a resolver, the link is not followed. A trace sends no acknowledgment to Archives.
+    """
 
     def __init__(self, public_url: str, site: ArchiveSite | None = None, resolver: LinkResolver | None = None) -> None:
         self._public_url, self._site, self._resolver = public_url, site, resolver
@@ -225,7 +227,7 @@ class ExplainPage:
 
 
 def _reason(error: InvalidInput, language: str) -> str:
-    """The fault in the reader's language, with the names of months in it too."""
+    """Return the fault in the reader's language, with the names of months translated too."""
     month = error.details.get("month")
     names = locale_of(language).months["format"]["wide"]
     named = {"month": names[MONTH_NAMES.index(month) + 1]} if month in MONTH_NAMES else {}

@@ -1,8 +1,7 @@
-"""What the fields of a description offer to choose from, in the language of the page: kinds, licences, languages,
-relations to other works.
+"""Choices for the fields of a description, in the language of the page: types, licences, languages and relations.
 
-For a form: `type_choices`, `licence_choices` and `language_choices` give what a `<select>` or a list of suggestions
-has; `find_language` reads what was typed instead. What every form asks of an embargo is checked here too.
+`type_choices`, `licence_choices` and `language_choices` fill a `<select>` or a list of suggestions. `find_language`
+reads typed text.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from ibi.web.pages.reader import PAGE_LANGUAGES, language_name, locale_of, messa
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """One of those that a field offers."""
+    """One choice of a field."""
 
     value: str
-    """What is recorded, or sent by a form."""
+    """The value that a form sends and a record keeps."""
     label: str
-    """In the language of the page."""
+    """Its name in the language of the page."""
     detail: str = ""
-    """A sentence about it."""
+    """A sentence that explains it."""
     group: str = ""
-    """The heading that it stands under."""
+    """The heading above it."""
     depth: int = 0
-    """How far it is indented."""
+    """Its level of indentation."""
     url: str = ""
-    """Where there is more about it."""
+    """A page with more about it."""
 
 
 TERM_WORDS: Final[Mapping[LicenceTerm, str]] = {
@@ -102,13 +101,13 @@ RELATION_WORDS: Final[Mapping[RelationKind, str]] = {
     RelationKind.IS_ORIGINAL_FORM_OF: message("It is the original form of"),
     RelationKind.IS_IDENTICAL_TO: message("It is the same as"),
 }
-"""The most usual first."""
+"""The most frequent come first."""
 _FIRST_LANGUAGES: Final = ("pt-BR", "pt", "en", "es", "fr", "de", "it")
 
 
 @lru_cache
 def type_choices(language: str) -> tuple[FieldChoice, ...]:
-    """COAR resource types; the value is the code, for `find_coar_type`."""
+    """Return the COAR resource types. The value is the code, for `find_coar_type`."""
     chosen = []
     for each in coar_types():
         if each.depth == 0:
@@ -119,8 +118,7 @@ def type_choices(language: str) -> tuple[FieldChoice, ...]:
 
 @lru_cache
 def licence_choices(language: str, *, every: bool = False) -> tuple[FieldChoice, ...]:
-    """Licences of SPDX with what they allow; the value is the identifier. Those that are usual, or all that are
-    known."""
+    """Return SPDX licences with their terms; the value is the identifier. List the usual ones, or `every` known one."""
     return tuple(_licence_choice(each, language) for each in (known_licences() if every else common_licences()))
 
 
@@ -131,13 +129,13 @@ def _licence_choice(known: KnownLicence, language: str) -> FieldChoice:
 
 
 def terms_in_words(known: KnownLicence, language: str) -> str:
-    """What the licence allows and asks for, in sentences."""
+    """Return the permissions and conditions of the licence, in sentences."""
     return " ".join(_gettext(language, TERM_WORDS[term]) for term in known.terms)
 
 
 @lru_cache
 def language_choices(language: str) -> tuple[FieldChoice, ...]:
-    """Languages by name; the value is the tag. Those that are frequent first, then all others in order."""
+    """Return languages by name; the value is the tag. Frequent languages come first, then all others by name."""
     names = locale_of(language).languages
     first = [FieldChoice(tag, language_name(tag, language)) for tag in _FIRST_LANGUAGES]
     others = [FieldChoice(tag, names[tag]) for tag in LANGUAGES - {*_FIRST_LANGUAGES} if tag in names]
@@ -145,7 +143,7 @@ def language_choices(language: str) -> tuple[FieldChoice, ...]:
 
 
 def find_language(text: str) -> LanguageTag:
-    """The language that a text names: by its tag, or by its name in one of the languages of the pages."""
+    """Return the language that a text names, by its tag or by its name in one of the page languages."""
     try:
         return LanguageTag.parse(text.strip(), registered=True)
     except InvalidInput:
@@ -158,12 +156,12 @@ def find_language(text: str) -> LanguageTag:
 
 @lru_cache
 def _names() -> dict[str, str]:
-    """Tags by names, in all languages of the pages."""
+    """Return tags by name, in all page languages."""
     return {_fold(each.label): each.value for page in PAGE_LANGUAGES for each in language_choices(page)}
 
 
 def _fold(text: str) -> str:
-    """Without accents and case: the order of a list, and what people type."""
+    """Return the text without accents and case, to sort names and to compare typed text."""
     return "".join(sign for sign in unicodedata.normalize("NFD", text.casefold()) if not unicodedata.combining(sign))
 
 
@@ -191,7 +189,7 @@ IMPORT_REASONS: Final = (
     message("with its abbreviations written out it is too long (line {line})"),
     message("a language is chosen from the list, or written as a tag such as pt-BR"),
 )
-"""Why a pasted record, or a language, cannot be read; a test compares them with the code."""
+"""Reasons why a pasted record or a language cannot be read. A test compares them with the code."""
 
 VALUE_REASONS: Final = (
     message("{field} is empty"),
@@ -222,7 +220,7 @@ VALUE_REASONS: Final = (
     message("a network looks like 150.163.0.0/16 or 2001:db8::/32"),
     message("write IPv4 as IPv4, and an address without a scope"),
 )
-"""Why a value of a description is refused; a test compares them with the code."""
+"""Reasons why a value of a description is refused. A test compares them with the code."""
 
 
 # --- embargoes --------------------------------------------------------------------------------------------------------
@@ -243,13 +241,13 @@ class ActRefused(IbiError):
 
 
 def check_embargo_day(day: Instant | None, now: Instant) -> None:
-    """Raise `ActRefused` for a day on which the files would be open already."""
+    """Raise `ActRefused` if the embargo would already be over."""
     if is_over(day, now):
         raise ActRefused(reason=_PAST_DAY)
 
 
 def check_embargo_reason(reason: str, embargo: str) -> None:
-    """Raise `ActRefused` for a reason that stands beside no embargo, or that is too long."""
+    """Raise `ActRefused` for a reason without an embargo, or for one that is too long."""
     if reason and not embargo:
         raise ActRefused(reason=_REASON_ALONE)
     if len(reason) > MOST_REASON:

@@ -1,10 +1,4 @@
-"""Pages of the files of an item, now and in earlier versions.
-
-The files of an item for people: as a tree with sizes and persistent links, listed a page at a time, and each with a
-preview on a page of its own.
-
-The page "Versions of this record": who changed an item when, why and what, with the files of each version.
-"""
+"""The list of an item's files, and a page with a preview for each file."""
 
 from __future__ import annotations
 
@@ -36,12 +30,12 @@ from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.words import ELEMENTS, shown_title
 
 LOOK: Final = "/preview/"
-"""What stands between the address of an item and a path, where the file has a page of its own."""
+"""Separates the address of an item from the path of a file, in the address of the file's page."""
 _FILES_ON_A_PAGE: Final = 500
 _DEEPEST: Final = 10
-"""Folders in folders; those deeper are one with a longer name."""
+"""Largest depth of folders. Deeper ones are joined to one folder with a longer name."""
 _MOST_ADDED_UP: Final = 2_000
-"""Files whose sizes are added up for a page."""
+"""Largest number of files for which a page adds up the sizes."""
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------
@@ -49,20 +43,23 @@ _MOST_ADDED_UP: Final = 2_000
 
 @dataclass(slots=True)
 class FolderNode:
-    """A folder, or a file in one: then there is a `file` and nothing below."""
+    """A folder, or a file. A file has `file` and no `nodes`."""
 
     name: str
     file: File | None = None
     nodes: list[FolderNode] = field(default_factory=list)
     number: int | None = 1
-    """Of the files below, those among them that are not listed; None if they are too many to be counted for a page."""
+    """Number of files below, unlisted ones included. None if they are too many to count for a page."""
     size: int = 0
-    """Of all of them together."""
+    """Total size of these files in bytes."""
 
 
 def file_tree(files: Sequence[File], every: Sequence[File] | None = None) -> list[FolderNode]:
-    """The files in their folders, each where its path comes in order. A folder that has only a folder in it is one with
-    that. Of `every` file, these are listed; all are counted."""
+    """Return the listed files in their folders, in the order of their paths.
+
+    A folder with nothing but one folder in it is joined with that. The totals of a folder count `every` file, listed or
+    not.
+    """
     counted = files if every is None or len(every) == len(files) else every if len(every) <= _MOST_ADDED_UP else ()
     root, totals = FolderNode(""), _folder_totals(counted)
     folders: dict[tuple[str, ...], FolderNode] = {(): root}
@@ -81,7 +78,7 @@ def file_tree(files: Sequence[File], every: Sequence[File] | None = None) -> lis
 
 
 def _folders_of(file: File) -> tuple[list[str], str]:
-    """The folders above the file, and its own name."""
+    """Return the folders above the file, and its own name."""
     *above, name = file.path.split("/")
     if len(above) > _DEEPEST:
         above = [*above[: _DEEPEST - 1], "/".join(above[_DEEPEST - 1 :])]
@@ -89,7 +86,7 @@ def _folders_of(file: File) -> tuple[list[str], str]:
 
 
 def _folder_totals(files: Iterable[File]) -> dict[tuple[str, ...], tuple[int, int]]:
-    """How many files each folder has, and of how many bytes."""
+    """Return the number of files in each folder, and their total size in bytes."""
     totals: dict[tuple[str, ...], tuple[int, int]] = {}
     for file in files:
         above, _ = _folders_of(file)
@@ -114,11 +111,11 @@ class FileLinks:
         self._base, self._label = site.resolver or site.public_url, item.labels.ibip or item.rep
 
     def persistent(self, file: File) -> str | None:
-        """The persistent link of the file; None if its name cannot be written in one (E35)."""
+        """Return the persistent link of the file; None if a persistent URL cannot contain its name (E35)."""
         return self._link(file, Relation.ITSELF)
 
     def latest(self, file: File) -> str | None:
-        """The link to the file of that name in the last edition."""
+        """Return the link to the file of that name in the last edition."""
         return self._link(file, _LATEST)
 
     def _link(self, file: File, relation: Relation) -> str | None:
@@ -129,7 +126,7 @@ class FileLinks:
         return wanted.text(self._base, keep_spelling=True)
 
     def preview(self, file: File) -> str | None:
-        """The page with the preview of the file, if it probably has one."""
+        """Return the page with the preview of the file, if it probably has one."""
         return look_place(self._site, self._item, file) if may_be_looked_at(file) else None
 
 
@@ -141,31 +138,31 @@ def look_place(site: ArchiveSite, item: Item, file: File) -> str:
 
 
 def size_of_all(files: Sequence[File]) -> int | None:
-    """All bytes of the files; None if there are too many to add up while a reader waits."""
+    """Return the total size of the files; None if they are too many to add up while a reader waits."""
     return sum(file.size for file in files) if len(files) <= _MOST_ADDED_UP else None
 
 
 # --- who reads them ---------------------------------------------------------------------------------------------------
 
 FOR_ONE_PERSON: Final = {"cache-control": "private, no-store"}
-"""Headers of what a person reads by right of their account, beside `Vary: Cookie`."""
+"""Headers for content that a person reads by right of an account, in addition to `Vary: Cookie`."""
 
 
 class FileAccess(Enum):
-    """Why the sender of a request may read the files of an item, or that they may not."""
+    """Why the sender of a request may read the files of an item, or that reading is refused."""
 
     WITHHELD = "withheld"
     OPEN = "open"
-    """To the address that the request comes from, as to all readers there."""
+    """Open to the client's address, as to all readers there."""
     BY_RIGHT = "by right"
-    """To the person who is signed in: owner, librarian or administrator. Nothing of it is for a cache."""
+    """Open to the signed-in person: owner, librarian or administrator. No cache may store it."""
 
     def __bool__(self) -> bool:
         return self is not FileAccess.WITHHELD
 
 
 def file_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
-    """Judge the address first: who is signed in matters, and is looked up, for withheld files alone."""
+    """Return the access to the files. The address decides first: only withheld files need a look at the session."""
     address = reader_address(scope, site.proxies)
     if item.visibility.is_open_to(() if address is None else (address,), site.now):
         return FileAccess.OPEN
@@ -173,7 +170,7 @@ def file_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
 
 
 def list_access(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
-    """The same of the list of the files, with which all of them are downloaded at once."""
+    """Return the access to the list of files, with which all of them can be downloaded at once."""
     return FileAccess.OPEN if item.visibility.listing else _access_by_right(site, item, scope)
 
 
@@ -181,18 +178,19 @@ def _access_by_right(site: ArchiveSite, item: Item, scope: Scope) -> FileAccess:
     visitor = find_visitor(Request(scope), site)
     if isinstance(visitor, Response):
         return FileAccess.WITHHELD
-    # What is not for all readers, as if all of the item were not.
+    # A file that is not open to all readers is judged as if the whole item were restricted.
     belonging = replace(Belonging.of(item, site.profile.service, site.now), is_restricted=True)
     return FileAccess.BY_RIGHT if may(visitor.actor, ItemAct.READ_FILES, belonging) else FileAccess.WITHHELD
 
 
 def reading_urls(site: ArchiveSite, access: FileAccess) -> ArchiveUrls:
-    """Where a reader with that access gets the files. A session counts on the host of the pages alone."""
+    """Return the addresses of the files for a reader with that access. A session is valid on the host of the pages
+    only."""
     return ArchiveUrls(site.public_url, site.public_url) if access is FileAccess.BY_RIGHT else site.urls
 
 
 def zip_url(site: ArchiveSite, item: Item, access: FileAccess, lists: FileAccess) -> str:
-    """Where a reader gets all files at once who may read and list them."""
+    """Return the address of the download of all files, for a reader who may read and list them."""
     return reading_urls(site, lists if lists is FileAccess.BY_RIGHT else access).zip(item)
 
 
@@ -200,15 +198,20 @@ def zip_url(site: ArchiveSite, item: Item, access: FileAccess, lists: FileAccess
 
 
 def content_policy(site: ArchiveSite) -> str:
-    """The content security policy of a page with a preview: pictures, sounds and PDFs come from the content host, which
-    may be another one."""
+    """Return the content security policy of a page with a preview.
+
+    Images, sounds and PDFs come from the content host, which may be another host.
+    """
     source = f"'self' {site.content_url}" if site.has_own_content_host else "'self'"
     pictures = POLICY.replace("img-src 'self'", f"img-src {source}")
     return f"{pictures}; frame-src {source}; media-src {source}"
 
 
 def preview_url(site: ArchiveSite, item: Item, preview: Preview | None, access: FileAccess) -> str | None:
-    """Where a preview loads its file from. To look at a picture is no download; to hear or see a recording is."""
+    """Return the address from which a preview loads its file.
+
+    A look at an image does not count as a download. Playing audio or video does.
+    """
     if preview is None:
         return None
     url = reading_urls(site, access).file(item, preview.file.path)
@@ -216,13 +219,16 @@ def preview_url(site: ArchiveSite, item: Item, preview: Preview | None, access: 
 
 
 def shown_preview(site: ArchiveSite, preview: Preview | None, access: FileAccess) -> Preview | None:
-    """The preview as far as it can be shown: files that the host of the pages gives to be saved have no frame there."""
+    """Return the preview if it can be shown.
+
+    The host of the pages delivers withheld PDFs for saving, so that a frame cannot show them.
+    """
     is_saved = site.has_own_content_host and access is FileAccess.BY_RIGHT
     return None if preview is not None and preview.kind == "pdf" and is_saved else preview
 
 
 def reading_headers(*accesses: FileAccess) -> dict[str, str]:
-    """Headers of a page with what its reader may see of withheld files, or of files that are not listed."""
+    """Return the headers of a page with withheld files, or with files that are not listed."""
     return dict(FOR_ONE_PERSON) if FileAccess.BY_RIGHT in accesses else {}
 
 
@@ -248,7 +254,7 @@ class FilePage:
         )
 
     async def look(self, item: Item, file: File, scope: Scope) -> Response:
-        """The page of one file that the reader may see."""
+        """Render the page of one file that the reader may see."""
         access = file_access(self._site, item, scope)
         preview = shown_preview(self._site, await asyncio.to_thread(look_at, self._site, item, file), access)
         return render(
@@ -277,7 +283,7 @@ def _about(site: ArchiveSite, item: Item, access: FileAccess) -> dict[str, Any]:
 
 VERSIONS: Final = "/versions"
 VERSION: Final = "ibiversion"
-"""The parameter that names a version in the address of a file; files of items may have parameters of their own."""
+"""The parameter with the version number in the address of a file. Files of items may have parameters of their own."""
 _VERSIONS_ON_A_PAGE: Final = 50
 _MOST_PATHS: Final = 20
 
@@ -306,10 +312,10 @@ FIELDS: Final = {
     "metadata.funding": message("Funding"),
     "metadata.places": message("Places"),
 }
-"""What the parts of a record are called on the page; other elements have the names that they have in a description."""
+"""Names of the parts of a record on the page. Other elements have the names of a description."""
 
 
-# What is recorded where who makes a version says nothing of their own.
+# Default messages of versions, recorded if the author of a version gave none.
 _RECORDED: Final = {"Deposited": message("Deposited"), "Updated": message("Updated")}
 _RECORDED_OF: Final = {
     "Named by ": message("Named by {rest}"),
@@ -319,7 +325,7 @@ _RECORDED_OF: Final = {
 
 
 def translate_recorded(text: str, gettext: Callable[[str], str]) -> str:
-    """The message of a version in the reader's language, as far as it is one of ours."""
+    """Return the message of a version in the reader's language, if it is a default one."""
     if text in _RECORDED:
         return gettext(_RECORDED[text])
     for start, words in _RECORDED_OF.items():
@@ -335,12 +341,12 @@ class ShownVersion:
     version: ItemVersion
     changes: VersionChanges
     words: tuple[str, ...]
-    """What changed, in words to be translated."""
+    """The parts that changed, in words to be translated."""
     files: tuple[tuple[str, str | None], ...]
     """Some of its files, each with its address if the reader may have it."""
     more: int
     accesses: tuple[FileAccess, FileAccess]
-    """To the files, and to their list."""
+    """The access to the files, and to their list."""
 
 
 class VersionsPage:
@@ -348,7 +354,7 @@ class VersionsPage:
         self._site = site
 
     async def answer(self, item: Item, before: str, scope: Scope) -> Response:
-        """`before` is the number of a version: those before it are shown."""
+        """Render the page. `before` is a version number: the page shows earlier versions."""
         first = whole_number(before, 9)
         found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_VERSIONS_ON_A_PAGE)
         shown = [self._show_version(item, each, scope) for each in found]
@@ -391,12 +397,12 @@ def versions_place(site: ArchiveSite, item: Item) -> str:
 
 
 def version_file_url(urls: ArchiveUrls, item: Item, number: int, path: str) -> str:
-    """Where readers get a file of a version: where they get the present one, with the number."""
+    """Return the address of a file of a version: that of the present file, with the version number."""
     return f"{urls.file(item, path)}?{VERSION}={number}"
 
 
 def version_in(scope: Scope) -> int | None:
-    """The number of the version that the address of a file names."""
+    """Return the version number in the address of a file."""
     if VERSION.encode() not in scope["query_string"]:
         return None
     text = next((value for name, value in decode_query(raw_query(scope)) if name == VERSION), "")

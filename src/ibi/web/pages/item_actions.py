@@ -1,8 +1,8 @@
-"""`/account/items/<label>/<act>`: what people do with an item from its page.
+"""`/account/items/<label>/<act>`: actions of signed-in people on an item.
 
-Changes of the description and of files, new editions, translations and metadata begin a draft, which goes on in the
-form of deposits. Access and deletion have forms of their own here. Each ends in the service that the API uses, so that
-rights, review and the audit log are the same.
+A change of the description or the files, a new edition, a translation or a metadata item begins a draft, which
+continues in the deposit form. Access and deletion have forms here. Every action ends in the service that the API uses,
+so that rights, review and the audit log are the same.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ from ibi.web.pages.words import shown_title
 
 PLACE: Final = "/account/items"
 MOST_NETWORKS: Final = 1000
-"""Networks from which an item can be seen: every request for it checks them all."""
+"""Largest number of networks that may see an item. Every request for the item checks them all."""
 
 
 class PageAct(StrEnum):
-    """What is done with an item; the value stands in the path."""
+    """An action on an item. Its value is a part of the path."""
 
     EDIT = "edit"
     EDITION = "edition"
@@ -80,14 +80,15 @@ _RIGHTS: Final = {
     PageAct.EDIT: ItemAct.UPDATE,
     PageAct.ACCESS: ItemAct.UPDATE,
     PageAct.DELETE: ItemAct.DELETE,
-    # What a new item says of another is a claim, which its owner answers; to deposit it is enough to say so.
+    # A new item's relation to another is a claim, which the owner of the other item answers. A claim needs the right to
+    # deposit only.
     PageAct.EDITION: ItemAct.DEPOSIT,
     PageAct.TRANSLATION: ItemAct.DEPOSIT,
     PageAct.METADATA: ItemAct.DEPOSIT,
 }
 _LIFE: Final = {PageAct.EDIT: Act.UPDATE, PageAct.ACCESS: Act.UPDATE, PageAct.DELETE: Act.DELETE}
 _CLAIMS_AT_ONCE: Final = (PageAct.EDITION, PageAct.METADATA)
-"""Of which there is one: that there is one already is said before anything is typed."""
+"""Claims that only one item can make. The page reports an existing one before the reader types anything."""
 _TEMPLATES: Final = {PageAct.ACCESS: "act_access.html", PageAct.DELETE: "act_delete.html"}
 
 
@@ -103,7 +104,7 @@ _DAY_WANTED: Final = message("enter a date such as 2027-01-31")
 
 @dataclass(slots=True)
 class ActForm:
-    """A form as its reader sees it: what stands in its fields, and what is wrong with them."""
+    """A form as its reader sees it: the values of its fields, and their errors."""
 
     values: dict[str, str]
     errors: dict[str, IbiError] = field(default_factory=dict)
@@ -116,8 +117,11 @@ class ActForm:
 
 
 def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, ...]:
-    """What the reader of the item's page may do with it; nothing for readers who are not signed in, nor while it is not
-    known whether the Original is still here."""
+    """Return the actions that the reader of the item's page may take.
+
+    There are none for readers who are not signed in. There are none either while it is unconfirmed whether the Original
+    is still here.
+    """
     services = site.item_services
     if services is None or item.state is not State.ORIGINAL or site.is_unconfirmed(item):
         return ()
@@ -127,7 +131,7 @@ def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, 
     deposits = services.deposits_of(visitor.actor)
     found = {act for act, right in _RIGHTS.items() if deposits.may(right, item)}
     if services.service is not None and name_one_item(item.labels, services.service):
-        found &= {PageAct.EDIT}  # by it resolvers find the Archive: it is neither hidden nor deleted nor replaced
+        found &= {PageAct.EDIT}  # resolvers find the Archive by this item: it is not hidden, deleted or replaced
     if item.next_edition is not None:
         found.discard(PageAct.EDITION)
     if item.metadata_item is not None or item.describes is not None:
@@ -136,7 +140,7 @@ def page_actions(site: ArchiveSite, item: Item, scope: Scope) -> tuple[PageAct, 
 
 
 class ItemActionPages:
-    """The acts of one Archive that takes deposits."""
+    """The actions on items of one Archive that takes deposits."""
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
@@ -196,8 +200,6 @@ class ItemActionPages:
                 draft = await asyncio.to_thread(_draft_of_claim, services, visitor, item, description)
         return see_other(f"/deposit/{draft}")
 
-    # --- access ---
-
     async def _change_access(self, services: ItemServices, visitor: Visitor, item: Item, form: ActForm) -> Response:
         visibility = _read_visibility(item.visibility, form, self._site.now)
         if form.values.get("version") != str(item.version):
@@ -208,8 +210,6 @@ class ItemActionPages:
         description = replace(Description.of(item), visibility=visibility)
         submitted = await asyncio.to_thread(_publish_change, services, visitor.depositor, item, description)
         return see_other(f"{place}?done={'waits' if submitted else 'saved'}")
-
-    # --- deletion ---
 
     async def _delete(self, services: ItemServices, visitor: Visitor, item: Item, form: ActForm) -> Response:
         reason, successor = form.values.get("reason", ""), None
@@ -231,11 +231,9 @@ class ItemActionPages:
         return see_other(self._site.urls.metadata(item, None, None))
 
     def _request(self, visitor: Visitor, item: Item) -> str | None:
-        """The reader's own request for the deletion, if it waits."""
+        """Return the address of the reader's own waiting request for the deletion."""
         found = self._services.drafts.find_request(visitor.depositor, item)
         return None if found is None else f"/account/drafts/{found.record.id}/review"
-
-    # --- pages ---
 
     def _values(self, item: Item, act: PageAct) -> dict[str, str]:
         if act is not PageAct.ACCESS:
@@ -253,7 +251,7 @@ class ItemActionPages:
         language = page_language(request.scope)
         gettext = translations(language).gettext
         if form.errors or form.problem is not None:
-            form.values["version"] = str(item.version)  # who sends it again has seen what there is now
+            form.values["version"] = str(item.version)  # the page shows the present values
         return render(
             request.scope,
             _TEMPLATES.get(act, "act_begin.html"),
@@ -279,14 +277,14 @@ class ItemActionPages:
 
 
 class _Typed(dict[str, str]):
-    """What stands in the fields; those that were not sent are empty."""
+    """Values of the fields. A field that was not sent is empty."""
 
     def __missing__(self, name: str) -> str:
         return ""
 
 
 def _target(rest: str) -> tuple[Label, PageAct]:
-    """The label and the act that a path names; `PathNotFound` if it names none."""
+    """Return the label and the action that a path names. Raise `PathNotFound` if it names none."""
     found = match_any(rest)
     name = "" if found is None else rest[found[1] :].removeprefix("/")
     if found is None or name not in {act.value for act in PageAct} or rest[found[1]] != "/":
@@ -294,11 +292,8 @@ def _target(rest: str) -> tuple[Label, PageAct]:
     return found[0], PageAct(name)
 
 
-# --- drafts -----------------------------------------------------------------------------------------------------------
-
-
 def _draft_of_change(services: ItemServices, who: Depositor, item: Item) -> str:
-    """The draft in which the item is changed: one that they have begun from its present version, or another."""
+    """Return the draft for a change of the item: the depositor's draft of the present version, or a new one."""
     known = services.drafts.of_item(who, item.rep)
     if known is not None and known.record.owner == who.owner and known.record.base == item.version:
         return known.record.id
@@ -306,13 +301,14 @@ def _draft_of_change(services: ItemServices, who: Depositor, item: Item) -> str:
 
 
 def _draft_of_claim(services: ItemServices, visitor: Visitor, item: Item, description: Description) -> str:
-    """A draft of a new item that says something of another, unless it could not be published so."""
+    """Begin a draft of a new item that claims a relation to another. Raise if its claims could not be published."""
     services.deposits_of(visitor.actor).check_claims(description.draft(()))
     return services.drafts.begin(visitor.depositor, description, like=item).record.id
 
 
 def _why_not(services: ItemServices, visitor: Visitor, description: Description) -> IbiError | None:
-    """Why a draft that says this could not be published, if the reader can be told."""
+    """Return why a draft with this description could not be published, or None. Raise an error that is not for
+    readers."""
     try:
         services.deposits_of(visitor.actor).check_claims(description.draft(()))
     except IbiError as error:
@@ -323,7 +319,7 @@ def _why_not(services: ItemServices, visitor: Visitor, description: Description)
 
 
 def _publish_change(services: ItemServices, who: Depositor, item: Item, description: Description) -> bool:
-    """Make the change, or have it wait for review: then it is true."""
+    """Publish the change or submit it for review. Return True if it waits for review."""
     draft = services.drafts.begin_update(who, item.rep, description).record.id
     try:
         return isinstance(services.drafts.publish_or_submit(who, draft, NoLabels()), Submitted)
@@ -334,7 +330,8 @@ def _publish_change(services: ItemServices, who: Depositor, item: Item, descript
 
 
 def _describe_new_item(item: Item, act: PageAct, form: ActForm) -> Description:
-    """What the draft of a new item begins with. The dates and names of the other item are not those of the new one."""
+    """Return the first description of a new item. It takes over neither the dates nor the identifiers of the other
+    item."""
     metadata = replace(item.metadata, date=(), identifier=())
     if act is PageAct.EDITION:
         return Description(
@@ -360,11 +357,8 @@ def _describe_new_item(item: Item, act: PageAct, form: ActForm) -> Description:
     return Description(metadata=translated, language=language, translation_of=item.labels, visibility=item.visibility)
 
 
-# --- fields -----------------------------------------------------------------------------------------------------------
-
-
 def _read_visibility(before: Visibility, form: ActForm, now: Instant) -> Visibility:
-    """Who gets the files, as the form says it; what is wrong with a field is noted beside it, and raised."""
+    """Read the access settings of the form. Note each error at its field, and raise the first."""
     values, found = form.values, dict[str, Any]()
     readers: dict[str, Callable[[], Any]] = {
         "embargo": lambda: _read_day(values.get("embargo", ""), before, now),
@@ -385,7 +379,7 @@ def _read_day(text: str, before: Visibility, now: Instant) -> Instant | None:
     if not text:
         return None
     if before.embargo is not None and str(before.embargo)[:10] == text:
-        return before.embargo  # which may be in the middle of a day
+        return before.embargo  # it may be in the middle of a day
     if len(text) != 10:
         raise InvalidMetadata(text[:100], 0, _DAY_WANTED, field="embargo")
     day = Instant.parse(f"{checked_date(text)}T00:00:00Z")
@@ -406,7 +400,7 @@ def _read_networks(text: str) -> tuple[Any, ...]:
 
 
 def _read_successor(text: str, item: Item) -> Label | None:
-    """The item that takes its place: an IBI, or a link with one in it."""
+    """Return the item that replaces the deleted one: an IBI, or a link that contains one."""
     if not text:
         return None
     found = [each.label for each in find_labels(text[:5000])]

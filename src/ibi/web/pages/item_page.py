@@ -69,15 +69,13 @@ from ibi.web.pages.words import (
 
 # --- related items ----------------------------------------------------------------------------------------------------
 
-# Related items as an item's page names them: earlier and later editions, translations, metadata.
-
 MOST_EDITIONS: Final = 30
-"""Editions that a page shows in either direction."""
+"""Number of editions that a page shows in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A related item and its link: to its page if it is here, or else its persistent URL."""
+    """A related item and its link: to its page if it is in this Archive, or else its persistent URL."""
 
     label: str
     url: str
@@ -111,7 +109,7 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class EditionLine:
-    """The editions of an item that are known here, oldest first; the item itself is among them."""
+    """The known editions of an item, oldest first, with the item itself."""
 
     editions: tuple[Relative, ...]
 
@@ -136,7 +134,7 @@ class EditionLine:
 
 
 def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
-    """Later editions. Where the line leaves this Archive, the next one is the last that is known."""
+    """Yield the later editions. If the next edition is in another Archive, it is the last known one."""
     for following in later_editions(site.shown_catalog, item):
         if following is None:
             if item.next_edition is not None and find_forms(site.shown_catalog, item.next_edition) is None:
@@ -161,7 +159,7 @@ def _earlier(site: ArchiveSite, item: Item) -> Iterator[Relative]:
 
 
 def translations_of(site: ArchiveSite, item: Item) -> tuple[tuple[LanguageTag, Relative], ...]:
-    """The other texts of the item's group, by language."""
+    """Return the other texts of the item's translation group, by language."""
     found = group(site.shown_catalog, item)
     return tuple(
         (tag, Relative.of(site, forms, language=tag))
@@ -172,22 +170,22 @@ def translations_of(site: ArchiveSite, item: Item) -> tuple[tuple[LanguageTag, R
 
 # --- persistent links -------------------------------------------------------------------------------------------------
 
-# The persistent links of an item, and what each leads to (R Tables 8.1 to 8.4).
-
 
 @lru_cache(maxsize=256)
 def qr_code(link: str, words: str) -> Markup:
-    """Draw the code as SVG. `words` describe it to screen readers."""
+    """Draw the QR code as SVG. `words` describe it to screen readers."""
     code = segno.make(link, error="m", micro=False)
     drawn = code.svg_inline(border=3, dark="#000", light="#fff", omitsize=True, svgclass="qr", lineclass=None)
     named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(words)}" ', 1)
-    return Markup(named)  # noqa: S704 - all else is segno's own: the link is in its dots
+    return Markup(named)  # noqa: S704 - segno makes all the markup: the link is only in the dots
 
 
 @dataclass(frozen=True, slots=True)
 class PersistentLink:
-    """A link and its description. `url` ends with the part `added` to the label; `words`, in English, say what it leads
-    to, `language` and `file` which one."""
+    """A link and its description. `url` ends with the part `added` to the label.
+
+    `words` describe the destination in English; `language` and `file` name it.
+    """
 
     url: str
     added: str
@@ -197,7 +195,7 @@ class PersistentLink:
 
 
 def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[LanguageTag]) -> tuple[PersistentLink, ...]:
-    """The links of an item, that to the item itself first. `languages` are those of its translations."""
+    """Return the links of an item, the one to the item itself first. `languages` are those of its translations."""
     base, label = site.resolver or site.public_url, item.labels.ibip or item.rep
     return tuple(_link(base, words, wanted) for words, wanted in _wishes(label, item, languages))
 
@@ -233,7 +231,7 @@ def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Itera
 
 
 def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
-    """The link to a file; none if its name cannot be written in a persistent URL (E35)."""
+    """Yield the link to a file. There is none if a persistent URL cannot contain its name (E35)."""
     try:
         yield message("A file, by name:"), PersistentUrl(label, file_path=f"/{path}")
     except InvalidPersistentUrl:
@@ -243,7 +241,7 @@ def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 MOST_FILES: Final = 50
-"""Files that the page of an item lists; the list of files has them all."""
+"""Number of files on the page of an item. The list of files has them all."""
 RELATED: Final = {
     ClaimRelation.REVIEW: message("Review"),
     ClaimRelation.ENDORSEMENT: message("Endorsement"),
@@ -257,7 +255,7 @@ class ItemPage:
         self._site = site
 
     async def answer(self, item: Item, scope: Scope) -> Response:
-        """The page, or the tombstone of a deleted item (410)."""
+        """Render the page, or the tombstone of a deleted item (410)."""
         if item.tombstone is not None:
             return await tombstone_page(self._site, item, scope)
         site, language = self._site, page_language(scope)
@@ -329,7 +327,7 @@ class ItemPage:
 
 
 async def _collections(site: ArchiveSite, item: Item, scope: Scope) -> dict[str, Any]:
-    """The collections that the item is in, and those that the reader may put it into."""
+    """Return the collections that contain the item, and those to which the reader may add it."""
     if site.collections is None:
         return {"collections": (), "offered_collections": ()}
     visitor = find_visitor(Request(scope), site)
@@ -344,8 +342,10 @@ async def tombstone_page(
     copies: tuple[tuple[str, str], ...] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The tombstone of a deleted item: when and why it was deleted, and what it was (410). `copies` are the links of
-    Archives that still have one, with their addresses."""
+    """Render the tombstone of a deleted item (410): when and why it was deleted, and its description.
+
+    `copies` are links to Archives that still have a Copy, with their addresses.
+    """
     tombstone = item.tombstone
     assert tombstone is not None  # no item is deleted without one
     replaced, work = tombstone.replaced_by, shown_work(item, site.persistent_url(item.labels))
@@ -363,7 +363,7 @@ async def tombstone_page(
 
 
 def _chosen_style(scope: Scope, language: str) -> str:
-    """The style of the citation that the query names, or else the one that is most common in the language."""
+    """Return the citation style in the query, or else the most common one in the language."""
     named = next((value for name, value in decode_query(raw_query(scope)) if name == "style"), "")
     return named if named in STYLES else default_style(language)
 
@@ -395,7 +395,7 @@ def _state_words(site: ArchiveSite, item: Item) -> dict[str, Any]:
 
 
 def _open_words(site: ArchiveSite, item: Item) -> dict[str, Any]:
-    """What is missing of an item whose Original is not where its releases say."""
+    """Return the problem of an item with its Original in another place than its releases say."""
     found = site.open_item(item)
     if found is None or not found.problem.is_urgent:
         return {"open_item": None}
@@ -407,7 +407,7 @@ def _open_words(site: ArchiveSite, item: Item) -> dict[str, Any]:
 
 
 def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
-    """Whether a browser saves the target file instead of showing it."""
+    """Return whether a browser saves the target file instead of showing it."""
     file = None if item.target is None else item.file(item.target)
     if file is None:
         return False

@@ -1,13 +1,10 @@
-"""What stands before all pages: hosts that are not ours and connections beyond the bounds are refused, the site and who
-is signed in are made known, and an Archive that is switched off shows a notice (E78).
+"""Middleware around all pages: refused connections, the check of the host name, and the facts of the site.
 
-Pages are answered under the hosts that are ours; all other requests under any name. Programs that ask services may know
-this server by an address or by an older name; health checks name whatever they dial. Persistent URLs outlive names: a
-link under a name that still leads here is followed, because a redirect has no content that could act under that name.
-An answer that would be a page is refused. Answers of the fast path (`ibi.web.fast.fast_path`) are all of these kinds,
-so that it need not check the host.
-
-The page of a refused connection is made once: it depends on nothing but the language.
+Pages are answered only under the host names of this server. All other requests are answered under any name. Programs
+that call services may know this server by an address or by an older name, and health checks use the address that they
+dial. Persistent URLs outlive names: a link under a name that still leads here is followed, because a redirect has no
+content that could act under that name. An answer that would be a page is refused. Answers of the fast path
+(`ibi.web.fast.fast_path`) are all of these kinds, so that it need not check the host.
 """
 
 from __future__ import annotations
@@ -36,14 +33,17 @@ from ibi.web.pages.rendering import SITE, SiteFacts, render_text
 
 
 class ConnectionRefusals:
-    """The answers of one site. `facts` are what its pages say of it."""
+    """The answers to refused connections. `facts` are those of the site's pages.
+
+    Each page is made once: it depends on nothing but the error and the language.
+    """
 
     def __init__(self, facts: SiteFacts) -> None:
         self._facts = facts
         self._pages: dict[tuple[str, str], bytes] = {}
 
     def __call__(self, error: IbiError, head: bytes) -> bytes:
-        """`head` are the first bytes of a request, perhaps none."""
+        """Return the answer. `head` has the first bytes of a request, or none."""
         headers = fields_of(head)
         if not wants_page(headers):
             return plain_refusal(error)
@@ -67,11 +67,12 @@ class ConnectionRefusals:
 
 
 _ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/api/identity"})
-"""Paths served under any name or address: `/api/identity` also shows whether another instance mints under one name."""
+"""Paths served under any name or address. `/api/identity` also shows whether another instance mints under the same
+name."""
 _PLAIN: Final = frozenset({"application/json", PROBLEM})
-"""Media types whose content a browser neither runs nor shows as a page of ours."""
+"""Media types of content that a browser neither runs nor shows as a page of this site."""
 _MOST_TOLD: Final = 256
-"""Hosts that are logged, each once."""
+"""Largest number of hosts that are logged, each once."""
 _LONGEST_SHOWN: Final = 100
 _LONGEST_TARGET: Final = 2000
 
@@ -86,7 +87,7 @@ class MisdirectedRequest(IbiError):
 
 
 class HostCheck:
-    """Pure ASGI around all pages and files."""
+    """Pure ASGI middleware around all pages and files."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class HostCheck:
         refused: Callable[[], object],
         log: FilteringBoundLogger,
     ) -> None:
-        """`dispatcher` recognises requests to services and persistent URLs; `refused` counts refusals."""
+        """`dispatcher` recognises requests to services and persistent URLs. `refused` counts refusals."""
         self._app, self._hosts, self._public_url, self._log = app, hosts, public_url, log
         self._dispatcher, self._refused = dispatcher, refused
         self._told: set[str] = set()
@@ -131,7 +132,8 @@ class HostCheck:
         return Response(page.encode(), HTTPStatus.MISDIRECTED_REQUEST, headers, f"{HTML}; charset=utf-8")
 
     def _right_url(self, scope: Scope) -> str:
-        """The same target under our own name. A path without its slash would be read as part of the name."""
+        """Return the same target under the name of this server. A path without its slash would be read as part of the
+        name."""
         target = raw_target(scope)
         if not target.startswith("/") or len(target) > _LONGEST_TARGET:
             return f"{self._public_url}/"
@@ -139,7 +141,7 @@ class HostCheck:
 
 
 class _WithoutPages:
-    """Passes an answer on if it is a redirect or JSON; one that a browser would show as a page is refused."""
+    """Passes an answer on if it is a redirect or JSON. An answer that a browser would show as a page is refused."""
 
     __slots__ = ("_check", "_receive", "_replaced", "_scope", "_send")
 
@@ -162,9 +164,11 @@ def _is_harmless(start: Message) -> bool:
 
 
 class KnownSite:
-    """Pure ASGI around all pages. Who is signed in is looked up only when a page is made, unless the store is slow.
-    With an `appearance`, pages look as the owner of the site wants them; under `/api/` there are none, nor are errors
-    pages."""
+    """Pure ASGI middleware around all pages.
+
+    The session is looked up only when a page is made, unless the store is slow. With an `appearance`, pages have the
+    look that the owner of the site chose. Under `/api/` there are no pages, and errors are not pages either.
+    """
 
     def __init__(
         self,
@@ -188,19 +192,14 @@ class KnownSite:
 
 # --- an Archive that is switched off ----------------------------------------------------------------------------------
 
-# An Archive that is switched off shows its readers a notice instead of its items (E78).
-#
-# Signed-in people still see everything, so that they can look after it. Services, the API for programs with a token,
-# the pages for signing in and health checks go on: what is withheld are the pages about items and their bytes.
-
 WITHHELD: Final = frozenset({"", "col", "collections", "search", "search.atom"})
 """First segments of paths that lead to items and lists of them."""
 _LOOK: Final = 1.0
-"""Seconds between two looks at the switch, which a command may turn."""
+"""Seconds between two looks at the switch, which a command may change."""
 
 
 class SwitchGuard:
-    """Pure ASGI, inside of what knows the sessions. `is_on` looks at the switch."""
+    """Pure ASGI middleware. It stands inside the middleware that knows the sessions. `is_on` reads the switch."""
 
     def __init__(
         self, app: ASGIApp, is_on: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic

@@ -1,4 +1,4 @@
-"""`/account`: one's own account: how one is called, the password, tokens for programs, and where one is signed in."""
+"""`/account`: a person's own account: display name, password, second factor, tokens for programs, and sessions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from ibi.web.pages.sign_in import LINKING, SignInPages
 
 ACCOUNT: Final = "/account"
 _MOST_DAMAGED: Final = 100
-"""Damaged items that the page of an administrator names."""
+"""Largest number of damaged items on the page of an administrator."""
 _DAY: Final = 86_400
 LIFETIMES: Final = {
     "30": message("30 days"),
@@ -77,12 +77,12 @@ _REFUSED: Final = (
     *(BeyondRole, InvalidScope, InvalidTokenName, InvalidPersonName, TooManyTokens, TooManyTokensMade),
     *(ProviderAway, ProviderBusy, ProviderRefused),
 )
-"""What the page is shown again with."""
+"""Errors that the page shows at its forms."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherPages:
-    """Which pages there are for people, that of the account leads to."""
+    """Which other pages the account page links to."""
 
     claims: bool = False
     jobs: bool = False
@@ -90,7 +90,7 @@ class OtherPages:
 
 
 class AccountPage:
-    """The page of one's own account. `proxies` are the networks that are trusted to name their client."""
+    """The account page. `proxies` are the networks that are trusted to name their client."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class AccountPage:
         others: OtherPages | None = None,
         provider: ProviderSignIn | None = None,
     ) -> None:
-        """With `integrity`, the page of administrators shows whether the store is whole."""
+        """With `integrity`, the page shows administrators the state of the store."""
         self._provider, self._factors = provider, SecondFactors(sign_in, recovery.admin)
         self._sign_in, self._sessions, self._admin, self._tokens = sign_in, sessions, recovery.admin, tokens
         self.proxies, self._integrity, self._others = proxies, integrity, others or OtherPages()
@@ -155,7 +155,7 @@ class AccountPage:
                 return see_other(f"{ACCOUNT}#factor")
             case "factor-confirm":
                 codes = await self._factors.confirm(visitor.signed, fields.get("code", ""), visitor.actor)
-                # Not after a redirect: they are shown in this answer alone.
+                # Not after a redirect: only this answer shows the codes.
                 return await self._show(request, visitor, codes=codes)
             case "factor-end":
                 await self._factors.end(visitor.signed, fields.get("code", ""), visitor.actor)
@@ -168,7 +168,11 @@ class AccountPage:
         raise InvalidMember(field="act", reason="there is no such act")
 
     async def _go_to_provider(self, request: Request, visitor: Visitor, provider: ProviderSignIn) -> Response:
-        """A page with a link: browsers follow no form from here to another site, and only a form is surely ours."""
+        """Render a page with a link to the provider.
+
+        It is a link, because browsers follow no form from here to another site. The request came by a form, because
+        only a form is proven to be from this site.
+        """
         secret, url = await provider.begin()
         answer = render(request.scope, "sign_in_continue.html", headers=PRIVATE, url=url, provider=provider.name)
         return self._sessions.begin_errand(answer, secret, f"{LINKING}{visitor.signed.session.id}")
@@ -187,7 +191,7 @@ class AccountPage:
 
         expires = None if until is None else str(until)
         made = await asyncio.to_thread(tokens.create_own_token, fields.get("scope", ""), name, expires, person)
-        # Not after a redirect: the text is shown in this answer alone.
+        # Not after a redirect: only this answer shows the text.
         return await self._show(request, visitor, made=made)
 
     async def _show(
@@ -232,7 +236,7 @@ class AccountPage:
         )
 
     async def _wholeness(self, role: Role) -> dict[str, Any]:
-        """The state of the store, for administrators; empty if it is not known."""
+        """Return the state of the store, for administrators; empty if it is unknown."""
         if self._integrity is None or role is not Role.ADMIN:
             return {}
         try:
@@ -245,12 +249,12 @@ class AccountPage:
 
 
 def _enrolment(request: Request, person: str, factor: SecondFactor | None) -> dict[str, Any]:
-    """What a device is told, while its first code is awaited."""
+    """Return the QR code and the spelled secret for a device, until its first code is confirmed."""
     if factor is None or factor.confirmed is not None:
         return {"qr": None, "spelled": ""}
     facts: SiteFacts = request.scope.get(SITE, SiteFacts())
     words = translations(page_language(request.scope)).gettext("Secret for your authenticator app")
-    # Not from the cache of codes: the secret is not to stay there.
+    # Bypass the cache of codes: the secret must not stay there.
     drawn = qr_code.__wrapped__(enrolment_uri(factor.secret, person, facts.name), words)
     return {"qr": drawn, "spelled": spell_secret(factor.secret)}
 
@@ -264,8 +268,10 @@ def people_routes(
     provider: ProviderSignIn | None = None,
     places: Sequence[AdminPlace] = (),
 ) -> list[Route]:
-    """The pages of people: to get in, of one's own account, and of all accounts, which leads to the other `places` of
-    the administration."""
+    """Return the pages of people: sign-in, one's own account, and the list of all accounts.
+
+    `places` are the other pages of the administration.
+    """
     proxies, integrity = ((), None) if archive is None else (archive.proxies, archive.integrity)
     return [
         *SignInPages(recovery.sign_in, sessions, recovery, proxies, provider).routes(),

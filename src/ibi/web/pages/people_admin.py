@@ -1,6 +1,7 @@
-"""`/admin/people`: who has an account, for administrators: invited, given another role, disabled and enabled again.
+"""`/admin/people`: administrators list accounts, invite people, set roles, and disable or enable accounts.
 
-Where no mail is set up, or a letter could not be sent, the page shows the link once, to be handed over."""
+Without e-mail, or if an e-mail could not be sent, the page shows the link once, for the administrator to pass on.
+"""
 
 from __future__ import annotations
 
@@ -60,12 +61,12 @@ _PROBLEMS: Final = {
     "unknown-person": message("This person no longer exists."),
     "unknown-invitation": message("This invitation no longer exists."),
 }
-"""Errors as the page says them, where a command would be named otherwise."""
+"""Messages that replace those of errors that name a command."""
 
 
 class PeoplePage:
-    """The page of one site. `proxies` are the networks that are trusted to name their client, `places` the other pages
-    of the administration."""
+    """The page of one site. `proxies` are the networks that are trusted to name their client. `places` are the other
+    pages of the administration."""
 
     def __init__(
         self, recovery: AccountRecovery, proxies: tuple[IpNetwork, ...] = (), places: Sequence[AdminPlace] = ()
@@ -168,7 +169,7 @@ def _say(error: IbiError, gettext: Callable[[str], str]) -> str:
 
 
 def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, site: str) -> Letter:
-    """In the `language` that who invites has chosen: that of who is invited is not known."""
+    """Return the e-mail in the `language` that the sender chose: the recipient's language is unknown."""
     gettext = translations(language).gettext
     name = visitor.signed.person.full_name
     text = gettext(
@@ -181,8 +182,8 @@ def invitation_letter(language: str, mail: str, link: str, visitor: Visitor, sit
 
 
 def password_letter(language: str, person: Person, secret: str, public_url: str, site: str) -> Letter:
-    """In the person's own language, or else in `language`, that of the page on which it was asked for."""
-    assert person.mail is not None  # there is no letter without an address
+    """Return the e-mail in the person's own language, or else in `language`, that of the page with the request."""
+    assert person.mail is not None  # no e-mail without an address
     gettext = letter_translations(person.language or language).gettext
     link = f"{public_url}/sign-in/password/{secret}"
     text = gettext(

@@ -1,10 +1,9 @@
-"""Previews of files: pictures, sound, films, a PDF in a frame; text, Markdown and tables; what ZIP, FITS and netCDF
-files say of themselves.
+"""Previews of files: images, audio, video, PDF, text, Markdown, tables, and summaries of ZIP, FITS and netCDF files.
 
-Depositors' content neither runs nor brings a layout. Pictures, SVG among them, are shown by `<img>`, in which browsers
-run no script; of a text the letters are taken, and of Markdown a few elements, without HTML and without pictures, which
-another process renders (`ibi.services.items.previews`). Few bytes are read, every one checked, and nothing is unpacked:
-`ibi.archive.file_summaries` has the bounds.
+A depositor's content neither runs scripts nor brings a layout. Images, SVG among them, are shown by `<img>`, in which
+browsers run no script. A text is shown as plain characters. Of Markdown, another process renders a few elements,
+without HTML and images (`ibi.services.items.previews`). A preview reads few bytes, checks each of them, and unpacks
+nothing. `ibi.archive.file_summaries` has the bounds.
 """
 
 from __future__ import annotations
@@ -37,24 +36,24 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.http.headers import PDF
 
 PREVIEW: Final = "preview"
-"""The query of a preview's address: it is not counted as a download."""
+"""The query of a preview's address. Such a request is not counted as a download."""
 
 MOST_TEXT: Final = 1024
 """Bytes of a text on the page of an item."""
 MOST_ALONE: Final = 64 * 1024
-"""The same on a page of its own, and of what is shown as a table or as Markdown."""
+"""Bytes of a text on a page of its own, and of any table or Markdown."""
 MOST_IMAGE: Final = 8_000_000
 MOST_POINTS: Final = 100_000_000
-"""Of a picture, all of which a browser unpacks: four bytes each."""
+"""Largest number of pixels. A browser unpacks all of them, with four bytes each."""
 _MOST_SVG: Final = 1_000_000
-"""A drawing takes much longer to draw than it takes to send."""
+"""Largest SVG in bytes. A drawing takes much longer to render than to send."""
 _MOST_BLOCKS: Final = 8
-"""Blocks of a file that are read for a preview."""
+"""Largest number of blocks that one preview reads."""
 
 _SVG: Final = "image/svg+xml"
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", _SVG})
 _DRAWN: Final = frozenset({"image/avif", _SVG})
-"""Those of which a browser is not asked to unpack what their first bytes say."""
+"""Images that are shown without a look at the dimensions in their first bytes."""
 _TEXTS: Final = frozenset(
     {"text/plain", "application/json", "application/x-bibtex", "text/x-bibtex", "application/x-research-info-systems"}
 )
@@ -76,18 +75,17 @@ _BY_EXTENSION: Final = {
     "md": "text/markdown",
     "csv": "text/csv",
 }
-"""For files whose type was not told."""
-# Encodings of one byte a letter. A depositor must not choose among all decoders, so no others are supported.
+"""Media types by extension, for files without a declared type."""
+# Encodings with one byte for each character. No others are supported: a depositor must not choose among all decoders.
 _CHARSET: Final = re.compile(r"charset=\"?(iso-8859-\d{1,2}|windows-125\d)\b", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How a file is previewed: `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf, hdf5,
-    or empty.
+    """A preview. `kind` is image, audio, video, pdf, text, markdown, table, zip, fits, netcdf, hdf5, or empty.
 
-    A text comes with its first letters, `found` is what was read of the others. Markdown has both; it has no `found`
-    while it is not rendered, and `state` tells whether it will be.
+    A text has its first characters in `text`; other kinds have their summary in `found`. Markdown has both. Its `found`
+    is None until it is rendered, and `state` tells whether it will be.
     """
 
     kind: str
@@ -99,14 +97,16 @@ class Preview:
 
 
 def first_look(site: ArchiveSite, item: Item) -> Preview | None:
-    """The preview of the item's main file; None if that is damaged or of another type. Blocks: it may read from the
-    disk."""
+    """Return the preview of the item's main file; None if the file is damaged or has another type.
+
+    This call blocks: it may read from the disk.
+    """
     file = None if item.target is None else item.file(item.target)
     return None if file is None else look_at(site, item, file, MOST_TEXT)
 
 
 def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALONE) -> Preview | None:
-    """The preview of a file of the item. Blocks."""
+    """Return the preview of a file of the item. This call blocks."""
     essence = _essence(file)
     if not file.size and may_be_looked_at(file):
         return Preview("empty", file)
@@ -114,7 +114,7 @@ def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALO
         return None
     if essence in _DRAWN:
         return Preview("image", file)
-    if file.media_type.lower() == PDF:  # without parameters: it is framed without a sandbox
+    if file.media_type.lower() == PDF:  # without parameters: a PDF is framed without a sandbox
         return Preview("pdf", file)
     if essence.startswith(("audio/", "video/")):
         return Preview(essence[:5], file)
@@ -125,12 +125,12 @@ def look_at(site: ArchiveSite, item: Item, file: File, most_text: int = MOST_ALO
         with site.open_file(item, file.path) as opened:
             found = reader(file, opened, most_text, site.urls.file(item, file.path))
     except (ContentDamaged, ItemChanging):
-        return None  # the one is noted, and shown on the page; the other passes
+        return None  # damage is noted and the page shows it; a change passes
     return _format(site, item, found) if found is not None and found.kind == "markdown" else found
 
 
 def may_be_looked_at(file: File) -> bool:
-    """Whether there is probably a preview, as far as the record tells."""
+    """Return whether a preview is likely, judged by the record alone."""
     essence = _essence(file)
     is_media = essence in _IMAGES or essence == PDF or essence.startswith(("audio/", "video/"))
     return is_media or essence in _READERS
@@ -143,20 +143,16 @@ def _essence(file: File) -> str:
     return essence
 
 
-# --- pictures ---------------------------------------------------------------------------------------------------------
-
-
 def _look_at_picture(file: File, opened: VerifiedFile, _: int, __: str) -> Preview | None:
-    """None of one that is small as a file and very large as a picture, or says nothing of its size for too long. One
-    of which no part can be checked yet is shown."""
+    """Preview a picture, unless it has too many pixels for a browser.
+
+    Return None if a whole header does not tell the dimensions. A file of which no part can be checked yet is shown.
+    """
     begun = opened.read_beginning(min(MOST_PICTURE_HEADER, opened.size)) or b""
     points = read_points(begun)
     if points is None:
         return Preview("image", file) if len(begun) < MOST_PICTURE_HEADER else None
     return Preview("image", file) if points[0] * points[1] <= MOST_POINTS else None
-
-
-# --- text -------------------------------------------------------------------------------------------------------------
 
 
 def _look_at_text(file: File, opened: VerifiedFile, most: int, _: str) -> Preview | None:
@@ -168,17 +164,17 @@ def _look_at_text(file: File, opened: VerifiedFile, most: int, _: str) -> Previe
 
 
 def _look_at_markdown(file: File, opened: VerifiedFile, _: int, url: str) -> Preview | None:
-    """The text, of which `_format` makes Markdown."""
+    """Return the text. `_format` turns it into Markdown."""
     text = _look_at_text(file, opened, MOST_ALONE, url)
     return None if text is None else replace(text, kind="markdown")
 
 
 def _format(site: ArchiveSite, item: Item, preview: Preview) -> Preview:
-    """The Markdown as it was rendered by another process; where it was not, its text alone."""
+    """Return the Markdown as another process rendered it, or its text alone if that was not done."""
     file = preview.file
     if site.previews is None:
         return replace(preview, state=PreviewState.REFUSED)
-    # The same bytes are another text in another encoding.
+    # In another encoding, the same bytes are another text.
     declared = _CHARSET.search(file.media_type)
     digest = file.sha512 if declared is None else f"{file.sha512}:{declared[1].lower()}"
     found = site.previews.find(item.rep, digest, preview.text)
@@ -200,8 +196,8 @@ def _look_at_table(file: File, opened: VerifiedFile, most: int, url: str) -> Pre
 
 
 def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:
-    """Decode as UTF-8, or in the declared encoding, or else as ISO 8859-1; a letter cut in two at the end is left
-    out."""
+    """Decode as UTF-8, else in the declared encoding, else as ISO 8859-1. Drop a character that is cut in two at the
+    end."""
     try:
         return _visible(codecs.getincrementaldecoder("utf-8")().decode(begun, final=is_whole))
     except UnicodeDecodeError:
@@ -214,11 +210,8 @@ def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:
 
 
 def _visible(text: str) -> str:
-    """The text without a byte order mark, with a replacement for letters that no page can contain."""
+    """Return the text without a byte order mark. Replace characters that no page can contain."""
     return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]", "\ufffd", text.removeprefix("\ufeff"))
-
-
-# --- files that describe themselves -----------------------------------------------------------------------------------
 
 
 class _TooFarApart(Exception):
@@ -226,7 +219,8 @@ class _TooFarApart(Exception):
 
 
 class _Window:
-    """Reads anywhere in a file, a whole checked block at a time: the last block is kept, and there are not many."""
+    """Reads anywhere in a file, one checked block at a time. It caches the last block, and bounds the number of
+    blocks."""
 
     def __init__(self, opened: VerifiedFile) -> None:
         self._opened, self._number, self._block, self._left = opened, -1, b"", _MOST_BLOCKS

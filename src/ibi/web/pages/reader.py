@@ -1,8 +1,7 @@
-"""What a page knows of its reader: the language, that of the browser or the one that they chose, with translations into
-it; and the session of who is signed in.
+"""The language of a page's reader: the reader's choice or the browser's, with its translations.
 
-Templates and code are in English; `locales/<language>/*.po` has the others, and all files of a language are one
-catalogue. They are read uncompiled, so that no step can be forgotten.
+Templates and code are in English. `locales/<language>/*.po` have the translations; all files of a language form one
+catalogue. They are read uncompiled, so that no build step can be forgotten.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from ibi.web.http.request import RawHeaders, address_text, authority, only_cooki
 from ibi.web.http.request_errors import MalformedBody, PathNotFound, UnsupportedMediaType
 
 PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
-"""The first is for readers of none of them."""
+"""The first is the default."""
 
 COOKIE: Final = "ibi-language"
 
@@ -47,19 +46,19 @@ _TAGS: Final = tuple(LanguageTag.parse(each, registered=True) for each in PAGE_L
 
 
 def page_language(scope: Scope) -> str:
-    """One of `PAGE_LANGUAGES`."""
+    """Return the language for a request, one of `PAGE_LANGUAGES`."""
     headers = scope["headers"]
     cookie = only_cookie(headers, COOKIE)
     chosen = None if cookie is None else named_language(cookie)
     if chosen is not None:
         return chosen
     wishes = preferences(", ".join(values(headers, b"accept-language")))
-    # A reader of pt-PT reads pt-BR sooner than English: a single variant of a wanted language will do.
+    # A reader of pt-PT prefers pt-BR to English: a single variant of a wanted language is accepted.
     return str(chosen_language(_TAGS, wishes, _TAGS[0]))
 
 
 def named_language(text: str) -> str | None:
-    """The one of `PAGE_LANGUAGES` that a text names, in any case."""
+    """Return the one of `PAGE_LANGUAGES` that a text names, in any case."""
     return next((each for each in PAGE_LANGUAGES if each.lower() == text.lower()), None)
 
 
@@ -79,8 +78,10 @@ async def choose_language(request: Request) -> Response:
 
 
 def local_target(text: str) -> str:
-    """`text` if it is a path on this site, or else the home page: a link that looks ours must not lead to another
-    site."""
+    """Return `text` if it is a path on this site, or else the home page.
+
+    A link that looks like ours must not lead to another site.
+    """
     ours = (
         text[:1] == "/" and text[1:2] not in {"/", "\\"} and text.isascii() and text.isprintable() and " " not in text
     )
@@ -92,12 +93,13 @@ LOCALES: Final = files("ibi.web.pages") / "locales"
 
 @lru_cache
 def locale_of(language: str) -> Locale:
-    """Names of languages, months and so on in one of `PAGE_LANGUAGES`."""
+    """Return the names of languages, months and so on, in one of `PAGE_LANGUAGES`."""
     return Locale.parse(language, sep="-")
 
 
 def language_name(tag: str, language: str) -> str:
-    """`pt-BR` is Portuguese (Brazil), or português (Brasil); an unknown tag stays as it is."""
+    """Return the name of a language: `pt-BR` is Portuguese (Brazil), or português (Brasil). An unknown tag stays as it
+    is."""
     locale = locale_of(language)
     name, _, country = tag.partition("-")
     known = locale.languages.get(name)
@@ -108,7 +110,7 @@ def language_name(tag: str, language: str) -> str:
 
 @lru_cache
 def translations(language: str) -> NullTranslations:
-    """`gettext`, `ngettext` and `pgettext` of one of `PAGE_LANGUAGES`."""
+    """Return `gettext`, `ngettext` and `pgettext` of one of `PAGE_LANGUAGES`."""
     folder = LOCALES / str(locale_of(language))
     if not folder.is_dir():
         return NullTranslations()
@@ -121,8 +123,7 @@ def translations(language: str) -> NullTranslations:
 
 
 def letter_translations(language: str | None) -> NullTranslations:
-    """Those of the language of who gets a letter; if it is not known, of the one that pages have for readers of none
-    of theirs."""
+    """Return the translations for an e-mail, in the recipient's language, or in the first page language by default."""
     return translations((language and named_language(language)) or PAGE_LANGUAGES[0])
 
 
@@ -135,26 +136,26 @@ def _parse_catalogue(po: bytes, language: str) -> Translations:
 
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
-# Sessions of signed-in browsers: the cookie, and the check that a form comes from our own pages.
-
 SESSION_COOKIE: Final = "ibi-session"
 SECURE_COOKIE: Final = f"__Host-{SESSION_COOKIE}"
-"""The name of the cookie over TLS. Browsers accept it from this host alone: no other host of the domain can plant
-one."""
+"""The name of the cookie over TLS.
+
+Browsers accept it from this host alone: no other host of the domain can plant one.
+"""
 MARK_COOKIE: Final = "ibi-known"
 ERRAND_COOKIE: Final = "ibi-errand"
 _ERRAND_SECONDS: Final = 600
-"""For a browser that is at a provider, to sign in there."""
+"""Seconds for a sign-in at a provider."""
 _MARK_SECONDS: Final = 90 * 86_400
 _MOST_FIELDS: Final = 50
 SIGNED_IN: Final = "ibi.signed_in"
-"""The key of a session in the scope of a request, where it was looked up before."""
+"""The scope key of a session that was looked up before the request is handled."""
 SESSIONS: Final = "ibi.sessions"
-"""The key of the `Sessions` in a scope, if people can sign in."""
+"""The scope key of the `Sessions`, present if people can sign in."""
 CSRF_HEADER: Final = b"x-csrf-token"
-"""By which scripts of our pages prove that they are: as the field `csrf` of a form, which they have it from."""
+"""The header with the CSRF token of our scripts. They take it from the field `csrf` of a form."""
 _WITHOUT_PAGES: Final = ("/api/", "/healthz", "/metrics", "/readyz", "/static/")
-"""Beginnings of paths under which only errors are pages: those need no storage."""
+"""Prefixes of paths under which only errors are pages. Those need no storage."""
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -166,7 +167,7 @@ class ForeignForm(IbiError):
 
 
 class Sessions:
-    """The sessions of one site. `public_url` tells whether browsers come over TLS, and which pages are ours."""
+    """The sessions of one site. `public_url` tells whether browsers use TLS, and which pages are ours."""
 
     def __init__(self, sign_in: SignIn, public_url: str) -> None:
         self._sign_in, self.is_prompt = sign_in, sign_in.is_prompt
@@ -177,20 +178,26 @@ class Sessions:
         self._authority = authority(public_url)
 
     def current(self, scope: Scope) -> SignedIn | None:
-        """The person who sent a request; None for nearly all requests, at the cost of a look at the headers."""
+        """Return the session of the sender of a request.
+
+        Nearly all requests have none, and cost only a look at the headers.
+        """
         if not self.is_prompt:
             return self._looked_up(scope)
         text = only_cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
 
     def full_name(self, account: str | None, name: str) -> str:
-        """What pages call who has that account: the display name of a person, or else `name`. Blocks."""
+        """Return the display name of the person with that account, or else `name`. This call blocks."""
         person = self._sign_in.people.find(name) if account == person_account(name) else None
         return name if person is None else person.full_name
 
     async def look_up(self, scope: Scope) -> None:
-        """Look up the session of a request before a page asks for it, unless `is_prompt`: a page would make the event
-        loop wait. Requests to `_WITHOUT_PAGES` have none then, but for those of our scripts."""
+        """Look up the session of a request before a page asks for it, unless `is_prompt`.
+
+        Otherwise the page would block the event loop. Requests to `_WITHOUT_PAGES` get no session, except those of our
+        scripts.
+        """
         if scope["type"] != "http":
             return
         if scope["path"].startswith(_WITHOUT_PAGES) and not values(scope["headers"], CSRF_HEADER):
@@ -210,7 +217,7 @@ class Sessions:
         return found
 
     def mark(self, scope: Scope) -> str | None:
-        """The mark that the browser got at an earlier sign-in."""
+        """Return the mark that the browser got at an earlier sign-in."""
         return only_cookie(scope["headers"], self._mark_name)
 
     def begin(self, answer: Response, signed: SignedIn) -> Response:
@@ -228,7 +235,7 @@ class Sessions:
         return answer
 
     def begin_errand(self, answer: Response, secret: str, to: str) -> Response:
-        """Give the browser along what it needs when it comes back from a provider, and where it goes then."""
+        """Set a cookie for the way back from a provider, with the secret and the page to open then."""
         kept = f"{secret}.{urlsafe_b64encode(to.encode()).decode().rstrip('=')}"
         answer.set_cookie(
             self._errand_name, kept, max_age=_ERRAND_SECONDS, httponly=True, samesite="lax", secure=self._secure
@@ -236,7 +243,7 @@ class Sessions:
         return answer
 
     def errand(self, scope: Scope) -> tuple[str, str]:
-        """The secret that a browser brings back, and where it goes; empty if it brings none."""
+        """Return the secret that a browser brings back, and its destination. The secret is empty if there is none."""
         secret, _, to = (only_cookie(scope["headers"], self._errand_name) or "").partition(".")
         try:
             return secret, urlsafe_b64decode(f"{to}==").decode()
@@ -248,16 +255,20 @@ class Sessions:
         return answer
 
     def check_form(self, scope: Scope, fields: dict[str, str], signed: SignedIn | None) -> None:
-        """Raise `ForeignForm` unless one of our own pages sent the form: the browser's headers say so, and a session's
-        forms carry a token."""
+        """Raise `ForeignForm` unless a page of this site sent the form.
+
+        The browser's headers tell this, and the forms of a session carry a token.
+        """
         if not self._is_from_here(scope["headers"]):
             raise ForeignForm()
         if signed is not None and not check_csrf(signed.text, fields.get("csrf", "")):
             raise ForeignForm()
 
     def _is_from_here(self, headers: RawHeaders) -> bool:
-        """Whether the form comes from this site. Every current browser says so in one header or the other; a program
-        sends neither, and has no cookie by accident."""
+        """Return whether the form comes from this site.
+
+        Every current browser sends one of these headers. A program sends neither, and has no cookie by accident.
+        """
         sites = values(headers, b"sec-fetch-site")
         if sites:
             return all(site in {"same-origin", "none"} for site in sites)
@@ -267,7 +278,7 @@ class Sessions:
 
 
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
-    """Read the fields of a small form; of two with one name, the last counts."""
+    """Read the fields of a small form. If two have the same name, the last counts."""
     headers = scope["headers"]
     if ", ".join(values(headers, b"content-type")).partition(";")[0].strip().lower() != _FORM:
         raise UnsupportedMediaType(field="Content-Type", wanted=_FORM)
@@ -279,11 +290,11 @@ async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
 
 
 PRIVATE: Final = {"cache-control": "no-store"}
-"""Headers of what is shown to one person."""
+"""Headers of answers for one person."""
 
 
 def see_other(place: str) -> Response:
-    """Send a browser to another page: after a form, or to sign in."""
+    """Return a redirect to another page: after a form, or to sign in."""
     return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **PRIVATE})
 
 
@@ -297,12 +308,12 @@ def require_librarian(signed: SignedIn) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A person who is signed in, as pages that change something need them."""
+    """A signed-in person, for pages that change something."""
 
     signed: SignedIn
     sessions: Sessions
     address: str
-    """From where they come, for the audit log."""
+    """The client's address, for the audit log."""
 
     @property
     def name(self) -> str:
@@ -310,37 +321,39 @@ class Visitor:
 
     @property
     def actor(self) -> Actor:
-        """In whose name `ibi.accounts.rights` judges: the account of the person, with the scope of their role."""
+        """The actor for `ibi.accounts.rights`: the person's account, with the scope of the role."""
         person = self.signed.person
         return Actor(person_account(person.name), ROLE_SCOPE[person.role], None, self.address)
 
     @property
     def depositor(self) -> Depositor:
-        """In whose name drafts are made, as with a token of theirs."""
+        """The depositor for this person's drafts, as with a token of the same person."""
         return Depositor(person_account(self.name), self.name, self.actor.scope, None, self.address)
 
     @property
     def csrf(self) -> str:
-        """What every form of theirs carries."""
+        """The token in every form of this session."""
         return csrf_of(self.signed.text)
 
     async def read_form(self, request: Request) -> dict[str, str]:
-        """The fields of a form of theirs; `ForeignForm` for one that another site sent."""
+        """Return the fields of a form of this visitor. Raise `ForeignForm` if another site sent it."""
         fields = await read_form(request.scope, request.receive)
         self.sessions.check_form(request.scope, fields, self.signed)
         return fields
 
 
 class BehindProxies(Protocol):
-    """A site, or pages, that know which networks are trusted to name their client."""
+    """A site or a set of pages that knows which networks may name their client."""
 
     @property
     def proxies(self) -> tuple[IpNetwork, ...]: ...
 
 
 def find_visitor(request: Request, site: BehindProxies, least: Role = Role.READER) -> Visitor | Response:
-    """The person who is signed in; or the way to sign in, which leads back here. `RoleTooSmall` if their role is less
-    than `least`."""
+    """Return the signed-in person, or a redirect to the sign-in page, which leads back here.
+
+    Raise `RoleTooSmall` if the role is less than `least`.
+    """
     sessions = request.scope.get(SESSIONS)
     signed = sessions.current(request.scope) if isinstance(sessions, Sessions) else None
     if signed is None or not isinstance(sessions, Sessions):

@@ -1,9 +1,9 @@
-"""Renders templates to answers: in the reader's language, escaped, and with no scripts but our own.
+"""Render templates to responses, in the reader's language, escaped, and with scripts of this site only.
 
-A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`;
-`static('ibi.css')`; and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`,
-`short`, and `said` for errors. Depositors' text is escaped, shortened to a readable length, and put in `<bdi>`;
-whatever is written into a template ends the changes of the direction of writing that it begins.
+Templates have `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
+and the filters `date`, `moment`, `month`, `number`, `size`, `language_name`, `kind_name`, `short`, and `said` for
+errors. A depositor's text is escaped, shortened to a readable length, and put in `<bdi>`. Every value in a template
+closes the changes of writing direction that it opens.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MEDIA: Final = {
 
 
 def static_url(name: str) -> str:
-    """The address of a static file, which changes with its content."""
+    """Return the address of a static file. It changes with the content of the file."""
     return f"/static/{name}?v={_digest(name)}"
 
 
@@ -69,7 +69,7 @@ async def static_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _names():
         raise PathNotFound()
-    # An address with the right digest may be cached for good; one without it may change.
+    # A browser may cache an address with the right digest for good. Without the digest, the content may change.
     named = request.query_params.get("v") == _digest(name)
     caching = "public, max-age=31536000, immutable" if named else "public, max-age=300"
     return Response(_content(name), 200, {"cache-control": caching}, _MEDIA[name.rpartition(".")[2]])
@@ -98,10 +98,10 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
     " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""What a page may load: only from this host. A page that shows a depositor's content extends it."""
+"""A page may load content from this host only. A page that shows a depositor's content extends this policy."""
 
-# HTML cannot write controls other than white space, and Unicode's noncharacters. A class of what it can, in spans, is
-# forty times quicker than one of what it cannot.
+# HTML cannot contain control characters other than white space, nor Unicode's noncharacters. This class lists the
+# allowed characters in spans: it is forty times faster than a class of the forbidden ones.
 _UNWRITABLE: Final = re.compile(
     "[^\t\n\f\r -~\xa0-\ufdcf\ufdf0-\ufffd"
     + "".join(f"{chr(plane << 16)}-{chr(plane << 16 | 0xFFFD)}" for plane in range(1, 17))
@@ -109,12 +109,12 @@ _UNWRITABLE: Final = re.compile(
 )
 _MISSING: Final = "\ufffd"
 _MOST_SHOWN: Final = 10**18
-"""Numbers beyond it are said to be greater: not all of them can be formatted."""
+"""Larger numbers are shown as "greater than" this one: not every number can be formatted."""
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
 class MenuLink(NamedTuple):
-    """A link around every page, shown where there is such a page to people with at least that role; None: to all."""
+    """A link of the menu, shown if its page exists and the reader has at least this role. None: shown to all."""
 
     path: str
     words: str
@@ -145,8 +145,11 @@ class DocumentLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SiteLook:
-    """How a site looks (`ibi.web.pages.appearance`): addresses of its logo and style sheet, the colour that browsers
-    take for themselves, and pages of the owner in each language."""
+    """The look of a site (`ibi.web.pages.appearance`).
+
+    It has the addresses of the logo and the style sheet, the theme colour for browsers, and the owner's pages in each
+    language.
+    """
 
     logo: str | None = None
     logo_type: str | None = None
@@ -157,9 +160,12 @@ class SiteLook:
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """Facts for every page. `person` is who is signed in, `role` theirs, and `csrf` the token in the forms of that
-    session. `paths` are those of the routes there are: no page leads to one that is not. `description` and `contact`
-    are those of the settings."""
+    """Facts for every page.
+
+    `person` and `role` are those of the signed-in person; `csrf` is the token in the forms of that session. `paths` are
+    the paths of the existing routes: no page links to a missing one. `description` and `contact` come from the
+    settings.
+    """
 
     name: str = "ibi"
     public_url: str = ""
@@ -172,12 +178,14 @@ class SiteFacts:
     contact: str | None = None
     look: SiteLook = field(default_factory=SiteLook)
     data: str | None = None
-    """The data directory as a command line names it, unless it is the one that commands take by themselves."""
+    """The data directory as a command line names it; None if it is the default of commands."""
 
     @property
     def data_option(self) -> str:
-        """What makes a command work on the data directory of this server. Where it is, is for administrators, and for
-        readers on the machine itself."""
+        """The option that points a command at this server's data directory.
+
+        Only administrators, and readers on the machine itself, see where the directory is.
+        """
         if self.data is None:
             return ""
         return f" --data {self.data if self.is_admin or _is_on_loopback(self.public_url) else '…'}"
@@ -196,7 +204,7 @@ class SiteFacts:
 
     @property
     def desk_links(self) -> tuple[MenuLink, ...]:
-        """Where people who are signed in work. What they may do there is judged there."""
+        """The work pages of signed-in people. Each page checks the permissions itself."""
         return self._select_offered(_DESK_LINKS)
 
     @property
@@ -204,7 +212,7 @@ class SiteFacts:
         return self._has_role(Role.ADMIN)
 
     def may_visit(self, path: str) -> bool:
-        """Whether there is such a page for who is signed in."""
+        """Return whether this page exists and the signed-in person may open it."""
         least = next((each.least for each in _DESK_LINKS if path.startswith(each.path)), None)
         return path in self.paths and self._has_role(least)
 
@@ -234,20 +242,22 @@ def render(
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """Render the page for the sender of a request. `headers` replace ours of the same name, but `Vary` always has the
-    cookie."""
+    """Render the page for the sender of a request.
+
+    `headers` replace default headers of the same name, but `Vary` always contains the cookie.
+    """
     language = page_language(scope)
     body = render_text(template, language, site=_site(scope), target=raw_target(scope), **context)
     ours = {
         "content-security-policy": POLICY,
         "content-language": language,
-        # Without a referrer for this site, browsers would not prove that a form is our own.
+        # Without a referrer for this site, browsers would not prove that a form is from this site.
         "referrer-policy": "same-origin",
         "vary": "Accept, Accept-Language, Cookie",
         "cache-control": "no-cache, private",
     }
     sent = {**ours, **(headers or {})}
-    if "Cookie" not in sent["vary"]:  # every page shows who is signed in
+    if "Cookie" not in sent["vary"]:  # every page shows the signed-in person
         sent["vary"] += ", Cookie"
     return Response(body.encode(), status, sent, "text/html; charset=utf-8")
 
@@ -263,7 +273,7 @@ def _site(scope: Scope) -> SiteFacts:
 
 
 def render_text(template: str, language: str, **context: Any) -> str:
-    """Render a document; letters that HTML cannot write are shown as missing."""
+    """Render a document. Replace characters that HTML cannot contain."""
     written = _environment(language).get_template(template).render(language=language, **context)
     return _UNWRITABLE.sub(_MISSING, written)
 
@@ -274,7 +284,7 @@ def shown_text(text: str) -> str:
 
 
 class _Compiled(BytecodeCache):
-    """Templates compiled once for all languages: messages are translated when a page is made."""
+    """Caches compiled templates for all languages: messages are translated when a page is made."""
 
     def __init__(self) -> None:
         self._kept: dict[str, CodeType] = {}
@@ -320,7 +330,7 @@ def _environment(language: str) -> Environment:
 
 
 def _finish(value: Any) -> Any:
-    """A value as it is written into a page."""
+    """Return a value as it is written into a page."""
     if not isinstance(value, str):
         return value
     closed = close_directions(value)
@@ -332,7 +342,7 @@ def _date(instant: Instant, language: str) -> str:
 
 
 def _moment(instant: Instant, language: str) -> str:
-    """A date with its time, in UTC: the reader's own zone is not known."""
+    """Return a date with its time in UTC: the reader's time zone is unknown."""
     return f"{format_datetime(_datetime(instant), 'medium', locale=locale_of(language))} UTC"
 
 
@@ -343,15 +353,17 @@ def _datetime(instant: Instant) -> Any:
 
 
 def _number(number: int, language: str) -> str:
-    """A number with the marks between thousands that the language has. What is beyond all counting, and may come from
-    another Archive, is not written out."""
+    """Format a number with the thousands separators of the language.
+
+    A number from another Archive may be huge. It is cut at `_MOST_SHOWN`.
+    """
     bounded = max(-_MOST_SHOWN, min(number, _MOST_SHOWN))
     sign = "" if bounded == number else "> " if number > 0 else "< "
     return f"{sign}{format_decimal(bounded, locale=locale_of(language))}"
 
 
 def _size(size: int, language: str) -> str:
-    """A file size in decimal units, with one digit after the point where it is significant."""
+    """Format a file size in decimal units, with one digit after the point where it is significant."""
     amount, unit = float(min(size, _MOST_SHOWN)), 0
     while amount >= 999.5 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1000, unit + 1

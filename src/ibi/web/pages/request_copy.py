@@ -1,8 +1,8 @@
-"""What readers ask for: `/request/copy` and `/request/message`, forms that lead from the page of an item; and
-`/requests`, where who cares for the items answers.
+"""Requests of readers: `/request/copy` and `/request/message`, forms that the page of an item links to, and
+`/requests`, where the items' owners and librarians answer.
 
-The forms are for everyone: they are bounded for each network, and nothing that is typed there is sent to an address
-that is typed there.
+Everyone may send the forms. Their number is bounded for each network, and no text typed there is sent to an address
+typed there.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from ibi.web.pages.rendering import render
 from ibi.web.pages.words import shown_title
 
 SHOWN: Final = 50
-"""Requests on one page."""
+"""Number of requests on one page."""
 _DAYS: Final = "7"
 _FIELDS: Final = ("name", "mail", "text")
 _KINDS: Final = {
@@ -67,7 +67,7 @@ STATES: Final = {
     RequestState.DECLINED: message("declined"),
     RequestState.CLOSED: message("read"),
 }
-# Errors of the rules, in words that are translated.
+# Errors of the rules, for translation.
 _ERRORS: Final = (
     message("enter your name"),
     message("it is one line of at most {most} characters"),
@@ -81,7 +81,7 @@ _ERRORS: Final = (
 
 
 def request_routes(site: ArchiveSite | None) -> list[Route]:
-    """The pages of an Archive where readers may ask and people can sign in to answer."""
+    """Return the pages of an Archive that takes requests, or none."""
     requests = None if site is None or site.item_services is None else site.item_services.requests
     return [] if site is None or requests is None else RequestPages(site, requests).routes()
 
@@ -98,10 +98,8 @@ class RequestPages:
             Route("/requests/{number}", self.answer, methods=["GET", "POST"]),
         ]
 
-    # --- for readers ---
-
     async def ask(self, request: Request) -> Response:
-        """The form, and what it sends."""
+        """Show the form, or take it."""
         named = _KINDS.get(request.path_params["kind"])
         if named is None:
             raise PathNotFound()
@@ -112,7 +110,7 @@ class RequestPages:
         sessions = request.scope.get(SESSIONS)
         if isinstance(sessions, Sessions):
             sessions.check_form(request.scope, fields, None)
-        if fields.get("website"):  # no person sees that field; a program that fills in all of them does
+        if fields.get("website"):  # no person sees this field; a program that fills in every field does
             return see_other("/request/sent")
         act = self._requests.ask_for_copy if named[0] is RequestKind.COPY else self._requests.send_message
         try:
@@ -128,7 +126,7 @@ class RequestPages:
         return see_other("/request/sent")
 
     async def _require_withheld(self, request: Request, label: Label) -> None:
-        """Whom the form is not offered, since they can read the files, does not ask for them either."""
+        """Raise `NothingWithheld` if the reader can read the files. The form is not offered then either."""
         item = await asyncio.to_thread(self._requests.find_item, label)
         if file_access(self._site, item, request.scope):
             raise NothingWithheld(label=str(item.rep))
@@ -168,8 +166,6 @@ class RequestPages:
         address = reader_address(request.scope, self._site.proxies)
         return "unknown" if address is None else truncate_address(str(address))
 
-    # --- for those who answer ---
-
     async def list(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
@@ -205,7 +201,7 @@ class RequestPages:
             if not error.kind.is_told or error.kind in {ErrorKind.FORBIDDEN, ErrorKind.NOT_FOUND}:
                 raise
             return await self._show(request, visitor, number, error, fields)
-        if link is not None:  # told once: it is kept nowhere
+        if link is not None:  # the link is shown once and stored nowhere
             return await self._show(request, visitor, number, link=link)
         return see_other(f"/requests/{number}")
 
@@ -257,7 +253,7 @@ class RequestPages:
 
 
 def _problem(request: Request, error: IbiError | None) -> dict[str, Any]:
-    """What is wrong, beside its field or above the form."""
+    """Return the facts about an error: its message beside its field, or above the form."""
     if error is None:
         return {"status": HTTPStatus.OK, "wrong": {}, "problem": ""}
     gettext = translations(page_language(request.scope)).gettext

@@ -1,7 +1,7 @@
-"""Reviews in a browser: `/review`, the queue for librarians; `/review/<draft>`, one draft with its files and what was
-said of it; `/account/drafts/<draft>/review`, the same conversation for its depositor.
+"""Reviews in a browser: `/review`, the queue for librarians; `/review/<draft>`, one draft with its files and comments;
+`/account/drafts/<draft>/review`, the same conversation for its depositor.
 
-Files of drafts are offered for saving; a few types that can do no harm are shown, in a sandbox.
+Files of drafts are offered for saving. A few harmless types are shown, in a sandbox.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from ibi.web.pages.rendering import render
 from ibi.web.pages.words import ELEMENTS, KINDS
 
 SHOWN: Final = 50
-"""Reviews on one page of the queue."""
+"""Number of reviews on one page of the queue."""
 MOST_FILES: Final = 500
-"""Files of a draft on its page."""
+"""Largest number of files of a draft on its page."""
 MOST_OPEN: Final = 20
-"""Files up to which all are shown; of more, folders and the rest of the list are folded."""
+"""Up to this number of files, all are shown. Beyond it, folders and the rest of the list are folded."""
 _PUBLICATIONS: Final = 2
-"""That are made for pages at a time."""
+"""Number of publications that run at the same time."""
 _VIEWED: Final = re.compile(r"image/(?:avif|gif|jpeg|png|webp)|text/(?:plain|csv|markdown)|application/pdf")
-"""Types that are shown; all others are for saving."""
+"""Types that are shown. All others are for saving."""
 
 STATES: Final = {
     ReviewState.SUBMITTED: message("waiting for review"),
@@ -92,7 +92,7 @@ _LISTS: Final = {
     ReviewState.RETURNED: message("Returned"),
     ReviewState.PUBLISHED: message("Published"),
 }
-# Errors of the rules, in words that are translated.
+# Errors of the rules, for translation.
 _ERRORS: Final = (
     message("enter a message: it is read by the people who work on the draft"),
     message("it has {number} characters, and at most {most} are kept"),
@@ -112,18 +112,18 @@ _CLAIMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ShownClaim:
-    """What a draft says of another item, and what becomes of that when it is published."""
+    """A claim of a draft about another item, and its effect at publication."""
 
     words: str
     item: Relative
     holds: bool | None = None
-    """Whether it holds at once; otherwise it waits for an answer. None if it is answered elsewhere."""
+    """True if the claim holds at once, False if it waits for an answer, None if another Archive answers it."""
     has_owner: bool = True
-    """Whether the item belongs to an account, and not to the Archive."""
+    """True if the item belongs to an account, False if it belongs to the Archive."""
 
 
 def review_facts(found: ReviewView | None) -> dict[str, Any]:
-    """What `_review_state.html` needs to show how the review of a draft stands."""
+    """Return the facts that `_review_state.html` needs to show the state of a review."""
     deletes = found is not None and found.review.deletes
     return {
         "review": found,
@@ -134,7 +134,7 @@ def review_facts(found: ReviewView | None) -> dict[str, Any]:
 
 
 def review_routes(site: ArchiveSite | None, queue: MintQueue | None) -> list[Route]:
-    """The pages of an Archive that reviews what depositors publish, or did so."""
+    """Return the pages of an Archive that reviews deposits, or did so."""
     drafts = None if site is None or site.item_services is None else site.item_services.drafts
     if site is None or queue is None or drafts is None or drafts.reviews is None:
         return []
@@ -142,7 +142,7 @@ def review_routes(site: ArchiveSite | None, queue: MintQueue | None) -> list[Rou
 
 
 class ReviewDesk:
-    """The pages of one Archive. Everything that waits for the disk runs in threads."""
+    """The review pages of one Archive. Everything that waits for the disk runs in threads."""
 
     def __init__(self, site: ArchiveSite, drafts: Drafts, reviews: Reviews, queue: MintQueue) -> None:
         self._site, self._drafts, self._reviews, self._queue = site, drafts, reviews, queue
@@ -156,8 +156,6 @@ class ReviewDesk:
             Route("/review/{draft}/files/{path:path}", self.file, methods=["GET"]),
             Route(own, self.own, methods=["GET", "POST"]),
         ]
-
-    # --- the queue ---
 
     async def list(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.LIBRARIAN)
@@ -189,8 +187,6 @@ class ReviewDesk:
         found, sessions = self._reviews.look(visitor.depositor, draft), visitor.sessions
         entries = (replace(each, name=sessions.full_name(each.account, each.name)) for each in found.entries)
         return replace(found, review=_with_full_name(found.review, sessions), entries=tuple(entries))
-
-    # --- one draft ---
 
     async def judge(self, request: Request) -> Response:
         visitor = find_visitor(request, self._site, Role.LIBRARIAN)
@@ -252,7 +248,7 @@ class ReviewDesk:
             raise PathNotFound()
 
     def _claims(self, visitor: Visitor, found: ReviewView) -> tuple[ShownClaim, ...]:
-        """What the draft claims of other items. Blocks."""
+        """Return the draft's claims about other items. This call blocks."""
         record = None if found.view is None else found.view.record
         if record is None:
             return ()
@@ -314,26 +310,26 @@ class ReviewDesk:
         )
 
     def _is_newer(self, record: DraftRecord | None) -> bool:
-        """Whether the item was changed since its deletion was asked for. Blocks."""
+        """Return whether the item has changed since the request for its deletion. This call blocks."""
         if record is None or record.deletion is None or record.labels is None:
             return False
         item = find_forms(self._site.shown_catalog, record.labels)
         return item is not None and item.version != record.base
 
     def _access_facts(self, record: DraftRecord) -> dict[str, Any]:
-        """What the page says of access, and whether the draft shows readers more than its item does now; None if it
-        leaves access as it is."""
+        """Return the changes of access, and whether the draft opens more than its item does now; None if it changes
+        nothing."""
         before, after = self._drafts.compare_access(record)
         rows = access_rows(before, after)
         is_changed = before is not None and any(row.before is not None for row in rows)
         shows_more = after.shows_more_than(before, self._site.now) if before is not None and is_changed else None
         return {"access_rows": rows, "shows_more": shows_more}
 
-    # --- files ---
-
     async def file(self, request: Request) -> Response:
-        """A file that was sent for a draft, for librarians and its depositor. Those of the item that it changes have
-        their place there."""
+        """Deliver a file that was uploaded to a draft, to librarians and its depositor.
+
+        Files of the published item are delivered by the item's own pages.
+        """
         visitor = find_visitor(request, self._site, Role.DEPOSITOR)
         if isinstance(visitor, Response):
             return visitor
@@ -357,8 +353,10 @@ class ReviewDesk:
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """One part of access: `embargo`, `networks` or `listing`. `before` is the access that the draft changes; None if
-    that part stays as it is, or the draft is of a new item."""
+    """One part of the access settings: `embargo`, `networks` or `listing`.
+
+    `before` is the access that the draft changes. It is None if this part does not change, or for a new item.
+    """
 
     part: str
     before: Visibility | None
@@ -370,11 +368,11 @@ _ACCESS_PARTS: Final[dict[str, Callable[[Visibility], object]]] = {
     "networks": lambda each: frozenset(each.networks),
     "listing": lambda each: each.listing,
 }
-"""What is compared of each part."""
+"""The value to compare for each part."""
 
 
 def access_rows(before: Visibility | None, after: Visibility) -> tuple[AccessRow, ...]:
-    """The parts of access that a draft changes, and those that are not open to all."""
+    """Return the parts of the access that a draft changes, and those that are not open to all."""
     rows = []
     for part, value in _ACCESS_PARTS.items():
         is_changed = before is not None and value(before) != value(after)
@@ -392,6 +390,7 @@ def _is_viewed(file: File) -> bool:
 
 
 def _is_withdrawn(found: ReviewView) -> bool:
-    """Whether the draft is with its depositor because they took it back, and no librarian sent it."""
+    """Return whether the draft is back with its depositor because the depositor withdrew it, and no librarian returned
+    it."""
     ends = (each.act for each in reversed(found.entries) if each.act in {ReviewAct.RETURNED, ReviewAct.WITHDRAWN})
     return next(ends, None) is ReviewAct.WITHDRAWN

@@ -1,5 +1,4 @@
-"""The search: its page, and the same as a feed (RFC 4287); what is suggested while a search is typed; the home page,
-and which pages there are. Addresses and filters are in `ibi.web.pages.search_query`."""
+"""The search page and its feed. Addresses and filters are in `ibi.web.pages.search_query`."""
 
 from __future__ import annotations
 
@@ -42,31 +41,32 @@ from ibi.web.pages.words import ItemListing, short, shown_title
 
 # --- feeds ------------------------------------------------------------------------------------------------------------
 
-# Items as a feed (RFC 4287): the newest ones, or those of a search.
-
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _LONGEST_SUMMARY: Final = 2_000
 _MOST: Final = 20
-"""Authors, contributors and subjects of an entry, each; the item's page has the rest."""
+"""Largest number of authors, of contributors and of subjects of an entry. The item's page has the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """Facts about a feed. Every URL is absolute; `own_url` is the feed's address and, without another, its permanent
-    id. `previous_url` and `next_url` are pages of the same list (RFC 5005 §3)."""
+    """Facts about a feed.
+
+    Every URL is absolute. `own_url` is the feed's address and, unless `id_url` is given, its permanent id.
+    `previous_url` and `next_url` are pages of the same list (RFC 5005 §3).
+    """
 
     title: str
     own_url: str
     page_url: str
-    """The same list as a page."""
+    """The page with the same list."""
     author: str
     language: str | None = None
     previous_url: str | None = None
     next_url: str | None = None
     id_url: str | None = None
     is_archive: bool = False
-    """Whether it is a part of a feed that goes back to its beginning (RFC 5005 §4); then `archive_urls` lead on."""
+    """True if it is a part of a complete feed (RFC 5005 §4). `archive_urls` then link to other parts."""
     archive_urls: tuple[tuple[str, str], ...] = ()
     """Relation and address of other parts."""
 
@@ -78,7 +78,7 @@ def atom(
     persistent_url: Callable[[Item], str],
     page_url: Callable[[Item], str],
 ) -> bytes:
-    """Write the feed. `now` dates a feed without items; deleted items have no entry."""
+    """Write the feed. `now` dates a feed without items. Deleted items have no entry."""
     shown = [item for item in items if item.state is not State.DELETED]
     parts = (
         _head(feed, max((item.updated for item in shown), default=now)),
@@ -147,7 +147,7 @@ def _language(language: str | None) -> str:
 
 
 def _line(text: str) -> str:
-    """The text on one line, with nothing that disorders what a reader of feeds shows beside it."""
+    """Return the text on one line, with its changes of writing direction closed."""
     return close_directions(" ".join(text.split()))
 
 
@@ -160,7 +160,7 @@ _ORDERS: Final[Mapping[Order, str]] = {
     Order.TITLE: message("By title"),
 }
 _SHOWN: Final = 6
-"""Values of a facet that are shown at first; the others can be unfolded."""
+"""Number of values of a facet that are shown at first. The others can be unfolded."""
 
 
 class SearchPages:
@@ -204,12 +204,12 @@ class SearchPages:
 
 
 def _has_previous(query: SearchQuery) -> bool:
-    """Whether the page before has a number."""
+    """Return whether the previous page has a number."""
     return query.page > 1 and query.after is None
 
 
 async def direct_link(site: ArchiveSite, text: str) -> str | None:
-    """The address for a text that is a label or a link: the item's page if it is here, or else the resolver."""
+    """Return the address for a text that is a label or a link: the item's page if it is here, or else the resolver."""
     if "/" not in text:
         return None
     try:
@@ -223,7 +223,7 @@ async def direct_link(site: ArchiveSite, text: str) -> str | None:
 
 
 def _orders(query: SearchQuery) -> Iterator[tuple[str, str, bool]]:
-    """The name and address of each order, and whether it is the one of this page."""
+    """Yield the name and address of each order, and whether this page has it."""
     for order, words in _ORDERS.items():
         if order is not Order.RELEVANCE or query.text:
             yield words, search_address(replace(query, order=order, page=1, after=None)), order is query.order
@@ -269,17 +269,20 @@ SUGGESTIONS: Final = "/search/suggestions"
 DESCRIPTION: Final = "/opensearch.xml"
 _SUGGESTED: Final = 6
 _LEAST_TYPED: Final = 2
-"""Letters: a single one begins words of most items."""
+"""Number of characters: a single one begins words of most items."""
 _MOST_RANKED: Final = 500
-"""Matches among which the best are chosen. Each key that is pressed asks, so it has to cost less than a search."""
+"""Number of matches from which the best are chosen. Each key press sends a request, which must cost less than a
+search."""
 
 _LONGEST_NAME: Final = 16
-"""Of a short name, by the specification."""
+"""Largest length of a short name in the specification."""
 
 
 class SuggestionPage:
-    """Items for what is being typed, in the form that browsers read (OpenSearch Suggestions 1.1): the text, and in
-    lists of equal length titles, labels and addresses."""
+    """Suggestions while a search is typed, in the format of browsers (OpenSearch Suggestions 1.1).
+
+    The answer has the text, and lists of equal length with titles, labels and addresses.
+    """
 
     def __init__(self, site: ArchiveSite, searching: Searching) -> None:
         self._site, self._searching = site, searching
@@ -291,13 +294,13 @@ class SuggestionPage:
         titles = [close_directions(shown_title(item)) for item in found]
         labels = [(item.labels.ibip or item.rep).spelling for item in found]
         addresses = [self._site.urls.metadata(item, None, None) for item in found]
-        # As plain ASCII: the text may hold what is no character.
+        # As plain ASCII: the text may contain lone surrogates.
         body = json.dumps([text, titles, labels, addresses])
         return Response(body, 200, {"cache-control": "public, max-age=30"}, "application/x-suggestions+json")
 
 
 class SearchDescription:
-    """By which a browser can add this search to its own (OpenSearch 1.1)."""
+    """The description with which a browser can add this search to its own (OpenSearch 1.1)."""
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
@@ -321,24 +324,24 @@ class SearchDescription:
 # --- the home page, and all routes ------------------------------------------------------------------------------------
 
 RECENT: Final = 8
-"""Newest items that are shown."""
+"""Number of newest items that are shown."""
 
 
 class HomePage:
-    """The newest items; while there are none but the Archive's own, what to do first."""
+    """The newest items. While there are none but the Archive's own item, the page shows the first steps."""
 
     def __init__(self, site: ArchiveSite, searching: Searching) -> None:
         self._site, self._searching = site, searching
 
     async def get(self, request: Request) -> Response:
         newest = await self._searching.search(SearchQuery(order=Order.NEWEST, size=RECENT + 1))
-        own = self._site.profile.service  # by which resolvers find the Archive: no content
+        own = self._site.profile.service  # resolvers find the Archive by this item: it is no content
         recent = [item for item in newest.items if not name_one_item(item.labels, own)][:RECENT]
         return render(request.scope, "home.html", recent=recent, listed=ItemListing(self._site))
 
 
 def common_routes() -> list[Route]:
-    """Routes that every page needs, whichever services there are."""
+    """Return the routes that every page needs, for any set of services."""
     return [
         Route("/static/{name}", static_file),
         Route("/language/{tag}", choose_language),
@@ -346,9 +349,9 @@ def common_routes() -> list[Route]:
 
 
 def page_routes(archive: ArchiveSite | None, resolver: LinkResolver | None = None, public_url: str = "") -> list[Route]:
-    """Routes of the pages: search needs an Archive, traces need a resolver.
+    """Return the routes of the pages: search needs an Archive, traces need a resolver.
 
-    `public_url` is that of the resolver; without one, links begin as those of the Archive do.
+    `public_url` is that of the resolver. Without it, links begin with the public URL of the Archive.
     """
     base = public_url or ("" if archive is None else archive.public_url)
     routes = [*common_routes(), Route("/explain", ExplainPage(base, archive, resolver).get)]

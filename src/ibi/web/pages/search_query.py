@@ -1,5 +1,4 @@
-"""The address of a search and what stands beside its list: the filters that are set, those that can be, the years as a
-chart, and the words that were sought, marked in what was found."""
+"""The address of a search, and its filters: those that are set, and those that can be set."""
 
 from __future__ import annotations
 
@@ -38,8 +37,11 @@ _MOST_FILTERS = 20
 
 
 def query_of(parameters: QueryParams) -> SearchQuery:
-    """Parse the query of an address: `q`, the facets by their names, `sort`, `page`, and `after`, where pages have no
-    numbers any more; `from` and `to` are years. Invalid values are ignored."""
+    """Parse the query of an address.
+
+    It has `q`, the facets by their names, `sort`, `page`, and `after` where pages have no numbers any more. `from` and
+    `to` are years. Invalid values are ignored.
+    """
     text = parameters.get("q", "")
     filters = tuple((facet, value) for facet in Facet for value in parameters.getlist(facet.value) if value.strip())
     filters += _years_asked(parameters)
@@ -52,7 +54,7 @@ def query_of(parameters: QueryParams) -> SearchQuery:
 
 
 def _years_asked(parameters: QueryParams) -> Filters:
-    """The span of the form beside the years; what is none is ignored."""
+    """Return the filter for the span of years in the form. An invalid span is ignored."""
     first, last = parameters.get("from", "").strip(), parameters.get("to", "").strip()
     span = YearSpan.parse(f"{first}..{last}")
     return () if span is None else ((Facet.YEAR, str(span)),)
@@ -83,7 +85,7 @@ def _address(path: str, query: SearchQuery) -> str:
 
 
 def query_pairs(query: SearchQuery) -> list[tuple[str, str]]:
-    """The parameters of a query's address that are not at their defaults."""
+    """Return the parameters of a query's address that differ from their defaults."""
     pairs = [("q", query.text)] if query.text else []
     pairs += [(facet.value, value) for facet, value in query.filters]
     pairs += [("sort", query.order.value)] if query.order is not usual_order(query.text) else []
@@ -93,12 +95,12 @@ def query_pairs(query: SearchQuery) -> list[tuple[str, str]]:
 
 
 def usual_order(text: str) -> Order:
-    """The default order: relevance, or without words the newest first."""
+    """Return the default order: by relevance, or newest first if there are no words."""
     return Order.RELEVANCE if text else Order.NEWEST
 
 
 EXPORTS: Final = (("CSV", "csv"), ("BibTeX", "bib"), ("RIS", "ris"), ("NDJSON", "ndjson"))
-"""The name of each form in which a whole list is given, and how its address ends."""
+"""The formats in which a whole list can be exported, with the ending of each address."""
 
 FACETS: Final[Mapping[Facet, str]] = {
     Facet.SUBJECT: message("Subject"),
@@ -133,25 +135,25 @@ _WORDS: Final[Mapping[Facet, Mapping[str, str]]] = {
         FileKind.OTHER.value: message("Other files"),
     },
 }
-"""The English names of values that are terms of our own."""
+"""English names of values that are terms of this site."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One value of a facet: the address of the list with or without it, and how many items have it."""
+    """One value of a facet: the address of the list with or without it, and the number of items that have it."""
 
     value: str
     url: str
     words: str | None = None
-    """Its English name, if it is one of our own terms."""
+    """Its English name, if it is a term of this site."""
     is_language: bool = False
     number: int | None = None
     is_least: bool = False
-    """Whether not all items were counted."""
+    """True if not all items were counted."""
 
 
 def chosen_filters(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
-    """The name of each filter that is set, and the link to the list without it."""
+    """Yield the name of each filter that is set, with the link to the list without it."""
     for facet, value in query.filters:
         rest = tuple(pair for pair in query.filters if pair != (facet, value))
         yield FACETS[facet], _choice(replace(query, filters=rest, page=1, after=None), facet, value)
@@ -160,7 +162,7 @@ def chosen_filters(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
 def offered_facets(
     query: SearchQuery, counts: FacetCounts, found: SearchPage
 ) -> Iterator[tuple[str, tuple[Choice, ...]]]:
-    """The name of each facet, and the links to narrower lists. Years have a chart of their own."""
+    """Yield the name of each facet, with the links to narrower lists. Years have a chart of their own."""
     for facet, name in FACETS.items():
         is_least = found.is_more or (facet in SAMPLED_FACETS and found.total > SAMPLED)
         choices = tuple(
@@ -173,7 +175,7 @@ def offered_facets(
 
 
 def subject_address(subject: object) -> str:
-    """The list of all items with a subject."""
+    """Return the address of the list of all items with a subject."""
     return search_address(SearchQuery(filters=((Facet.SUBJECT, facet_value(str(subject))),), order=Order.NEWEST))
 
 
@@ -188,7 +190,7 @@ def _choice(changed: SearchQuery, facet: Facet, value: str, number: int | None =
 
 
 def _span_words(value: str) -> str:
-    """`2001..2010` as people write it."""
+    """Return `2001..2010` in the form for readers."""
     first, dots, last = value.partition("..")
     return f"{first or '…'}–{last or '…'}" if dots else value
 
@@ -201,18 +203,18 @@ _WIDTH, _HEIGHT = 256, 64
 
 
 class YearChart(NamedTuple):
-    """How many items there are of each year, or of each few years, in their order."""
+    """The number of items of each year, or of each group of years, in order."""
 
     picture: Markup
     choices: tuple[Choice, ...]
     first: str
     last: str
     hidden: tuple[tuple[str, str], ...]
-    """What the form beside it sends along."""
+    """Hidden fields of the form beside the chart."""
 
 
 def year_chart(query: SearchQuery, counts: FacetCounts) -> YearChart | None:
-    """None if there is nothing to choose from."""
+    """Return the chart, or None if no item has a year."""
     years = counts.all_years
     if not years:
         return None
@@ -236,7 +238,7 @@ def _bars(years: tuple[FacetCount, ...]) -> list[tuple[YearSpan, int]]:
 
 
 def _draw(bars: list[tuple[YearSpan, int]]) -> Markup:
-    """The list of the same numbers follows the picture, which readers of screens therefore pass over."""
+    """Draw the chart. It is hidden from screen readers, because the same numbers follow as a list."""
     most, width = max(number for _, number in bars), _WIDTH / len(bars)
     drawn = [
         element(
@@ -267,13 +269,13 @@ _MOST_SUBJECTS: Final = 5
 
 
 class MarkedItem(NamedTuple):
-    """What a list shows of an item that was found, with the words marked that were sought."""
+    """The parts of a found item in a list, with the words of the search marked."""
 
     title: tuple[MarkedText, ...]
     creators: tuple[tuple[MarkedText, ...], ...]
     summary: tuple[MarkedText, ...]
     subjects: tuple[tuple[tuple[MarkedText, ...], str], ...]
-    """Each with the address of all items that have it."""
+    """Each subject with the address of the list of its items."""
 
 
 def mark_items(items: Iterable[Item], text: str) -> dict[RepositoryName, MarkedItem]:

@@ -1,5 +1,5 @@
-"""`/sign-in` and what is below it, `/sign-out`: pages to sign in by a password or a link, to accept an invitation, to
-choose a password anew, and to sign out. `/account` is in `ibi.web.pages.people_account`."""
+"""`/sign-in` and the paths below it, and `/sign-out`: sign in by password, link or provider, accept an invitation,
+choose a new password, and sign out. `/account` is in `ibi.web.pages.people_account`."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from ibi.web.pages.reader import PRIVATE, ForeignForm, Sessions, local_target, p
 from ibi.web.pages.rendering import SITE, SiteFacts, render
 
 _REFUSED: Final = (BadSignIn, TooManyGuesses, ForeignForm, WeakPassword, InvalidPersonName, PersonExists, MailTaken)
-"""What a form is shown again with."""
+"""Errors that the page shows above its form."""
 _NOT_BY_PROVIDER: Final = (
     *(BadSignIn, TooManyGuesses, UnknownIdentity, IdentityTaken),
     *(ProviderAway, ProviderBusy, ProviderRefused),
 )
 LINKING: Final = "link:"
-"""What an errand to the provider begins with that is to link an account there; the id of the session follows."""
+"""Prefix of the destination of an errand that links an account at the provider. The id of the session follows."""
 _BROWSERS: Final = (
     *(("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome")),
     *(("Chromium/", "Chromium"), ("Chrome/", "Chrome"), ("Safari/", "Safari"), ("curl/", "curl")),
@@ -57,8 +57,10 @@ _SYSTEMS: Final = (
 
 
 def device_of(request: Request, proxies: tuple[IpNetwork, ...]) -> Device:
-    """From where a request comes, as it is logged, counted and shown: a whole address would be too much personal data,
-    and one client may have many."""
+    """Return the client of a request, as it is logged, counted and shown.
+
+    A network replaces the address: a whole address would be too much personal data, and one client may have many.
+    """
     address = reader_address(request.scope, proxies)
     network = "unknown" if address is None else truncate_address(str(address))
     agent = " ".join(values(request.scope["headers"], b"user-agent"))[:1000]
@@ -67,7 +69,7 @@ def device_of(request: Request, proxies: tuple[IpNetwork, ...]) -> Device:
 
 
 class SignInPages:
-    """Pages to get in and out. `proxies` are the networks that are trusted to name their client."""
+    """Pages to sign in and out. `proxies` are the networks that are trusted to name their client."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class SignInPages:
         proxies: tuple[IpNetwork, ...] = (),
         provider: ProviderSignIn | None = None,
     ) -> None:
-        """With a `provider`, people can sign in by it too."""
+        """With a `provider`, people can also sign in there."""
         self._sign_in, self._sessions, self._proxies, self._provider = sign_in, sessions, proxies, provider
         self._recovery = recovery or AccountRecovery(sign_in)
         self._admin = self._recovery.admin
@@ -106,7 +108,7 @@ class SignInPages:
         fields = await read_form(request.scope, request.receive)
         name, to, device = fields.get("name", ""), local_target(fields.get("to", "/")), self._device(request)
         try:
-            # Not checked against a session: a person who signs in may still be signed in from before.
+            # Not checked against a session: the person may still be signed in from before.
             self._sessions.check_form(request.scope, fields, None)
             password, mark = fields.get("password", ""), self._sessions.mark(request.scope)
             signed = await self._sign_in.with_password(
@@ -119,7 +121,7 @@ class SignInPages:
         return await self._start_session(request, signed, to)
 
     async def code(self, request: Request) -> Response:
-        """Take a code of the second factor, after the password was right."""
+        """Take a code of the second factor. The password was right already."""
         fields = await read_form(request.scope, request.receive)
         secret, to = fields.get("secret", ""), local_target(fields.get("to", "/"))
         try:
@@ -135,8 +137,11 @@ class SignInPages:
         return render(request.scope, "sign_in_code.html", status=status, headers=_headers(error), **shown)
 
     async def link(self, request: Request) -> Response:
-        """A page that asks for confirmation. A link alone changes nothing: programs that scan mail follow links, and a
-        page of another site could sign a reader in under another account than they think."""
+        """Ask for confirmation, or sign in.
+
+        A link alone changes nothing. Programs that scan mail follow links, and a page of another site could sign a
+        reader in under another account than expected.
+        """
         secret = request.path_params["secret"]
         try:
             if request.method != "POST":
@@ -153,17 +158,15 @@ class SignInPages:
     async def leave(self, request: Request) -> Response:
         signed = self._sessions.current(request.scope)
         fields = {} if signed is None else await read_form(request.scope, request.receive)
-        # Also without a session: browsers send no cookie along with a form of another site, and the answer would have
-        # them forget it.
+        # Checked without a session too: browsers send no cookie with a form of another site, and the answer would
+        # delete the cookie.
         self._sessions.check_form(request.scope, fields, signed)
         if signed is not None:
             await self._sign_in.sign_out(signed)
         return self._sessions.end(see_other("/"))
 
-    # --- forgotten passwords ------------------------------------------------------------------------------------------
-
     async def forgotten(self, request: Request) -> Response:
-        """Ask for a link to choose a new password. The answer does not tell whether there is such an account."""
+        """Ask for a link to choose a new password. The answer does not tell whether the account exists."""
         if request.method != "POST":
             return self._render_forgotten(request)
         fields = await read_form(request.scope, request.receive)
@@ -219,7 +222,7 @@ class SignInPages:
         return await self._start_session(request, signed, "/account?changed=1")
 
     def _choose(self, request: Request, secret: str, *, error: IbiError | None = None, **shown: Any) -> Response:
-        """The page on which a password is chosen: by a link, or with an invitation."""
+        """Render the page on which a person chooses a password, by a link or with an invitation."""
         return render(
             request.scope,
             "sign_in_choose.html",
@@ -232,8 +235,6 @@ class SignInPages:
             problem=_problem(error),
             **{"person": None, "invitation": None, "name": "", **shown},
         )
-
-    # --- invitations --------------------------------------------------------------------------------------------------
 
     async def invitation(self, request: Request) -> Response:
         """Accept an invitation: choose a name and a password."""
@@ -257,14 +258,15 @@ class SignInPages:
             return self._choose(request, secret, invitation=invitation, name=name[:200], error=error)
         return await self._start_session(request, signed, "/account?welcome=1")
 
-    # --- by a provider ------------------------------------------------------------------------------------------------
-
     def _provider_routes(self) -> list[Route]:
         return [Route("/sign-in/provider", self.go_to_provider), Route(CALLBACK, self.come_back)]
 
     async def go_to_provider(self, request: Request) -> Response:
-        """Send the browser to the provider. A link, since browsers follow no form from here to another site; from
-        another site it leads to the page that has the link, or that site could sign a reader in unasked."""
+        """Send the browser to the provider.
+
+        It is a link, because browsers follow no form from here to another site. A request from another site gets the
+        page with the link instead; otherwise that site could sign a reader in unasked.
+        """
         assert self._provider is not None
         to = local_target(request.query_params.get("to", "/"))
         if set(values(request.scope["headers"], b"sec-fetch-site")) - {"same-origin", "none"}:
@@ -277,13 +279,13 @@ class SignInPages:
         return self._sessions.begin_errand(answer, secret, to)
 
     async def come_back(self, request: Request) -> Response:
-        """The browser comes back from the provider: to sign in, or to link the account there with one here."""
+        """Receive the browser from the provider: sign the person in, or link the two accounts."""
         assert self._provider is not None
         secret, to = self._sessions.errand(request.scope)
         pairs = request.query_params.multi_items()
         answer = dict(pairs)
         if len(answer) != len(pairs):
-            answer = {}  # of two parameters of one name neither counts
+            answer = {}  # of two parameters with one name, neither counts
         try:
             if to.startswith(LINKING):
                 return await self._link(request, secret, to.removeprefix(LINKING), answer)
@@ -301,8 +303,6 @@ class SignInPages:
         actor = Actor(person_account(signed.person.name), ROLE_SCOPE[signed.person.role], None, self._address(request))
         await self._provider.link(secret, answer, signed, actor)
         return self._sessions.end_errand(see_other("/account?done=linked"))
-
-    # ------------------------------------------------------------------------------------------------------------------
 
     async def _start_session(self, request: Request, signed: SignedIn, to: str) -> Response:
         before = self._sessions.current(request.scope)

@@ -1,7 +1,6 @@
-"""What the page of an item tells programs: links in its header (Signposting) to its type, citation, authors and files;
-citations in the formats of programs, and tags for search engines.
+"""Signposting for the page of an item: links in its header to its type, citation, authors and files.
 
-The relation types are those of signposting.org; all of them are in the registry of RFC 8288.
+The relation types are those of signposting.org. All of them are in the registry of RFC 8288.
 """
 
 from __future__ import annotations
@@ -25,11 +24,13 @@ from ibi.web.http.headers import PDF
 from ibi.web.pages.citation_styles import OWN_STYLES, Citation, cite
 
 LONGEST: Final = 2500
-"""Characters of the header. Proxies accept 4 KiB of all headers together, and answer 502 to more: long names of files
-must not make the page unreachable."""
+"""Largest number of characters of the header.
+
+Proxies accept 4 KiB of headers in total, and answer 502 to more. Long file names must not make the page unreachable.
+"""
 
 MOST_ITEMS: Final = 20
-"""Files that are named in a header; the record has all of them."""
+"""Largest number of files in a header. The record has all of them."""
 
 FORMATS: Final[Mapping[str, str]] = {
     "json": "application/json",
@@ -53,22 +54,23 @@ _TYPES: Final = {
     ResourceType.STILL_IMAGE: "ImageObject",
     ResourceType.TEXT: "ScholarlyArticle",
 }
-# RFC 8288 §3: what stands between < and > is a URI reference, and a header is ASCII.
+# RFC 8288 §3: the text between < and > is a URI reference, and a header is ASCII.
 _NOT_IN_URI: Final = re.compile(r"[^!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]")
 
 
 def alternates(site: ArchiveSite, item: Item) -> Iterator[tuple[str, str]]:
-    """Media type and address of each metadata format for programs."""
+    """Return media type and address of each metadata format for programs."""
     return ((media, site.urls.metadata(item, None, name)) for name, media in FORMATS.items())
 
 
 def inbox_link(site: ArchiveSite) -> dict[str, str]:
-    """The header by which an item announces where notifications about it go (W3C Linked Data Notifications §3.1)."""
+    """Return the header that announces the inbox for notifications about an item (W3C Linked Data Notifications
+    §3.1)."""
     return {} if site.inbox_url is None else {"link": _link(site.inbox_url, INBOX)}
 
 
 def signposting(site: ArchiveSite, item: Item) -> str:
-    """The value of the header `Link`, cut to the space there is."""
+    """Return the value of the header `Link`, cut to `LONGEST`."""
     shown, length = [], 0
     for link in _links(site, item):
         length += len(link) + 2
@@ -104,13 +106,11 @@ def _link(url: str, relation: str, media: str | None = None) -> str:
 
 # --- citations --------------------------------------------------------------------------------------------------------
 
-# Citations of an item: the styles that a page shows, the formats for programs, and tags for search engines.
-
 _MOST: Final = 300
-"""Authors, contributors and keywords that a page uses, each: an item may have ten thousand, and its page must not be
-slow."""
+"""Largest number of authors, contributors and keywords that a page uses, each. An item may have ten thousand, and its
+page must not be slow."""
 _MOST_WRITTEN: Final = 2_000
-"""The same in the formats for programs; the record has all of them."""
+"""The same for the formats for programs. The record has all of them."""
 
 WRITERS: Final[Mapping[str, Callable[[Work, Day], bytes]]] = {
     "bibtex": lambda work, _: bibtex(work).encode(),
@@ -121,22 +121,23 @@ WRITERS: Final[Mapping[str, Callable[[Work, Day], bytes]]] = {
 
 
 def shown_work(item: Item, url: str) -> Work:
-    """The item as its citations on a page need it. `url` is the persistent one."""
+    """Return the item in the form that citations on a page need. `url` is the persistent one."""
     return work_of(item, url, most=_MOST)
 
 
 def citations(work: Work, on: Instant) -> tuple[Citation, ...]:
-    """The citations in our own styles, which take no time. `on` is the date of access."""
+    """Return the citations in the styles of this package, which take no time. `on` is the date of access."""
     return tuple(cite(work, style, "en", on) for style in OWN_STYLES)
 
 
 def write_citation(name: str, item: Item, url: str, on: Instant) -> bytes:
-    """The item in one of `WRITERS`."""
+    """Return the item in one of the formats in `WRITERS`."""
     return WRITERS[name](work_of(item, url, most=_MOST_WRITTEN), Day.of(on))
 
 
 def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str], ...]:
-    """Tags for scholarly search engines; the address of the text only if it is open to all readers."""
+    """Return tags for scholarly search engines. The address of the text is present only if it is open to all
+    readers."""
     file = None if item.target is None else item.file(item.target)
     is_open = item.state is not State.DELETED and item.visibility.is_open_to((), site.now)
     is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == PDF
@@ -145,6 +146,6 @@ def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str
 
 
 def structured_data(work: Work, licence: Licence | None) -> Markup:
-    """The item as schema.org data, safe inside a `<script>`."""
+    """Return the item as schema.org data, safe inside a `<script>`."""
     text = script_text(json_ld(work, licence))
     return Markup(text)  # noqa: S704 - nothing in it can end the element

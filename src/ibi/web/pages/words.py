@@ -1,6 +1,6 @@
-"""Words for readers, in their language: errors, faults of labels, requests, traces, and items.
+"""Words for readers, in their language: errors, faults of labels, requests and traces.
 
-A test compares them with the reasons in the code; a reason that is not here is shown in English.
+A test compares them with the reasons in the code. A reason that is missing here is shown in English.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ FAULT_REASONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One part of a link. `sign` is its spelling, `words` its meaning; `detail` follows them, `language` by its
-    name."""
+    """One part of a link. `sign` is its spelling, `words` its meaning. `detail` and the name of `language` follow
+    them."""
 
     sign: str
     words: str
@@ -208,7 +208,7 @@ FAILURES: Final[Mapping[Failure, str]] = {
 }
 
 FAILURES_BY_CODE: Final[Mapping[str, str]] = {failure_code(failure): words for failure, words in FAILURES.items()}
-"""The same by the word that a registration keeps (E73)."""
+"""The same by the code that a registration keeps (E73)."""
 
 RULES: Final[Mapping[str, str]] = {
     "is_about_the_item": message("it is about another item"),
@@ -216,7 +216,7 @@ RULES: Final[Mapping[str, str]] = {
     "is_on_a_declared_host": message("its URL is on a host that the Archive did not declare"),
     "has_bearable_length": message("its URL is too long"),
 }
-"""How an answer breaks a rule of `ibi.resolver.policy`, by the name of the rule."""
+"""Messages for a broken rule of `ibi.resolver.policy`, by the name of the rule."""
 
 OUTRANKINGS: Final[Mapping[Outranking, str]] = {
     Outranking.HOME: message("the home of the label decides"),
@@ -255,7 +255,7 @@ TRACE_REASONS: Final[Mapping[Reason, str]] = {
 
 
 def verdict_words(report: Report) -> str:
-    """The verdict on an answer in words. A valid answer whose URL is invalid still has a URL."""
+    """Return the verdict on an answer in words. A valid answer with an invalid URL still has a URL."""
     if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
         return message("a URL that is not trusted")
     return VERDICTS[report.verdict]
@@ -285,8 +285,6 @@ def outcome_words(outcome: Outcome) -> str:
 
 
 # --- items ------------------------------------------------------------------------------------------------------------
-
-# Items in words: types, states, titles and short texts, for pages, lists and feeds.
 
 ELEMENTS: Final[Mapping[str, str]] = {
     "contributor": message("Contributors"),
@@ -352,35 +350,35 @@ UNCONFIRMED_MEANING: Final = message("It is being confirmed whether this Archive
 
 
 LONGEST: Final = 300
-"""Characters of a title, a name or a subject in a list."""
+"""Largest number of characters of a title, a name or a subject in a list."""
 _MOST_TITLES: Final = 100
 _FIRST_YEAR: Final = 1970
-"""Dates before it are shown in digits."""
+"""Earlier dates are shown in digits."""
 
 
 def short(text: object, longest: int = LONGEST) -> str:
-    """The text, or its beginning."""
+    """Return the text, shortened to at most `longest` characters."""
     return shorten(str(text), longest)
 
 
 def shown_title(item: Item, longest: int = LONGEST) -> str:
-    """The first title in the item's own language, or else the first, or else its name."""
+    """Return the first title in the item's own language, or else the first title, or else the item's name."""
     titles = item.metadata.title[:_MOST_TITLES]
     own = (text for text in titles if item.language is not None and text.language == item.language)
     return short(next(own, titles[0] if titles else item.rep), longest)
 
 
 class WorkDate(NamedTuple):
-    """When a work was published, as exactly as it is known."""
+    """The publication date of a work, as exactly as it is known."""
 
     iso: str
     instant: Instant | None
-    """A moment of the month or the day, if more than the year is known."""
+    """A moment in the month or on the day, if more than the year is known."""
     has_day: bool
 
 
 def work_date(item: Item) -> WorkDate | None:
-    """None if its description tells none."""
+    """Return the publication date, or None if the description has none."""
     issued = issue_date(item.metadata)
     if issued is None:
         return None
@@ -392,7 +390,7 @@ def work_date(item: Item) -> WorkDate | None:
 
 
 class ItemListing:
-    """Used for one page. Words are English, to be translated where they are shown."""
+    """The helpers of one page. Words are English, and are translated where they are shown."""
 
     kinds = KINDS
     title = staticmethod(shown_title)
@@ -402,7 +400,7 @@ class ItemListing:
         self.urls, self._now = site.urls, site.now
 
     def access(self, item: Item) -> str | None:
-        """Why access to its content is restricted; None if it is open to all readers."""
+        """Return why access to the content is restricted; None if it is open to all readers."""
         if item.visibility.is_embargoed(self._now):
             return message("Embargo")
         return message("Restricted access") if item.visibility.networks else None
