@@ -1,1 +1,1 @@
-"""The HTTP interface: the only layer that knows status codes."""
+"""The web layer: the only layer that knows HTTP status codes."""

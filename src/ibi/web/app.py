@@ -104,7 +104,7 @@ from ibi.web.resolver.resolver_pages import KeptRegisterPage
 from ibi.web.unrouted import FallbackApp, SlashRedirect, answer_unrouted, error_handler
 
 _AUDIT_PAUSE: Final = 0.2
-"""Seconds at most from a line of the audit log to the sync that has the disk keep it: deposits need the disk, too."""
+"""Longest time in seconds before a line of the audit log is synced to the disk. Deposits need the disk, too."""
 _USAGE_PAUSE: Final = 1.0
 """Seconds for which uses are gathered before they are written."""
 
@@ -139,19 +139,18 @@ def create_app(
     admin: AdminParts | None = None,
     jobs: JobRunner | None = None,
 ) -> Starlette:
-    """An ASGI application that runs the jobs of the `queue`, without which it mints nothing; closing the stores is left
-    to the caller.
+    """Return an ASGI application that runs the jobs of all parts. The caller closes the stores.
 
-    `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
-    and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
-    With a `standby`, those are resolved that the Archive would leave to its resolver, while that is away.
-    `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people` may have tokens. The
-    `audit` log is told of changes of tokens and people; `recovery` sends invitations and links, and
-    `provider` vouches for people. `admin` has what only the pages of administrators need.
-    `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
-    a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
-    for which there are pages and files; without them every host has them. `jobs` runs the jobs of all parts while the
-    application runs. `share` is what other processes of the server have too. `appearance` is how its pages look.
+    Without a `queue`, nothing is minted. `ticks` and `clocks` are those of the queue. With an `archive`, its items are
+    served too; its `membership` begins and ends with the application. With a `resolver`, persistent URLs are resolved;
+    it stops with the application. A `standby` resolves the links that the Archive would leave to its resolver, while
+    the resolver is away. `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people`
+    may have tokens. The `audit` log receives changes of tokens and people. `recovery` sends invitations and links, and
+    `provider` vouches for people. `admin` has the services that only the pages of administrators need. `checks` raise
+    an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also a disk without
+    room for deposits. The server asks `bound` how many connections a client may have. Pages and files are served under
+    `hosts`; without them, under every host. `jobs` runs the jobs while the application runs. `share` is the state
+    shared with other processes of the server. `appearance` is the look of the pages.
     """
     jobs = jobs or JobRunner()
     parts = (queue, resolver, standby, membership, verification, dumping, texts, subscriptions, courier)
@@ -271,7 +270,7 @@ def create_app(
         exception_handlers={IbiError: error_handler(log), HTTPException: answer_unrouted},
         lifespan=_lifespan(jobs, counts, subscriptions, membership, standby, resolver),
     )
-    app.router.redirect_slashes = False  # only pages are; see SlashRedirect
+    app.router.redirect_slashes = False  # only pages redirect; see SlashRedirect
     if archive is not None or resolver is not None:
         app.router.default = SlashRedirect(front, routes)
     choose = dispatcher.endpoint if content_host is None else _elsewhere_than(content_host, dispatcher.endpoint)
@@ -293,7 +292,7 @@ def create_app(
 
 
 def _kept_register(resolver: ResolverSite | None, standby: StandbySite | None) -> KeptRegister | None:
-    """The register of another resolver, which this server keeps."""
+    """Return the register of another resolver, which this server keeps."""
     if standby is not None:
         return standby.register
     return None if resolver is None else resolver.register
@@ -331,7 +330,7 @@ def _figures(
     resolver: ResolverSite | None,
     subscriptions: Subscriptions | None,
 ) -> list[PolledFigures]:
-    """What `/metrics` asks of stores."""
+    """Return the figures that `/metrics` reads from stores."""
     found: list[PolledFigures] = []
     if resolver is not None and resolver.disputes is not None:
         found.append(DisputeMetrics(metrics.registry, resolver.disputes))
@@ -361,7 +360,7 @@ def _routes(
     counts: WorkerMetrics | None,
     health: HealthPage,
 ) -> list[Route]:
-    """The routes of the API, the busiest first."""
+    """Return the routes of the API, the busiest first."""
     routes = [
         Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
@@ -390,7 +389,7 @@ def _changes_routes(archive: ArchiveSite, readers: FeedReaders) -> list[Route]:
 
 
 def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
-    """What harvesters and crawlers read of the feed of changes."""
+    """Return the routes for harvesters and crawlers, which read the feed of changes."""
     if archive is None or archive.feed is None:
         return []
     return [
@@ -402,19 +401,19 @@ def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
 
 
 class _Busy(Protocol):
-    """A part of the server that has background work."""
+    """A part of the server with background jobs."""
 
     def jobs(self) -> tuple[Job, ...]: ...
 
 
 class _Stopped(Protocol):
-    """A part of the server that has something left to do when its jobs have ended."""
+    """A part of the server that has work left when its jobs have ended."""
 
     async def stop(self) -> None: ...
 
 
 def _busy_parts(archive: ArchiveSite | None) -> Iterator[_Busy | None]:
-    """The parts of an Archive that have background work."""
+    """Yield the parts of an Archive with background jobs."""
     if archive is None:
         return
     yield archive.transfers
@@ -434,7 +433,7 @@ def _writing_jobs(audit: AuditLog | None, usage: UsageLog | None) -> Iterator[Jo
 def _lifespan(
     jobs: JobRunner, counts: WorkerMetrics | None, *stopped: _Stopped | None
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-    """Runs the jobs; when they have ended, what is `stopped` is, in this order."""
+    """Return a lifespan that runs the jobs, and then stops the `stopped` parts in this order."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -465,7 +464,7 @@ def _feed_readers(archive: ArchiveSite | None) -> FeedReaders | None:
 def _ending(
     resolver: ResolverSite | None, readers: FeedReaders | None, membership: MembershipService | None
 ) -> Callable[[], None]:
-    """Called when the server begins to stop: answers what only waits."""
+    """Return the function to call when the server begins to stop: it answers the requests that only wait."""
 
     def end() -> None:
         if resolver is not None:

@@ -1,4 +1,4 @@
-"""The answers of a server that is still starting: that it lives, and that it is not ready.
+"""A server that is still starting: it answers that it is alive and not ready.
 
 Otherwise requests would wait, on a socket that listens already, until a catalogue of a million items is rebuilt.
 """
@@ -20,9 +20,9 @@ from ibi.web.pages import refusal
 
 
 class StartingApp:
-    """Answers `alive` at `/healthz`, and 503 everywhere else; each connection gets one answer.
+    """Answers `alive` at `/healthz`, and 503 everywhere else. Each connection gets one answer.
 
-    It tells how far the start has come: `read` items of `expected`, as far as either is known.
+    It reports the progress of the start: `read` items of `expected`, as far as either is known.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class StartingApp:
     async def _answer(self, request: Request) -> Response:
         if request.url.path == "/healthz":
             return await healthz(request)
-        # Objects in the store may be more than the catalogue had: never "1001 of 1000".
+        # The store may have more objects than the catalogue had: never report "1001 of 1000".
         read, expected = self.read, self.expected
         items = None if expected is None else max(expected, read)
         error = ServerStarting(read=read, items=items)
@@ -65,17 +65,17 @@ class StartingServer:
         self._thread: Thread | None = None
 
     def start(self, expected: int | None = None) -> None:
-        """Answer from now on, if it does not do so already. So many items are `expected` to be read."""
+        """Answer from now on, unless it does so already. `expected` is the number of items to read."""
         self._app.read, self._app.expected = 0, expected
         if self._thread is None:
             self._server = server = Server(self._app, grace=1)
-            # A copy: this server closes its descriptor when it stops, and the server proper needs one.
+            # A copy: this server closes its descriptor when it stops, and the real server needs one.
             sockets = [self._listener.dup()]
             self._thread = Thread(target=lambda: server.run(sockets), name="starting", daemon=True)
             self._thread.start()
 
     def count_item(self) -> None:
-        """One more item was read."""
+        """Count one more item as read."""
         self._app.read += 1
 
     def stop(self) -> None:

@@ -1,7 +1,6 @@
-"""Requests without a route: files and pages of items, persistent URLs, and pages whose address has a slash too many;
-and what is answered where a route, or the lack of one, ends in an error.
+"""Requests without a route: files and pages of items, persistent URLs, and pages with a superfluous slash.
 
-They are not routes: those see only the decoded path, and one that takes every path would hide wrong methods.
+They are not routes: a route sees only the decoded path, and a route for every path would hide wrong methods.
 """
 
 from __future__ import annotations
@@ -57,28 +56,28 @@ class FallbackApp:
         await endpoint(scope, receive, send)
 
     def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
-        # Decoded before it is compared: `/%61pi/` is the same place as `/api/`.
+        # Decoded before the comparison: `/%61pi/` is the same place as `/api/`.
         first, _, rest = percent_decode(path).removeprefix("/").partition("/")
         if first == "col" and rest:
             if self._collection is not None:
                 return self._collection
             if self._persistent is not None:
-                return self._persistent  # E21: a link to where an Archive has the files of an item
+                return self._persistent  # E21: a link to an Archive's place for the files of an item
         if first in RESERVED or not first or self._persistent is None:
             raise PathNotFound()
         return self._persistent
 
 
 _FOR_PROGRAMS: Final = ("/api/", "/static/")
-"""Beginnings of addresses that programs use, which have one spelling each."""
+"""Prefixes of addresses for programs, which have one spelling each."""
 
 
 class SlashRedirect:
-    """Sends a reader from `/search/` to `/search`, where the latter is a page, and passes everything else on to `app`.
+    """Redirects a reader from `/search/` to `/search` if the latter is a page, and passes everything else to `app`.
 
-    Only what no route matches comes here, and only an address of a route is led to: labels and files of items, where a
-    slash means something, have none. A redirect, rather than the same answer, so that a page has one address to be
-    cached, cited and found under. With 308 a form keeps what was typed.
+    Only requests without a route come here, and only addresses of routes are targets: labels and files of items, where
+    a slash has a meaning, have no routes. A redirect gives each page one address to be cached, cited and found under.
+    With 308, a form keeps its typed text.
     """
 
     def __init__(self, app: ASGIApp, routes: Sequence[Route]) -> None:
@@ -95,7 +94,7 @@ class SlashRedirect:
         await Response(b"", HTTPStatus.PERMANENT_REDIRECT, {"location": where})(scope, receive, send)
 
     def _page_without_slash(self, scope: Scope) -> str | None:
-        # A second slash at the beginning would make the rest the name of a host.
+        # A second slash at the beginning would turn the rest into a host name.
         raw = raw_path(scope)
         if scope["type"] != "http" or not raw.endswith(b"/") or raw.startswith(b"//"):
             return None
@@ -108,7 +107,7 @@ class SlashRedirect:
 
 
 def error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Answers errors of routes, and notes who was denied something."""
+    """Return the handler of errors in routes. It notes refused requests for the audit log."""
 
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, IbiError)
@@ -122,7 +121,7 @@ def error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], A
 
 
 async def answer_unrouted(request: Request, error: Exception) -> Response:
-    """The answer to an error of the router."""
+    """Return the answer to an error of the router."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
@@ -133,7 +132,7 @@ async def answer_unrouted(request: Request, error: Exception) -> Response:
 
 
 def _error_answer(error: IbiError, request: Request) -> Response:
-    """The answer to an error: a page for a browser, except for paths that are meant for programs."""
+    """Return the answer to an error: a page for a browser, except for paths of programs."""
     if not error.kind.is_told:
         return failure(error, request.scope)
     is_for_people = not request.url.path.startswith("/api/")

@@ -1,1 +1,1 @@
-"""What an Archive serves: its answers to resolvers, its items and their files, and their metadata."""
+"""The web interface of an Archive: its answers to resolvers, its items with their files, and their metadata."""

@@ -1,8 +1,7 @@
-"""`/col/<rep>/…`: an item's bytes, the list of its files, and its description; on the host of the Archive, or on one of
-its own for content.
+"""`/col/<rep>/…`: an item's bytes, the list of its files, and its description.
 
-The path is decoded once and must hold a label and the exact name of a file of that item; no spelling of `..` has a
-meaning.
+They are on the host of the Archive, or the bytes are on a host of their own. The path is decoded once and must contain
+a label and the exact name of a file of that item. No spelling of `..` has a meaning.
 """
 
 from __future__ import annotations
@@ -55,17 +54,14 @@ from ibi.web.pages.preview import PREVIEW
 
 # --- a host of its own for content ------------------------------------------------------------------------------------
 
-# Two hosts on one port: depositors' bytes on a host of their own (`content_url`), everything else on the other.
-#
-# A deposited document then cannot act on anything that readers are signed in to. Only the Host header tells which host
-# a request is for; it decides what is served, and never what a link says.
-
 _PLACE: Final = "/col/"
 
 
 class ContentHost:
-    """Tells which of the two hosts a request should have gone to. A request for a third host, as behind a proxy that
-    sends another name, is served with the restrictions of the pages' host."""
+    """Tells for which of the two hosts a request is.
+
+    A request for a third host, as behind a proxy that sends another name, has the restrictions of the pages' host.
+    """
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
@@ -73,33 +69,37 @@ class ContentHost:
         self._content = served_origin(site.content_url or site.public_url)
 
     def is_asked(self, scope: Scope) -> bool:
-        """Whether the request is for a host that serves bytes alone."""
+        """Return whether the request is for a host that serves only bytes."""
         return self._site.has_own_content_host and self._is(self._content, self._pages, scope)
 
     def for_bytes(self, scope: Scope) -> str | None:
-        """The URL of the same bytes on the content host, for a request to the host of the pages."""
+        """Return the URL of the same bytes on the content host, for a request to the host of the pages."""
         if self._site.has_own_content_host and self._is(self._pages, self._content, scope):
             return f"{self._site.content_url}{_target(scope)}"
         return None
 
     @staticmethod
     def _is(wanted: Origin | None, other: Origin | None, scope: Scope) -> bool:
-        """Whether the request is for `wanted`: at any port if its name differs from the `other`'s, since cookies ignore
-        ports."""
+        """Return whether the request is for `wanted`.
+
+        If its name differs from the `other`'s, it is so at any port, because cookies ignore ports.
+        """
         asked = requested_origin(scope)
         if asked is None or wanted is None:
             return False
         return asked == wanted or (asked.name == wanted.name and (other is None or other.name != wanted.name))
 
     def for_pages(self, scope: Scope) -> str | None:
-        """The URL of the same page on its own host, for a request to the content host."""
+        """Return the URL of the same page on its own host, for a request to the content host."""
         return f"{self._site.public_url}{_target(scope)}" if self.is_asked(scope) else None
 
 
 class BytesAlone:
-    """Pure ASGI around the whole application: the content host serves nothing but the collection, so that signing in is
-    impossible there, and no document can call the API from its own origin. Nor does it know a session: browsers send
-    the cookies of the pages to each port of their host."""
+    """Pure ASGI middleware around the application: the content host serves nothing but the collection.
+
+    So signing in is impossible there, and no document can call the API from its own origin. The content host knows no
+    session either: browsers send the cookies of the pages to each port of their host.
+    """
 
     def __init__(self, app: ASGIApp, host: ContentHost) -> None:
         self._app, self._host = app, host
@@ -119,7 +119,7 @@ def _is_for_bytes(scope: Scope) -> bool:
 
 
 def _target(scope: Scope) -> str:
-    """Path and query as they came, in ASCII."""
+    """Return path and query as they came, in ASCII."""
     return re.sub(r"[^!-~]+", lambda strange: percent_encoded(strange[0]), link_target(scope))
 
 
@@ -127,7 +127,7 @@ def _target(scope: Scope) -> str:
 
 
 class Standby:
-    """The application in the place of the resolver, and whether it is needed."""
+    """The application that replaces the resolver, and whether it is needed."""
 
     def __init__(self, site: StandbySite, app: ASGIApp) -> None:
         self._site, self.app = site, app
@@ -144,12 +144,15 @@ _IN_QUERY: Final = "/%?:@!$&'()*+,;=~-._"
 
 
 class Collection:
-    """An ASGI application. Access is judged by the address that fetches the bytes, whatever a resolver was told; to
-    files that are withheld from it also by the person who is signed in."""
+    """The endpoint of the collection, an ASGI application.
+
+    The address that fetches the bytes decides about access, whatever a resolver was told. For files withheld from that
+    address, the signed-in person decides too.
+    """
 
     def __init__(self, site: ArchiveSite, resolver: str | None = None, standby: Standby | None = None) -> None:
-        """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one, or this server
-        in the place of it while it is away."""
+        """`resolver` resolves persistent URLs. Without it, the resolver of the site does, or this server while that is
+        away."""
         self._standby = standby
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
@@ -185,8 +188,6 @@ class Collection:
         elsewhere = self._host.for_pages(scope)
         return await self._page(item, rest, scope) if elsewhere is None else redirect(elsewhere)
 
-    # --- pages ---
-
     async def _page(self, item: Item, rest: str, scope: Scope) -> Response:
         query = decode_query(raw_query(scope))
         if rest.removesuffix("/") in {_METADATA, VERSIONS} and rest.endswith("/"):
@@ -215,7 +216,7 @@ class Collection:
         return self._target(item, scope)
 
     async def _look(self, item: Item, path: str, scope: Scope) -> Response:
-        """The page of one file, for a reader who may have it."""
+        """Render the page of one file, for a reader who may have it."""
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
         may_see = file_access(self._site, item, scope)
@@ -227,7 +228,7 @@ class Collection:
         return await self._files.look(item, file, scope)
 
     def _target(self, item: Item, scope: Scope) -> Response:
-        """Redirect to the one address of the file: links inside it are relative to that address, and caches store it
+        """Redirect to the only address of the file: links inside it are relative to that address, and caches store it
         once."""
         may_see = file_access(self._site, item, scope)
         urls = reading_urls(self._site, may_see)
@@ -245,8 +246,6 @@ class Collection:
         page = whole_number(number, 6)
         return self._files.answer(item, 1 if page is None else page, scope)
 
-    # --- bytes ---
-
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         number, elsewhere = version_in(scope), self._host.for_bytes(scope)
         shown, item, access = await self._wanted(item, number, scope)
@@ -258,7 +257,7 @@ class Collection:
         link = relative_link(path, with_octets(scope["query_string"])) if file is None or not access else None
         if link is not None:
             return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
-        # A reader who may neither list the files nor see them does not learn which names exist.
+        # A reader who may neither list nor read the files must not learn which names exist.
         if file is None and (access or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(show_octets(path[:200])))
         if is_to_run(scope["headers"]):
@@ -285,8 +284,11 @@ class Collection:
         return None
 
     async def _wanted(self, item: Item, number: int | None, scope: Scope) -> tuple[Item | None, Item, FileAccess]:
-        """The item as it was in the version of that number, or is now; the present one, with the visibility that both
-        leave; and whether the reader may have the files. None is a version that cannot be read."""
+        """Return the item in the requested version, the present item, and the access of the reader to the files.
+
+        The present item has the combined restrictions of both versions. The first is None if the version cannot be
+        read.
+        """
         access = file_access(self._site, item, scope)
         if number is None or not access or item.state is State.DELETED:
             return item, item, access
@@ -295,7 +297,7 @@ class Collection:
         return version.item, item, file_access(self._site, item, scope)
 
     async def _all_files(self, item: Item, scope: Scope, receive: Receive, send: Send) -> Response | None:
-        """All files in one ZIP file, which also lists them."""
+        """Send all files in one ZIP file, which also lists them."""
         access, elsewhere = file_access(self._site, item, scope), self._host.for_bytes(scope)
         lists = list_access(self._site, item, scope)
         used = FileAccess.BY_RIGHT if FileAccess.BY_RIGHT in (access, lists) else access
@@ -313,8 +315,11 @@ class Collection:
         return None
 
     def _headers(self, item: Item, path: str, access: FileAccess, media_type: str, *, is_saved: bool) -> dict[str, str]:
-        """The headers of a file. `is_saved`: it comes from the host of the pages, where none is shown that has a host
-        of its own."""
+        """Return the headers of a file.
+
+        With `is_saved`, the file comes from the host of the pages although content has its own host: it is never shown
+        there.
+        """
         if is_saved:
             return {**attachment_headers(media_type, path), **_caching(item, access)}
         safe, varying = safety_headers(media_type, path, pages=self._site.origin), _caching(item, access)
@@ -322,17 +327,18 @@ class Collection:
             varying["vary"] = ", ".join(("Accept", *filter(None, (varying.get("vary"),))))
         return {**safe, **varying}
 
-    # --- what is elsewhere ---
-
     def _redirect_to_name(self, item: Item, rest: str, scope: Scope) -> Response:
-        """Redirect from a label of before 2008 (E72): relative links of a page, and caches, know one address of it."""
+        """Redirect from a label from before 2008 (E72): relative links of a page, and caches, know one address of
+        it."""
         query = quote(scope["query_string"], safe=_IN_QUERY)
         place = f"/col/{item.rep.spelling}{encoded_path(rest)}"
         return redirect(f"{self._site.public_url}{place}{'?' if query else ''}{query}")
 
     async def _redirect_to_resolver(self, label: Label, rest: str, scope: Scope) -> Response:
-        """Redirect to the resolver (E34): links between repositories are relative, and lead here wherever the other one
-        is kept."""
+        """Redirect to the resolver (E34).
+
+        Links between repositories are relative. They lead here even if another Archive keeps the other repository.
+        """
         resolver = self._resolver
         if self._standby is not None and await self._standby.is_needed():
             resolver = self._site.public_url
@@ -344,15 +350,17 @@ class Collection:
 
 
 def _caching(item: Item, access: FileAccess) -> dict[str, str]:
-    """Headers that let caches store a file but revalidate it each time: visibility and content may have changed. What
-    is given by right of an account is stored nowhere."""
+    """Return headers with which caches store a file but revalidate it each time.
+
+    Visibility and content may have changed. Content that a person reads by right of an account is stored nowhere.
+    """
     if access is FileAccess.BY_RIGHT:
         return {**FOR_ONE_PERSON, "vary": "Cookie"}
     return {"cache-control": "no-cache" if item.visibility.is_public else "private, no-cache"}
 
 
 def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
-    """The persistent URL of what such an address names; None if it can name nothing."""
+    """Return the persistent URL of the target of such an address; None if it can have no target."""
     pairs = decode_query(query)
     if rest == _METADATA:
         named = next((value for name, value in pairs if name == "format"), None)
@@ -374,7 +382,7 @@ def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
 
 
 def without_body(answer: Response, scope: Scope) -> Response:
-    """The answer to a HEAD: the headers of the whole, without its body."""
+    """Return the answer to a HEAD: the headers of the whole, without its body."""
     if scope["method"] == "HEAD":
         answer.body = b""
     return answer

@@ -1,13 +1,6 @@
-"""Files on their way to readers, also to those to whom they were granted.
+"""Delivery of files to readers: opened, checked, sent in ranges, and counted as use.
 
-Files of items on their way to readers: opened, checked, sent in ranges, and counted as use.
-
-Who may have a file is decided before: by the reader's address for links, by a token for programs.
-
-`/request/files/<secret>`: files that were granted to a reader who asked for a copy, for a time.
-
-The secret is all that is asked for: what is shown here is kept by no cache, told to no other site, and named to no
-robot. Files are saved, and never shown on the host of the pages.
+Access is decided before: by the reader's address for links, by a token for programs.
 """
 
 from __future__ import annotations
@@ -45,19 +38,17 @@ from ibi.web.pages.words import shown_title
 
 # --- the answer -------------------------------------------------------------------------------------------------------
 
-# The bytes of a file as an answer: whole or a part, read and checked in threads, a piece at a time.
-#
-# Damage found before the first byte was sent is refused; later, the connection is broken before the last piece.
-
 MOST_SENT: Final = 256 * 1024
-"""Bytes handed to the connection at a time."""
+"""Bytes passed to the connection at a time."""
 _SLOW: Final = 1.0
-"""Seconds in which a reader takes a block; after a longer one they get small pieces."""
+"""Seconds in which a fast reader takes a block. A slower one gets small pieces."""
 
 
 class BlockMemory:
-    """Memory for whole blocks, shared by all downloads: quick readers cost less in large pieces. When it is used up,
-    and for slow readers, pieces are small. For one event loop."""
+    """Memory for whole blocks, shared by all downloads: fast readers cost less in large pieces.
+
+    When it is used up, and for slow readers, pieces are small. For one event loop.
+    """
 
     def __init__(self, most: int = 16 << 20) -> None:
         self._left = most
@@ -76,11 +67,11 @@ _MEMORY: Final = BlockMemory()
 
 
 class SentContent(Protocol):
-    """What an answer sends: a file, or what is made of several."""
+    """The content of an answer: a file, or bytes made from several."""
 
     size: int
     digest: str
-    """Another for other bytes."""
+    """Changes with the bytes."""
 
     @property
     def is_at_hand(self) -> bool: ...
@@ -89,12 +80,16 @@ class SentContent(Protocol):
 
 
 class FileAnswer:
-    """The answer to one request for one file that the reader may see. Decided before the first byte is sent."""
+    """The answer to one request for one file that the reader may see: whole or a part.
+
+    Everything is decided before the first byte is sent. Threads read and check the bytes, a piece at a time. Damage
+    found before the first byte is a refusal. Later, the connection is broken before the last piece.
+    """
 
     def __init__(
         self, item: Item, file: SentContent, method: str, headers: RawHeaders, memory: BlockMemory = _MEMORY
     ) -> None:
-        """`PreconditionFailed` or `RangeNotSatisfiable` if the request contradicts the file."""
+        """Raise `PreconditionFailed` or `RangeNotSatisfiable` if the request contradicts the file."""
         self._file, self._memory, self._taken = file, memory, 0
         self._is_slow, self._first = False, b""
         self._validators = validators = Validators(file.digest, item.updated.seconds)
@@ -110,7 +105,7 @@ class FileAnswer:
 
     @property
     def is_part(self) -> bool:
-        """Whether less than the whole file is sent."""
+        """True if less than the whole file is sent."""
         return self._sends_body and self.length < self._file.size and self.status == HTTPStatus.PARTIAL_CONTENT
 
     @property
@@ -118,8 +113,11 @@ class FileAnswer:
         return self._sends_body and self.length > 0
 
     async def send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
-        """Send the file. `headers` are those of the whole file, whatever part of it is sent. Raises `ContentDamaged` if
-        damage was found before anything was sent, `AnswerBroken` if after."""
+        """Send the file. `headers` are those of the whole file, whatever part of it is sent.
+
+        Raise `ContentDamaged` for damage found before the first byte was sent, `AnswerBroken` for damage found after
+        it.
+        """
         try:
             await self._send(receive, send, headers)
         finally:
@@ -155,7 +153,7 @@ class FileAnswer:
         return {"repr-digest": repr_digest(self._file.digest)}
 
     def _take(self) -> None:
-        """Take memory for the block that is sent and, of a longer part, for the next one, which is read meanwhile."""
+        """Take memory for the block that is sent and, for a longer part, for the next one, which is read meanwhile."""
         wanted = min(self._file.size, BLOCK) if self.length <= BLOCK else 2 * BLOCK
         is_worth_it = not (self._taken or self._is_slow or self._file.is_at_hand)
         if is_worth_it and self._memory.take(wanted):
@@ -169,7 +167,8 @@ class FileAnswer:
         self._taken = 0
 
     async def _send_body(self, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
-        """uvicorn reports no error when the reader has gone, so for a large file the disconnect is watched for."""
+        """Send the body. For a large file, watch for a disconnect: uvicorn reports no error when the reader has
+        gone."""
         leaving = asyncio.ensure_future(_wait_for_disconnect(receive)) if self.length > PIECE else None
         left, coming = self.length, None
         piece, self._first = self._first, b""
@@ -200,7 +199,7 @@ class FileAnswer:
 
 
 def _abandon(coming: asyncio.Future[bytes]) -> None:
-    """Drop a piece that is no longer needed; damage found in it has been noted already."""
+    """Drop a piece that is no longer needed. Damage in it has been noted already."""
     if coming.done() and not coming.cancelled():
         coming.exception()
     coming.cancel()
@@ -226,10 +225,10 @@ async def _next(pieces: Iterator[bytes]) -> bytes:
 # --- delivery ---------------------------------------------------------------------------------------------------------
 
 _CONDITIONS = frozenset({b"if-none-match", b"if-modified-since"})
-"""Headers with which a reader who has the file already is sent none of it."""
+"""Headers with which a reader who has the file already receives none of it."""
 
 HeadersOf = Callable[[str], Mapping[str, str]]
-"""The headers of a file, by its media type."""
+"""Returns the headers of a file by its media type."""
 
 
 class FileDelivery:
@@ -248,8 +247,11 @@ class FileDelivery:
         version: tuple[int, Item] | None = None,
         is_use: bool = True,
     ) -> None:
-        """Answer a request for a file that the reader may see: of an earlier `version`, given by its number and the
-        item as it was, or of the present one. Unless it `is_use`, it is not counted."""
+        """Answer a request for a file that the reader may see.
+
+        The file is in an earlier `version`, given by its number and the item as it was, or in the present one. Without
+        `is_use`, the answer is not counted.
+        """
         open_file = partial(self._open_file, item, file.path, None if version is None else version[0])
         at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
         opened, media_type = await asyncio.to_thread(_open, open_file, file, at_once=at_once)
@@ -269,8 +271,11 @@ class FileDelivery:
     async def _check(
         self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer, open_again: Callable[[], VerifiedFile]
     ) -> None:
-        """Refuse to send bytes that are known to be damaged. A reader who has the file already is not told: their bytes
-        are right. A part of a large file is sent once its blocks are known."""
+        """Refuse to send bytes that are known to be damaged.
+
+        A reader who has the file already gets no error, because the reader's bytes are right. A part of a large file is
+        sent once its blocks are known.
+        """
         integrity = self._site.integrity
         if integrity is not None and answer.status != HTTPStatus.NOT_MODIFIED:
             integrity.require_file(str(item.rep), file.path, opened.digest)
@@ -281,7 +286,8 @@ class FileDelivery:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
     def count(self, item: Item, path: str, scope: Scope, status: int, offset: int = 0) -> None:
-        """Count an answer as use, if it is a download. Of one `path`, a second one right after it is a double click."""
+        """Count an answer as use, if it is a download. A second one of the same `path` right after it is a double
+        click."""
         if not counts_as_download(scope["method"], status, offset):
             return
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
@@ -291,8 +297,11 @@ class FileDelivery:
 
 
 def _open(open_file: Callable[[], VerifiedFile], file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
-    """Open the file and return it with its media type. Blocks. A file that lost bytes on the disk is never sent as if
-    it were whole. A small one that is certainly sent is read `at_once`: another trip to a thread would cost more."""
+    """Open the file and return it with its media type. This call blocks.
+
+    A file that lost bytes on the disk is never sent as if it were whole. A small file that will certainly be sent is
+    read `at_once`: another trip to a thread would cost more.
+    """
     opened = open_file()
     try:
         if opened.digest == file.sha512 and opened.size != file.size:
@@ -309,7 +318,7 @@ def _media_type(file: File, opened: VerifiedFile) -> str:
     try:
         return media_type_in_full(file.media_type, opened)
     except ContentDamaged:
-        return file.media_type  # noted; a reader who has the file already still gets 304
+        return file.media_type  # noted already; a reader who has the file still gets 304
 
 
 # --- granted files ----------------------------------------------------------------------------------------------------
@@ -317,7 +326,7 @@ def _media_type(file: File, opened: VerifiedFile) -> str:
 
 _SECRET: Final = {"cache-control": "no-store", "referrer-policy": "no-referrer", "x-robots-tag": "noindex, nofollow"}
 MOST_FILES: Final = 1000
-"""On the page; more of them are fetched by their names."""
+"""Number of files on the page. Further files can be fetched by their names."""
 
 
 def granted_routes(site: ArchiveSite | None) -> list[Route]:
@@ -366,7 +375,7 @@ class GrantedFiles:
 
 
 class _SavedFile(Response):
-    """A file that is sent as it is read, to be saved."""
+    """A file for saving, sent while it is read."""
 
     def __init__(self, delivery: FileDelivery, item: Item, file: File) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Links by IBI inside deposited HTML: `ibi:<label>`, and `./ibi/<label>` relative to the document (E95).
 
-No browser knows the scheme `ibi:`. What was deposited stays as it is, on the disk and at its address: the same bytes,
-tag and digests for everyone. A browser that asks for a document with such links is sent on to a view of it, which is
-another resource with an address (`?view=links`), tag and digest of its own. There the links lead to this Archive, which
+No browser knows the scheme `ibi:`. The deposited document stays unchanged, on the disk and at its address: the same
+bytes, tag and digests for everyone. A browser that asks for a document with such links is redirected to a view of it.
+The view is another resource with its own address (`?view=links`), tag and digest. Its links lead to this Archive, which
 resolves them wherever the items are.
 """
 
@@ -33,14 +33,14 @@ from ibi.web.pages import redirect, wants_page
 VIEW: Final = "view=links"
 """The query of a view's address."""
 LARGEST: Final = 4 << 20
-"""Bytes of a document that is looked through; larger ones are given as they are."""
+"""Largest document in bytes that is searched for links. Larger ones are sent unchanged."""
 MOST_TAGS: Final = 200_000
-"""Tags that are looked at: a third of a second."""
+"""Largest number of tags that are searched, which takes a third of a second."""
 _KINDS: Final = frozenset({"text/html", "application/xhtml+xml"})
 _MOST_KNOWN: Final = 10_000
 
-# Of HTML's grammar only as much as finds attributes of tags. Possessive, so that no text makes it try again: a tag that
-# does not end is the end of the document for a browser, too.
+# Only as much of HTML's grammar as finds attributes of tags. Possessive, so that no text causes backtracking: a tag
+# without an end is the end of the document for a browser, too.
 _TAG: Final = re.compile(rb"""<[A-Za-z][^\s/>]*+((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""")
 _BEGIN: Final = re.compile(rb"<(?:[A-Za-z]|!--)")
 _LINK: Final = re.compile(rb"""(?:^|[\s"'/])(?:href|src)\s*+=\s*+["']?\s*+(ibi:)(?=[A-Za-z0-9])""", re.IGNORECASE)
@@ -49,13 +49,15 @@ _SEGMENT: Final = re.compile(r"(?:^|/)ibi/", re.IGNORECASE)
 
 
 def is_document(media_type: str) -> bool:
-    """Whether a file of this type may have a view."""
+    """Return whether a file of this type may have a view."""
     return media_type.partition(";")[0].strip().lower() in _KINDS
 
 
 def link_places(document: bytes) -> Iterator[int]:
-    """Where `ibi:` begins in links of the document, in its first tags. Takes time linear in its length, and little if
-    no such link is in it."""
+    """Yield the places of `ibi:` in links of the document, in its first tags.
+
+    It takes time linear in the length, and little if there is no such link.
+    """
     if _MENTION.search(document) is None:
         return
     position = 0
@@ -70,7 +72,7 @@ def link_places(document: bytes) -> Iterator[int]:
 
 
 def _next_tag(document: bytes, position: int) -> int | None:
-    """Where the next tag begins that is not inside a comment."""
+    """Return the place of the next tag that is not inside a comment."""
     while (found := _BEGIN.search(document, position)) is not None:
         if not found[0].endswith(b"--"):
             return found.start()
@@ -82,7 +84,7 @@ def _next_tag(document: bytes, position: int) -> int | None:
 
 
 def with_links(document: bytes, base: str) -> bytes:
-    """The document with its `ibi:` links below `base`, which ends in a slash."""
+    """Return the document with its `ibi:` links below `base`, which ends in a slash."""
     parts: list[bytes] = []
     position, target = 0, base.encode("ascii")
     for place in link_places(document):
@@ -92,7 +94,7 @@ def with_links(document: bytes, base: str) -> bytes:
 
 
 def relative_link(path: str, query: str) -> PersistentUrl | None:
-    """What `./ibi/<label>…` in a document means, from the path to which a browser resolved it."""
+    """Return the meaning of `./ibi/<label>…` in a document, from the path to which a browser resolved it."""
     for found in _SEGMENT.finditer(path):
         try:
             return PersistentUrl.parse(f"/{encoded_path(path[found.end() :])}{f'?{query}' if query else ''}")
@@ -117,8 +119,10 @@ class LinkedDocuments:
     async def answer(
         self, item: Item, file: File, scope: Scope, headers: Callable[[str], Mapping[str, str]]
     ) -> Response | None:
-        """The view of a document, or the way to it; None if the file is to be given as it is. The reader may see it.
-        `headers` are those of a file of a media type."""
+        """Return the view of a document, or a redirect to it; None if the file is to be sent unchanged.
+
+        The reader may see the file. `headers` returns those of a file by its media type.
+        """
         if not is_document(file.media_type) or file.size > LARGEST:
             return None
         query = scope["query_string"]
@@ -138,12 +142,12 @@ class LinkedDocuments:
             try:
                 known = await asyncio.to_thread(self._look_for_links, item, file)
             except ContentDamaged:
-                return False  # told where the file itself is sent
+                return False  # reported when the file itself is sent
             self._known.keep(file.sha512, known)
         return known
 
     def _look_for_links(self, item: Item, file: File) -> bool:
-        """Whether the document has links. Blocks."""
+        """Return whether the document has links. This call blocks."""
         document, _ = self._read(item, file)
         return next(link_places(document), None) is not None
 
@@ -169,8 +173,11 @@ class LinkedDocuments:
         return _View(body, sha512(body).hexdigest(), media_type)
 
     def _read(self, item: Item, file: File) -> tuple[bytes, str]:
-        """The bytes, verified, and the media type. `ItemChanging` if they are not those that the record tells of, which
-        may be too many, and known to have links or none. Blocks."""
+        """Return the verified bytes and the media type. This call blocks.
+
+        Raise `ItemChanging` if the bytes are not those in the record. They may be too many, and the knowledge of their
+        links belongs to other bytes.
+        """
         with self._site.open_file(item, file.path) as opened:
             if opened.digest != file.sha512:
                 raise ItemChanging(label=str(item.rep))

@@ -1,4 +1,4 @@
-"""What crawlers and harvesters are told of all items: `/robots.txt`, `/sitemap.xml`, `/items.atom`, and dumps."""
+"""Lists of all items for crawlers and harvesters: `/robots.txt`, `/sitemap.xml`, `/items.atom`, and dumps."""
 
 from __future__ import annotations
 
@@ -26,31 +26,30 @@ from ibi.web.pages.search_page import MEDIA_TYPE, Feed, atom
 
 # --- robots.txt -------------------------------------------------------------------------------------------------------
 
-# `/robots.txt` (RFC 9309): crawlers see items and files, and stay out of what has no end.
-#
-# Every value of every facet leads to another list, each link has a trace, and each page of an item the same again in
-# every format: a crawler that follows them all asks for millions of pages of an Archive with a thousand items. Lists
-# without a query stay open: they lead to every item.
-
 SITEMAP: Final = "/sitemap.xml"
-"""Named to crawlers where there is such a route."""
+"""The address of the sitemap, named to crawlers if there is such a route."""
 
 _SEARCH: Final = ("q", *(facet.value for facet in Facet), "sort")
-"""Parameters of a search; `page` alone is no trap."""
+"""Parameters of a search. `page` alone is no trap."""
 _ANYWHERE: Final = ("format", "ibiurl.info", "ibiurl.trace", "servicesubject")
-"""Parameters that show in another way what has a page: formats, traces, requests of resolvers."""
+"""Parameters that show a page in another way: formats, traces, requests of resolvers."""
 _SEGMENTS: Final = (
     *("account", "admin", "api", "claims", "deposit", "explain", "inbox", "jobs", "language", "oai"),
     *("sign-in", "sign-out"),
 )
 """First segments below which nothing is for crawlers."""
 _ENDS: Final = ("$", "/", "?")
-"""What follows a whole segment: labels such as `jobs.example.org/…` begin in the same way."""
+"""Ends of a whole segment. Labels such as `jobs.example.org/…` begin in the same way."""
 _DAY: Final = 86_400
 
 
 def robots_txt(public_url: str, *, has_sitemap: bool) -> str:
-    """What the server at `public_url` tells crawlers."""
+    """Return the text for crawlers of the server at `public_url` (RFC 9309).
+
+    Crawlers see items and files, and stay out of endless lists: every value of every facet leads to another list, each
+    link has a trace, and each page of an item exists again in every format. A crawler that follows all of them requests
+    millions of pages of an Archive with a thousand items. Lists without a query stay open: they lead to every item.
+    """
     base = urlsplit(public_url).path.rstrip("/")
     lines = ["User-agent: *", *(f"Disallow: {base}{pattern}" for pattern in _list_closed())]
     if has_sitemap:
@@ -59,7 +58,7 @@ def robots_txt(public_url: str, *, has_sitemap: bool) -> str:
 
 
 def _list_closed() -> Iterator[str]:
-    """Patterns: `*` stands for anything, and the end of each is open, but for `$`."""
+    """Yield patterns. `*` stands for any text, and each pattern has an open end, except before `$`."""
     for name in _SEARCH:
         yield f"/search*?{name}="
         yield f"/search*&{name}="
@@ -72,7 +71,7 @@ def _list_closed() -> Iterator[str]:
 
 
 class RobotsPage:
-    """Answers the same to all readers."""
+    """The page `/robots.txt`, the same for all readers."""
 
     def __init__(self, public_url: str, *, has_sitemap: bool) -> None:
         self._body = robots_txt(public_url, has_sitemap=has_sitemap).encode()
@@ -83,14 +82,8 @@ class RobotsPage:
 
 # --- the sitemap ------------------------------------------------------------------------------------------------------
 
-# `/sitemap.xml`: the pages of all items for crawlers, with the date of each (sitemaps.org, protocol 0.9).
-#
-# It is an index; `?after=N` is one part of it, with the items whose current entry is one of the 10,000 after that
-# number in the feed of changes. So a part takes two megabytes at most, and a change moves one item from its part to the
-# last one: crawlers read again what changed, by the dates of the parts. Tombstones are left out.
-
 PART: Final = 10_000
-"""Numbers of the feed that belong to one part; the protocol allows 50,000 addresses and 50 MB."""
+"""Numbers of the feed that belong to one part. The protocol allows 50,000 addresses and 50 MB."""
 MOST_PARTS: Final = 50_000
 _A_READING: Final = 1_000
 _MEDIA_TYPE: Final = "application/xml"
@@ -99,7 +92,13 @@ _NAMESPACE: Final = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
 class SitemapPages:
-    """The index and its parts."""
+    """The sitemap: the pages of all items for crawlers, each with its date (sitemaps.org, protocol 0.9).
+
+    The address without parameters is an index. `?after=N` is one part of it, with the items that have their current
+    entry among the 10,000 after that number in the feed of changes. So a part takes two megabytes at most, and a change
+    moves one item from its part to the last one. By the dates of the parts, crawlers read only the changes again.
+    Tombstones are left out.
+    """
 
     def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
         self._feed, self._base, self._collections = feed, site.public_url, site.collections
@@ -125,7 +124,7 @@ class SitemapPages:
         return _document("sitemapindex", parts)
 
     def _last_date(self, number: int) -> Instant:
-        """When the entry of that number, the last of its part, was listed."""
+        """Return when the entry of that number, the last of its part, was listed."""
         return Instant(self._feed.since(number - 1, 1).changes[0].listed)
 
     def _part(self, after: int) -> bytes | None:
@@ -137,7 +136,7 @@ class SitemapPages:
         return _document("urlset", parts if after else [*self._of_collections(), *parts])
 
     def _of_collections(self) -> Iterator[str]:
-        """The pages of collections, which are in the first part."""
+        """Yield the pages of collections, which are in the first part."""
         for each in () if self._collections is None else self._collections.list():
             yield (
                 f"<url><loc>{escape(f'{self._base}/collections/{each.name}')}</loc>"
@@ -145,7 +144,7 @@ class SitemapPages:
             )
 
     def _pages(self, after: int) -> Iterator[ItemChange]:
-        """The entries of a part whose items have a page."""
+        """Yield the entries of a part with items that have a page."""
         end = after + PART
         while True:
             found = self._feed.current(after, _A_READING).changes
@@ -156,7 +155,7 @@ class SitemapPages:
 
 
 def _document(name: str, parts: list[str]) -> bytes | None:
-    """None if there is nothing in it, which the protocol does not allow."""
+    """Return the document; None if it is empty, which the protocol does not allow."""
     if not parts:
         return None
     beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<{name} {_NAMESPACE}>\n'
@@ -165,14 +164,14 @@ def _document(name: str, parts: list[str]) -> bytes | None:
 
 # --- dumps ------------------------------------------------------------------------------------------------------------
 
-# `/dump.ndjson.gz`: the newest dump of the Archive, which its server writes every day.
-
 DUMP: Final = "/dump.ndjson.gz"
 
 
 class DumpPage:
-    """Sends a file that is never changed once it has its name: one that is being sent stays whole when the next one
-    takes its place."""
+    """The page `/dump.ndjson.gz` with the newest dump of the Archive, which its server writes every day.
+
+    A dump never changes once it has its name: a download stays whole when the next dump takes its place.
+    """
 
     def __init__(self, files: DumpFiles) -> None:
         self._files = files
@@ -189,19 +188,13 @@ class DumpPage:
 
 # --- the feed of all items --------------------------------------------------------------------------------------------
 
-# `/items.atom`: all items in the order of their changes, as a feed that goes back to the first (RFC 5005 §4).
-#
-# A part has the items whose current entry is one of a hundred numbers of the feed of changes. Those numbers never
-# change within an epoch: a reader that has a part need not ask for it again, because an item that changes later is in a
-# later part. The address without parameters has what came after the last whole part, and that part.
-
 ITEMS_FEED: Final = "/items.atom"
 FEED_PART: Final = 100
 """Numbers of the feed of changes in one part."""
 
 
 class _Part(NamedTuple):
-    """The items of a part in the order of their entries, after which number it begins, and where the feed stands."""
+    """The items of a part in the order of their entries, the number after which it begins, and the end of the feed."""
 
     items: Sequence[Item]
     after: int
@@ -277,14 +270,14 @@ class ItemsFeed:
                 continue
             try:
                 item = self._site.catalog.find(change.rep)
-            except IbiError:  # the others are shown all the same
+            except IbiError:  # skip it, and show the others
                 continue
             if item is not None:
                 yield item
 
 
 def _multiple_of(part: int, request: Request, where: str) -> int | None:
-    """The parameter `after`, which says how many are passed over; `where` it is told."""
+    """Return the parameter `after`, a number of passed entries. `where` names the source of valid numbers."""
     text = request.query_params.get("after")
     if text is None:
         return None

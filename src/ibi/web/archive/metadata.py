@@ -1,15 +1,7 @@
-"""Descriptions of items in other forms: of one item, and of all that a search finds.
-
-The description of an item: as a page, as JSON, and as Dublin Core.
+"""The description of an item as a page, as JSON, and as Dublin Core.
 
 Restricted files are protected where they are fetched. A restricted Web service is elsewhere and protects nothing, so
-its URL is shown to permitted readers only.
-
-All items that a search finds, in one file: as a table (CSV), for reference managers (BibTeX, RIS), or as records,
-one a line (NDJSON).
-
-A list of any length is written page by page while it is read: what is in memory is one page. It says what the pages
-show, and nothing that they do not.
+that only permitted readers see its URL.
 """
 
 from __future__ import annotations
@@ -69,8 +61,7 @@ def oai_dc(item: Item, persistent_url: str) -> bytes:
 
 
 def dublin_core(item: Item, persistent_url: str) -> str:
-    """The one element of the document. Facts that the record has outside its description go into the elements meant
-    for them."""
+    """Return the only element of the document. Facts outside the description go into the elements meant for them."""
     lines = (
         f"  <dc:{name}{_language(language)}>{escape(value, quote=False)}</dc:{name}>\n"
         for name, value, language in _values(item, persistent_url)
@@ -108,12 +99,15 @@ def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]
 
 
 _ADMINISTRATIVE = frozenset({"schema", "source", "owner", "declined"})
-"""With which Archives copies are exchanged is not part of an item's description."""
+"""Members that are not part of an item's description, such as the Archives with which Copies are exchanged."""
 
 
 def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str, Any]:
-    """The item as a document with links. Unless `in_full`, it lacks its owner, the files if they may not be listed, the
-    digests of restricted files and the URL of a restricted service."""
+    """Return the item as a document with links.
+
+    Unless `in_full`, it lacks its owner, files that may not be listed, digests of restricted files, and the URL of a
+    restricted service.
+    """
     shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
     if in_full and item.owner is not None:
@@ -158,8 +152,10 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
 
 
 def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
-    """The files of an item, made as they are read: of ten thousand few are in memory. The digest of a short file lets
-    its content be guessed, so that of restricted files it is left out."""
+    """Return the files of an item, made as they are read: few of ten thousand are in memory at a time.
+
+    The digest of a short file would let a reader guess its content, so that restricted files have none.
+    """
     hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512", "crc32"})
 
     def file_record(file: File) -> dict[str, Any]:
@@ -170,18 +166,18 @@ def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
 
 
 def public_service_url(site: ArchiveSite, item: Item) -> str | None:
-    """The URL of an item that is a service open to all readers; None for any other item."""
+    """Return the URL of an item that is a service open to all readers; None for any other item."""
     is_restricted = bool(item.visibility.networks) or item.visibility.is_embargoed(site.now)
     return None if is_restricted else item.target_url
 
 
 def target_place(site: ArchiveSite, item: Item) -> str:
-    """The address from which a reader is sent on to what they may see."""
+    """Return the address that redirects a reader to the content that the reader may see."""
     return f"{site.content_url}/col/{item.rep.spelling}/doc/"
 
 
 FORMATS: Final = ("html", *FOR_PROGRAMS)
-# Media types that may be asked for; a format that has two is sent as the first.
+# Accepted media types. A format with two types is sent as the first.
 _MEDIA: Final = {HTML: "html", **{media: name for name, media in FOR_PROGRAMS.items()}, "text/xml": "oai_dc"}
 _NO_CACHE: Final = {"cache-control": "no-cache"}
 
@@ -191,7 +187,7 @@ class MetadataPage:
         self._site, self._page = site, ItemPage(site)
 
     async def answer(self, item: Item, named: str | None, scope: Scope) -> Response:
-        """Answer in the format that is `named`, or else in the one that the reader prefers. A deleted item has status
+        """Return the item in the format `named`, or else in the one that the reader prefers. A deleted item has status
         410."""
         chosen = _format(named, scope["headers"])
         if chosen == "html":
@@ -206,12 +202,12 @@ class MetadataPage:
         site = self._site
         cited = site.persistent_url(item.labels)
         if name == "oai_dc":
-            return oai_dc(item, cited)  # the document itself says that it is UTF-8 (RFC 7303 §3)
+            return oai_dc(item, cited)  # the document itself declares UTF-8 (RFC 7303 §3)
         return write_citation(name, item, cited, site.now)
 
 
 async def gone_answer(site: ArchiveSite, item: Item, scope: Scope) -> Response:
-    """The answer to a request for any part of a deleted item but its description: a problem, or a page."""
+    """Return the answer to a request for any part of a deleted item except its description: a problem, or a page."""
     if wants_page(scope["headers"]):
         return await tombstone_page(site, item, scope)
     tombstone = item.tombstone
@@ -241,25 +237,25 @@ _COLUMNS: Final = (
 )
 _BETWEEN: Final = "; "
 _LONGEST: Final = 32_000
-"""Characters of a cell: spreadsheets take no more."""
-# What spreadsheets take for a formula, whatever white space stands before it.
+"""Characters of a cell: spreadsheets accept no more."""
+# Texts that spreadsheets take for a formula, after any white space.
 _FORMULA: Final = re.compile(r"\s*[=+\-@\t\r＝＋－＠]")
-# The same inside a cell, where a spreadsheet begins another one if it takes semicolons or tabs for separators: it then
-# ignores quotes too. What stands between them is passed over with or without a formula after it, and so looked at once.
+# The same inside a cell. A spreadsheet that takes semicolons or tabs for separators begins another cell there, and then
+# ignores quotes too. The separators are consumed with or without a formula after them, and so looked at once.
 _INNER: Final = re.compile(r"([;\t\r\n\v\f\x85\u2028\u2029][\s;]*+)([=+\-@＝＋－＠]?)")
 _MARK: Final = "\ufeff"
-"""Without it, spreadsheets take the file for one of another encoding."""
+"""Without it, spreadsheets assume another encoding."""
 
 
 def listed_item(site: ArchiveSite, item: Item) -> dict[str, Any]:
-    """The item as its record shows it, without its files: a list has none of them."""
+    """Return the item as its record shows it, without its files: a list has none of them."""
     record = item_record(site, item)
     links = {name: record["links"][name] for name in _LISTED_LINKS}
     return {name: value for name, value in record.items() if name not in _NOT_LISTED} | {"links": links}
 
 
 def cell(text: str) -> str:
-    """A value that no spreadsheet computes, whatever it takes for the end of a cell."""
+    """Return a value that no spreadsheet computes, whatever it takes for the end of a cell."""
     text = text[:_LONGEST]
     marked = _INNER.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
     return f"'{marked}" if _FORMULA.match(text) else marked
@@ -318,7 +314,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
     "ris": _Form("application/x-research-info-systems; charset=utf-8", partial(_citations, "ris")),
     "ndjson": _Form("application/x-ndjson", _records),
 }
-"""By how their addresses end."""
+"""Formats by the endings of their addresses."""
 
 
 class SearchExports:

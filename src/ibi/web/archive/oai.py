@@ -1,11 +1,11 @@
 """OAI-PMH 2.0 at `/oai`: aggregators harvest the records of an Archive as Dublin Core.
 
-What is given is what the pages show everyone: the description of restricted items is public, their bytes are not here.
-Whatever the protocol calls an error is an answer of its own, with status 200. A set that is still being counted is 503
-with `Retry-After`, which the protocol has for this.
+The records contain the same as the public pages: the description of restricted items is public, their bytes are not
+here. A protocol error is an answer of its own, with status 200. A set that is still being counted is 503 with
+`Retry-After`, which the protocol provides.
 
-Every text of a record is of characters that XML 1.0 has (`ibi.model.metadata.checked_text`); what is repeated of a
-request was read by a grammar of ASCII before. No XML is ever read.
+Every text of a record consists of characters that XML 1.0 has (`ibi.model.metadata.checked_text`). Repeated parts of a
+request were read by an ASCII grammar before. No XML is ever read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from ibi.web.http.request_errors import UnsupportedMediaType
 from ibi.web.pages.rendering import SITE, SiteFacts
 
 MOST_SETS: Final = 500
-"""Prefixes in one list of sets."""
+"""Number of prefixes in one list of sets."""
 _LONGEST_BODY: Final = 8 * 1024
 _MOST_ARGUMENTS: Final = 20
 _MEDIA_TYPE: Final = "text/xml; charset=utf-8"
@@ -78,7 +78,7 @@ _SAID_NOTHING: Final = frozenset({"badVerb", "badArgument"})
 
 
 class HarvestPages:
-    """The endpoint."""
+    """The endpoint for harvesters."""
 
     def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
         self._site, self._harvesting = site, Harvesting(feed, site.catalog)
@@ -98,7 +98,7 @@ class HarvestPages:
         return Response(body, HTTPStatus.OK, {"cache-control": "no-cache"}, _MEDIA_TYPE)
 
     def _document(self, pairs: list[tuple[str, str]] | None, name: str) -> bytes:
-        """The whole answer. Blocks."""
+        """Return the whole answer. This call blocks."""
         arguments: Arguments = {}
         try:
             if pairs is None:
@@ -116,7 +116,7 @@ class HarvestPages:
         return "".join((head, *parts, "</OAI-PMH>\n")).encode()
 
     def _dispatch(self, verb: HarvestVerb, arguments: Arguments, name: str) -> tuple[int, list[str]]:
-        """The second of the answer, and its parts."""
+        """Return the second of the answer, and its parts."""
         if verb in (HarvestVerb.IDENTIFIERS, HarvestVerb.RECORDS):
             page = self._list(arguments)
             return page.second, [*self._list_parts(verb, page, is_resumed="resumptionToken" in arguments)]
@@ -132,8 +132,11 @@ class HarvestPages:
         return second, ["<GetRecord>\n", *self._record(record), "</GetRecord>\n"]
 
     def _now(self) -> int:
-        """The date of an answer that is no list. A harvester that goes on from it loses nothing either: its list comes
-        later, and has every change up to a later second."""
+        """Return the date of an answer that is no list.
+
+        A harvester that continues from it loses nothing: its next list comes later, and has every change up to a later
+        second.
+        """
         return self._site.now.seconds
 
     def _list(self, arguments: Arguments) -> RecordPage:
@@ -203,7 +206,7 @@ class HarvestPages:
         )
 
     def _sets(self, token: str | None) -> Iterator[str]:
-        """The types and the first prefixes; then the other prefixes, in parts."""
+        """Yield the types and the first prefixes; then the other prefixes, in parts."""
         found = self._harvesting.prefixes("" if token is None else read_set_token(token), MOST_SETS + 1)
         if token is not None and not found:
             raise bad_token()
@@ -235,12 +238,12 @@ def _error_parts(error: HarvestRefused) -> list[str]:
 
 
 def _is_repeatable(value: str) -> bool:
-    """Whether XML can repeat it: a token of another make may be anything."""
+    """Return whether XML can repeat the value: a foreign token may be any text."""
     return value.isascii() and value.isprintable()
 
 
 async def _pairs(request: Request) -> list[tuple[str, str]] | None:
-    """The arguments in the address and, of a POST, in the body; None if they cannot be read."""
+    """Return the arguments in the address and, for a POST, in the body; None if they cannot be read."""
     parts = [request.scope["query_string"]]
     if request.method == "POST":
         _check_form(request.scope["headers"])

@@ -1,7 +1,7 @@
-"""`/<ibi><modifier><path>?<query>`: a persistent URL sent to an Archive on its own (R §8.1).
+"""`/<ibi><modifier><path>?<query>`: a persistent URL sent to an Archive without a resolver of its own (R §8.1).
 
-Items of this Archive are found here; all others are left to the resolver, if there is one. While that is away, they are
-resolved here (E94).
+Items of this Archive are found here. All others are left to the resolver, if there is one. While the resolver is away,
+this server resolves them (E94).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ibi.web.pages import redirect, refusal
 
 
 class PersistentUrls:
-    """An ASGI application."""
+    """The endpoint of persistent URLs, an ASGI application."""
 
     def __init__(self, site: ArchiveSite, standby: Standby | None = None) -> None:
         self._site, self._standby = site, standby
@@ -61,7 +61,7 @@ class PersistentUrls:
         await (without_body(answer, scope) if isinstance(answer, Response) else answer)(scope, receive, send)
 
     async def _answer(self, scope: Scope) -> Response | ASGIApp:
-        """The answer, or the application that gives it."""
+        """Return the answer, or the application that gives it."""
         wanted = _parse_target(scope)
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
@@ -95,7 +95,7 @@ def _parse_target(scope: Scope) -> PersistentUrl:
     try:
         return PersistentUrl.parse(link_target(scope))
     except InvalidPersistentUrl:
-        # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
+        # Every label contains a slash, so `/favicon.ico` is not a mistyped label.
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
             raise PathNotFound() from None
         raise
@@ -106,7 +106,8 @@ def _preferences(scope: Scope) -> tuple[Preference, ...]:
 
 
 def _may_be_elsewhere(outcome: RelatedItemMissing, next_edition: LabelForms | None) -> bool:
-    """Whether a resolver might find it: what is wanted, or the edition that might have the translation, is not here."""
+    """Return whether a resolver might find the target: it, or the edition that might have the translation, is not
+    here."""
     if outcome.missing is Missing.TRANSLATION:
         return next_edition is not None and not outcome.languages
     return outcome.missing in (Missing.ITEM, Missing.ADDRESS)

@@ -1,4 +1,4 @@
-"""`GET /<archive service IBI>?servicesubject=…`: what resolvers ask of an Archive (R §9), over HTTP."""
+"""`GET /<archive service IBI>?servicesubject=…`: requests of resolvers to an Archive (R §9)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Response = tuple[int, list[tuple[bytes, bytes]], bytes]
 
 
 class ArchiveService:
-    """An ASGI application of its own."""
+    """The endpoint for resolvers, an ASGI application of its own."""
 
     def __init__(self, site: ArchiveSite, log: FilteringBoundLogger) -> None:
         self._site, self._log, self._reply = site, log, site.answers.reply
@@ -39,7 +39,7 @@ class ArchiveService:
         self._longest = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
 
     def is_asked(self, path: bytes) -> bool:
-        """Whether the path is this service's label, in either form and any case (R §6.1)."""
+        """Return whether the path is this service's label, in either form and any case (R §6.1)."""
         return path in self._paths or self._is_ours(path)
 
     def _is_ours(self, path: bytes) -> bool:
@@ -52,7 +52,7 @@ class ArchiveService:
             return True
         if not self._site.catalog.prompt:
             return found[0] in self._labels
-        item = self._site.catalog.find(found[0])  # the other form may be known to the service's own item alone
+        item = self._site.catalog.find(found[0])  # only the service's own item may know the other form
         return item is not None and name_one_item(item.labels, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +69,7 @@ class ArchiveService:
         return self._other_method(scope)
 
     async def _slow_response(self, scope: Scope) -> Response:
-        """`_response` where storage is slow."""
+        """Return the response when storage is slow."""
         if scope["method"] != "GET":
             return self._other_method(scope)
         query, headers = scope["query_string"], scope["headers"]
@@ -82,12 +82,14 @@ class ArchiveService:
         return _write_response(200, body, self._cache_control(age), fields)
 
     def _other_method(self, scope: Scope) -> Response:
-        """R §6.1: every message is a GET."""
+        """Return the refusal of another method. R §6.1: every message is a GET."""
         return _write_response(*self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET")))
 
     def http_answer(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
-        """Return status, body, Cache-Control and further fields of the answer to a GET with this query and these
-        headers, as they are sent over HTTP. A refusal is an answer too (E18)."""
+        """Return status, body, Cache-Control and further fields of the answer to a GET, as they are sent over HTTP.
+
+        A refusal is an answer too (E18).
+        """
         try:
             body, age, fields = self._reply(as_text(query), is_counted=_is_counted(query, headers))
         except IbiError as error:
@@ -100,14 +102,14 @@ class ArchiveService:
         return b"max-age=%d" % max_age if max_age else _NO_STORE
 
     def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
-        """The answer to a refused request (E18)."""
+        """Return the answer to a refused request (E18)."""
         log_untold(error, self._log)
         body = ErrorAnswer(str(error) if error.kind.is_told else UNTOLD).encode()
         return error.kind.status, body, _NO_STORE, _NO_FIELDS
 
 
 def _all_labels(site: ArchiveSite) -> set[Label]:
-    """Of the service, which its own item may have in another form as well. Blocks."""
+    """Return the labels of the service. Its own item may add another form. This call blocks."""
     item = find_forms(site.catalog, site.profile.service)
     return {*site.profile.service.labels, *(() if item is None else item.labels.labels)}
 
@@ -120,8 +122,8 @@ def _write_response(status: int, body: bytes, caching: bytes, fields: tuple[Fiel
 
 
 def _is_counted(query: bytes, headers: RawHeaders) -> bool:
-    """Whether an acknowledgment counts: a page of another site could make its readers' browsers acknowledge what they
-    never asked for.
+    """Return whether an acknowledgment counts. A page of another site could make its readers' browsers send a false
+    one.
 
     The headers are read only if the request may be an acknowledgment: most are not, and this runs for each.
     """

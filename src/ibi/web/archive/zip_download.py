@@ -1,8 +1,8 @@
-"""`/col/<rep>.zip`: all files of an item in one download, which goes on at any byte after it was broken off.
+"""`/col/<rep>.zip`: all files of an item in one download, which can resume at any byte.
 
-Nothing is written to the disk and nothing is compressed: headers are made on the way, and the bytes between them are
-those of the files, checked as in any download. Before the first byte only the record of the item is needed, unless that
-is of a version which did not compute CRC-32s yet: then the files are read through once.
+Nothing is written to the disk and nothing is compressed: headers are made during the download, and the bytes between
+them are those of the files, checked as in any download. Before the first byte, only the record of the item is needed.
+If an earlier version of this software wrote the record, CRC-32s may be missing. Then the files are read through once.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from ibi.web.http.request_middleware import AnswerBroken
 ZIP: Final = ".zip"
 _MEDIA_TYPE: Final = "application/zip"
 _LAYOUTS: Final = 8
-"""Layouts that a process remembers: parts of one download are asked for again and again."""
+"""Number of layouts that a process caches: parts of one download are requested again and again."""
 _CRCS: Final = 200_000
-"""Files of earlier versions whose CRC-32 a process remembers."""
+"""Number of cached CRC-32s, for files that an earlier version of this software stored."""
 _PATIENCE: Final = 20.0
-"""Seconds that a reader waits for CRC-32s: proxies give up after thirty."""
+"""Seconds that a reader waits for CRC-32s. Proxies give up after thirty."""
 _COUNTED_AS: Final = "*.zip"
-"""In the place of a path, which never has an asterisk: a second click is the same download."""
+"""Replaces the path, which never has an asterisk: a second click is the same download."""
 
 
 def zip_name(item: Item) -> str:
-    """The name of the ZIP file without its extension, and of the one folder in it."""
+    """Return the name of the ZIP file without its extension. The only folder in it has the same name."""
     return str(item.rep).replace("/", "-")
 
 
 class ZipContent:
-    """The bytes of the ZIP file of an item, read a piece at a time; in a thread."""
+    """The bytes of the ZIP file of an item, read a piece at a time, in a thread."""
 
     is_at_hand = False
 
@@ -54,8 +54,10 @@ class ZipContent:
         self.size, self.digest = layout.size, layout.digest
 
     def pieces(self, offset: int, length: int, by_block: Callable[[], bool]) -> Iterator[bytes]:
-        """In pieces of some size: a thread, and a write to the connection, for each of ten thousand small files would
-        cost more than the files."""
+        """Yield pieces of a moderate size.
+
+        A thread, and a write to the connection, for each of ten thousand small files would cost more than the files.
+        """
         gathered = bytearray()
         for each in self._parts(offset, length, by_block):
             if len(gathered) + len(each) <= PIECE:
@@ -81,14 +83,14 @@ class ZipContent:
     def _pieces_of(self, part: StoredPart, by_block: Callable[[], bool]) -> Iterator[bytes]:
         with self._site.open_file(self._item, part.file.path) as opened:
             if opened.digest != part.file.sha512:
-                raise AnswerBroken  # the item was changed; a reader who asks for the rest is told so by the tag
+                raise AnswerBroken  # the item was changed; a reader who asks for the rest learns that from the tag
             if opened.size != part.file.size:
                 raise opened.damage("it has lost or gained bytes")
             yield from opened.pieces(part.offset, part.length, by_block)
 
 
 class ZipAnswer(FileAnswer):
-    """No digest of the whole is known before the whole was read, and so none is told."""
+    """An answer without a digest: the digest of the whole is unknown before the whole was read."""
 
     def _digest_header(self) -> dict[str, str]:
         return {}
@@ -104,7 +106,7 @@ class ZipDownload:
         self._under_way: dict[str, asyncio.Task[None]] = {}
 
     async def send(self, item: Item, scope: Scope, receive: Receive, send: Send, caching: Mapping[str, str]) -> None:
-        """`caching` are the headers that say who may keep the answer."""
+        """Send the ZIP file. `caching` are the headers that control caches."""
         content = ZipContent(self._site, item, await self._layout(item))
         answer = ZipAnswer(item, content, scope["method"], scope["headers"])
         if self._site.integrity is not None and answer.sends_bytes:
@@ -112,8 +114,6 @@ class ZipDownload:
         self._delivery.count(item, _COUNTED_AS, scope, answer.status, answer.offset)
         saving = attachment_headers(_MEDIA_TYPE, f"{zip_name(item)}{ZIP}")
         await answer.send(receive, send, {**saving, **caching})
-
-    # --- the layout ---
 
     async def _layout(self, item: Item) -> ZipLayout:
         key = str(item.rep), item.version, item.updated
@@ -127,7 +127,7 @@ class ZipDownload:
         return found
 
     async def _layout_with_crcs(self, item: Item) -> ZipLayout:
-        """The layout of an item whose files were taken in by an earlier version."""
+        """Return the layout of an item with files that an earlier version of this software stored."""
         files, lacking = self._files_with_crc(item)
         if lacking:
             await self._learn(item, lacking)
@@ -135,7 +135,7 @@ class ZipDownload:
         return await asyncio.to_thread(ZipLayout, zip_name(item), files, item.rep.instant)
 
     def _files_with_crc(self, item: Item) -> tuple[list[File], list[File]]:
-        """The files of the item with what is known by now, and those that lack a CRC-32."""
+        """Return the files of the item with the known CRC-32s, and those that lack one."""
         files = [
             file if file.crc32 is not None else replace(file, crc32=self._crcs.find(file.sha512)) for file in item.files
         ]

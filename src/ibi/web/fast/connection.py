@@ -1,7 +1,7 @@
-"""One connection: read when there is room for it, refused or broken within bounds, and watched while its client does
+"""One connection: it reads when there is room, is refused or broken within bounds, and is watched while its client does
 not take an answer.
 
-`ibi.web.fast.protocol` adds what is said over it.
+`ibi.web.fast.protocol` adds HTTP/1.1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ibi.web.fast.connection_bounds import (
 from ibi.web.http.request_errors import ServerFull, TooManyConnections
 
 MOST_UNWRITTEN: Final = 32 * 1024
-"""Bytes of answers that wait to be sent over one connection before the next piece is asked for."""
+"""Bytes of answers that wait to be sent over one connection before the next piece is requested."""
 
 HEAD_PATIENCE: Final = 20.0
 """Seconds for a head to arrive, counted from the connection or from its first byte."""
@@ -56,23 +56,26 @@ def _is_of_network(transport: asyncio.Transport) -> bool:
 
 
 def _nothing() -> None:
-    """Used once the connection has gone."""
+    """Does nothing. It replaces a callback of a closed connection."""
 
 
 class ReadingFlow(FlowControl):
-    """Reads only if the application has room for more of a body, no requests wait for their turn, and other connections
-    had theirs. uvicorn asks for the first by `pause_reading` and `resume_reading`, also while an answer is sent;
-    `changed` is called when reading stops or goes on."""
+    """Reads only if the application has room for more of a body, no requests wait, and other connections had their
+    turn.
+
+    uvicorn controls the first by `pause_reading` and `resume_reading`, also while an answer is sent. `changed` is
+    called when reading stops or continues.
+    """
 
     def __init__(self, transport: asyncio.Transport, changed: Callable[[], object]) -> None:
         super().__init__(transport)
         self._changed = changed
         self.is_full = False
-        """Whether the application has enough of a body for now."""
+        """True if the application has enough of a body for now."""
         self.is_held = False
-        """Whether requests wait for their turn."""
+        """True if requests wait for their turn."""
         self.is_resting = False
-        """Whether others have their turn first."""
+        """True if other connections have their turn first."""
 
     def pause_reading(self) -> None:
         self.is_full = True
@@ -119,8 +122,11 @@ TAKING_PATIENCE: Final = 60.0
 
 
 class WriteWatchdog:
-    """Breaks a connection whose client takes none of the bytes that wait to be sent. Nothing is added to them while
-    they are watched, so any byte that the client takes leaves fewer, however slow the line."""
+    """Breaks a connection if its client takes none of the waiting bytes.
+
+    Nothing is added to these bytes while they are watched. So any byte that the client takes leaves fewer, even on a
+    slow line.
+    """
 
     __slots__ = ("_left", "_loop", "_patience", "_timer", "_transport")
 
@@ -137,7 +143,7 @@ class WriteWatchdog:
             self._timer = self._loop.call_later(self._patience, self._look)
 
     def see_off(self) -> None:
-        """Watch until all is taken, when the connection closes."""
+        """Watch until all bytes are taken and the connection closes."""
         if self._transport.get_write_buffer_size():
             self.watch()
 
@@ -156,20 +162,23 @@ class WriteWatchdog:
             self._transport.abort()
 
     def _untaken(self) -> int:
-        """Bytes that wait here and in the system, which takes megabytes at a time: a slow reader needs minutes for
-        them."""
+        """Return the bytes that wait here and in the system.
+
+        The system takes megabytes at a time, for which a slow reader needs minutes.
+        """
         return self._transport.get_write_buffer_size() + _queued_bytes(self._transport.get_extra_info("socket"))
 
 
 def forget(connection: socket.socket | None) -> None:
-    """Have the system drop unsent bytes: it would keep some megabytes for minutes."""
+    """Make the system drop unsent bytes. It would hold some megabytes for minutes."""
     if connection is not None:
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _queued_bytes(connection: socket.socket | None) -> int:
-    """Bytes that the system has and the other side has not; 0 where the system does not report it."""
+    """Return the bytes that the system holds and the other side has not received; 0 if the system does not report
+    it."""
     if connection is None:
         return 0
     try:
@@ -180,7 +189,7 @@ def _queued_bytes(connection: socket.socket | None) -> int:
 
 
 class BoundedConnection(HttpToolsProtocol):
-    """The life of one connection within bounds: let in or refused, idle or answering, and how it ends."""
+    """The life of one connection within bounds: let in or refused, idle or answering, and its end."""
 
     patience = HEAD_PATIENCE
     taking_patience = TAKING_PATIENCE
@@ -188,9 +197,9 @@ class BoundedConnection(HttpToolsProtocol):
     bound: ConnectionBound | None = None
     """Counts the connections of each client."""
     buffers: BufferBound | None = None
-    """Counts the bytes that wait, over all connections."""
+    """Counts the waiting bytes over all connections."""
     refusals: Refusals = staticmethod(plain_refusal)
-    """Makes the answer to a client whose connection is refused."""
+    """Makes the answer to a client with a refused connection."""
     flow: ReadingFlow
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -207,7 +216,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._taking: WriteWatchdog | None = None
 
     def _go_on(self) -> None:
-        """Read what was held back while an answer was under way."""
+        """Read the bytes that were held during an answer."""
         raise NotImplementedError
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -215,7 +224,7 @@ class BoundedConnection(HttpToolsProtocol):
         self.flow = ReadingFlow(transport, self._count_waiting)
         transport.set_write_buffer_limits(high=MOST_UNWRITTEN)
         if self.client is None and _is_of_network(transport):
-            transport.abort()  # its client broke it off before it was accepted, but its bytes could still be read
+            transport.abort()  # the client aborted it before it was accepted, but its bytes could still be read
         elif self.bound is None or self._is_let_in(self.bound):
             if self._place is not None and self._place.delay:
                 self.flow.rest()
@@ -233,7 +242,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._held, self._in_head, self._unwritten = b"", False, 0
         self.pipeline.clear()
         self._count_waiting()
-        self._unset_keepalive_if_required()  # uvicorn leaves this timer running if the client has broken off
+        self._unset_keepalive_if_required()  # uvicorn leaves this timer running if the client has aborted
         self.flow.forget()
         if self.bound is not None and self._place is not None:
             self.bound.leave(self._place)
@@ -242,7 +251,7 @@ class BoundedConnection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._write_watchdog().watch()
-        # While it is paused nothing is added, so that this many bytes wait at most.
+        # Nothing is added during the pause, so that at most this many bytes wait.
         self._unwritten = self.transport.get_write_buffer_size()
         self._count_waiting()
 
@@ -271,7 +280,7 @@ class BoundedConnection(HttpToolsProtocol):
             self._write_watchdog().see_off()
 
     def retire(self, *, close_idle: bool) -> None:
-        """Have the next answer be the last. Without a request the connection stays for a while, or is closed."""
+        """Make the next answer the last. Without a request, the connection stays for a while, or is closed."""
         self._is_retiring = True
         if self._is_answering():
             self.cycle.keep_alive = False
@@ -302,7 +311,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     @property
     def claim(self) -> Claim:
-        """How good a reason this connection has to stay when another one needs its place."""
+        """This connection's claim to its place when another one needs it."""
         if self._is_answering() or self._held:
             return Claim.STUCK if self.flow.write_paused else Claim.SERVED
         is_idle = self._idle_timer is not None or self.timeout_keep_alive_task is not None
@@ -315,14 +324,16 @@ class BoundedConnection(HttpToolsProtocol):
             self._close()
 
     def break_off(self) -> None:
-        """End the connection, and have the system forget what it would still send."""
+        """End the connection, and make the system drop unsent bytes."""
         self._waiting = 0
         forget(self.transport.get_extra_info("socket"))
         self.transport.abort()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The client has sent all: it gets the answers that are due, and then the connection ends. Whether it still
-        reads only shows when they are written."""
+        """Handle the end of the client's input: send the answers that are due, then close the connection.
+
+        Whether the client still reads shows only when the answers are written.
+        """
         if not self._is_answering() or self.cycle.more_body:
             self._close()
             return False
@@ -334,8 +345,10 @@ class BoundedConnection(HttpToolsProtocol):
         return getattr(self.cycle, "response_complete", True) is False
 
     def _wait_for_more(self) -> None:
-        """Note since when the connection is idle. A timer for each request would cost as much as to read it, so one
-        timer checks the time when it fires."""
+        """Note when the connection became idle.
+
+        A timer for each request would cost as much as reading it, so that one timer checks the time when it fires.
+        """
         self._idle_since = self.loop.time()
         if self._idle_timer is None:
             self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
@@ -351,8 +364,11 @@ class BoundedConnection(HttpToolsProtocol):
             self.timeout_keep_alive_handler()
 
     def _is_let_in(self, bound: ConnectionBound) -> bool:
-        """Whether the connection is let in. If not, the refusal is a page if the client asks for one; where many are
-        refused at a time, requests are not waited for."""
+        """Return whether the connection is let in.
+
+        If not, the refusal is a page if the client asks for one. When many are refused at a time, their requests are
+        not read.
+        """
         self._place = place = bound.enter("" if self.client is None else self.client[0], self)
         if place.admission is Admission.IN:
             return True
@@ -394,7 +410,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._write_watchdog().see_off()
 
     def _write_watchdog(self) -> WriteWatchdog:
-        """The watchdog, made only for connections that have to wait."""
+        """Return the watchdog, which exists only for connections that have to wait."""
         if self._taking is None:
             self._taking = WriteWatchdog(self.loop, self.transport, self.taking_patience)
         return self._taking

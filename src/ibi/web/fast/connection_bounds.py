@@ -1,11 +1,10 @@
 """Bounds over all connections: their number, of one client and in all, and the bytes that may wait for them.
 
-Each connection has bounds of its own; this bounds their sum. A few hundred clients that ask and do not read would fill
-the memory together, each of them well within its own bound.
+Each connection has bounds of its own; this module bounds their sum. Otherwise a few hundred clients that send requests
+and do not read could fill the memory together, each of them well within its own bound.
 
-Requests of such a client do not go through the application: there may be thousands, so that refusing one has to cost
-next to nothing. Browsers get a page all the same, since many people may share the address that has too many
-connections.
+A refused connection does not reach the application: there may be thousands, so that a refusal must cost next to
+nothing. Browsers still get a page, because many people may share an address with too many connections.
 """
 
 from __future__ import annotations
@@ -27,51 +26,51 @@ from ibi.web.http.request import RawHeaders, read_address
 from ibi.web.http.request_middleware import harden_headers
 
 Refusals: TypeAlias = Callable[[IbiError, bytes], bytes]
-"""Makes the answer from a reason and the first bytes that the client sent, perhaps none."""
+"""Makes the answer from an error and the first bytes that the client sent, perhaps none."""
 
 _MOST_FIELDS: Final = 128
 
 
 def plain_refusal(error: IbiError, _: bytes = b"") -> bytes:
-    """The answer for programs."""
+    """Return the answer for programs."""
     return response_bytes(problem(error))
 
 
 def response_bytes(response: Response) -> bytes:
-    """The bytes of an answer after which the connection ends."""
+    """Return the bytes of an answer after which the connection ends."""
     headers = [*harden_headers(response.raw_headers), (b"connection", b"close")]
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)
     return b"%b%b\r\n%b" % (STATUS_LINE[response.status_code], lines, bytes(response.body))
 
 
 def fields_of(head: bytes) -> RawHeaders:
-    """The headers in the first bytes of a request, as far as they can be read."""
+    """Return the headers in the first bytes of a request, as far as they can be read."""
     lines = head.partition(b"\r\n\r\n")[0].split(b"\r\n")[1 : _MOST_FIELDS + 1]
     pairs = (line.partition(b":") for line in lines)
     return [(name.lower(), value.strip(b" \t")) for name, separator, value in pairs if separator]
 
 
 MOST_WAITING: Final = 48 * 1024 * 1024
-"""Bytes of answers that were not taken, of incomplete requests, and of requests that wait for their turn."""
+"""Largest sum in bytes of unsent answers, incomplete requests, and requests that wait for their turn."""
 
 
 class Buffering(Protocol):
-    """A connection for which bytes wait."""
+    """A connection with waiting bytes."""
 
     def break_off(self) -> None:
-        """End the connection at once and drop what waits for it."""
+        """End the connection at once and drop its waiting bytes."""
 
 
 def _ignore(_: str) -> None:
-    """Default: broken connections are not counted."""
+    """The default: broken connections are not counted."""
 
 
 class BufferBound:
-    """The bytes that wait, by client and connection; used from one event loop.
+    """The waiting bytes, by client and connection. For one event loop.
 
-    When there are too many, the client with the most of them gives way, with the connection over which nothing has
-    moved for longest. A slow reader moves up whenever some bytes are taken, and a client with one slow download has
-    less waiting than one with a hundred, so that honest readers stay.
+    When there are too many, the client with the most of them loses a connection: the one without progress for the
+    longest time. A slow reader moves up whenever it takes some bytes, and a client with one slow download has fewer
+    waiting bytes than one with a hundred. So honest readers stay.
     """
 
     def __init__(self, most: int = MOST_WAITING) -> None:
@@ -81,11 +80,12 @@ class BufferBound:
         self._broken: Callable[[str], object] = _ignore
 
     def watch(self, broken: Callable[[str], object]) -> None:
-        """Have `broken` called with the client of each connection that gives way."""
+        """Call `broken` with the client of each connection that is broken."""
         self._broken = broken
 
     def update(self, connection: Buffering, client: str, number: int) -> None:
-        """`number` bytes wait for `connection` now; with 0 it is forgotten. May break connections, this one too."""
+        """Note that `number` bytes wait for `connection`; 0 forgets it. This may break connections, this one
+        included."""
         self._remove(connection, client)
         if number:
             self._clients.setdefault(client, {})[connection] = number
@@ -94,7 +94,7 @@ class BufferBound:
             self._make_room()
 
     def __len__(self) -> int:
-        """Connections for which something waits."""
+        """Return the number of connections with waiting bytes."""
         return sum(map(len, self._clients.values()))
 
     def _remove(self, connection: Buffering, client: str) -> None:
@@ -119,13 +119,13 @@ class BufferBound:
 
 
 _NETWORK_BITS: Final = 64
-"""Leading bits of an IPv6 address that identify a client: every machine chooses the rest for itself."""
+"""Leading bits of an IPv6 address that identify a client. Every machine chooses the rest for itself."""
 _MOST_WAITED_FOR: Final = 64
-"""Refused connections of the whole server that are given time to read why."""
+"""Number of refused connections of the whole server that get time to read the reason."""
 _MOST_CANDIDATES: Final = 16
-"""Connections among which the one that gives way is chosen."""
+"""Number of connections from which the one to give way is chosen."""
 _EXEMPT: Final = "="
-"""Prefix of a client whose connections are not limited; no address begins with it."""
+"""Prefix of a client with unlimited connections. No address begins with it."""
 
 
 class Admission(Enum):
@@ -133,17 +133,17 @@ class Admission(Enum):
 
     IN = auto()
     WAITED_FOR = auto()
-    """Refused, and given time to read why."""
+    """Refused, with time to read the reason."""
     OUT = auto()
     """Refused, and closed at once."""
 
 
 class Claim(IntEnum):
-    """How good a reason a connection has to stay when another one needs its place, the weakest first."""
+    """How strong a connection's claim to its place is when another one needs it, weakest first."""
 
     IDLE = auto()
     ASKING = auto()
-    """Its request is not whole."""
+    """Its request is incomplete."""
     STUCK = auto()
     """Its client does not take the answer."""
     SERVED = auto()
@@ -160,19 +160,19 @@ class Connection(Protocol):
 
 
 class Place(NamedTuple):
-    """The place of a connection while it lasts; `member` is None if it was refused."""
+    """The place of a connection while it lasts. `member` is None if it was refused."""
 
     admission: Admission
     client: str
     member: Connection | None = None
     is_full: bool = False
-    """Whether it was refused because the server is full rather than for the number of its client's connections."""
+    """True if it was refused because the server is full rather than for the number of its client's connections."""
     delay: float = 0.0
     """Seconds before it is read."""
 
 
 class _Unknown:
-    """Stands for a connection whose state cannot be asked."""
+    """Stands for a connection with an unknown state."""
 
     claim = Claim.SERVED
 
@@ -181,16 +181,17 @@ class _Unknown:
 
 
 def _ignore_refusal(_: str, __: bool) -> None:
-    """Default: refused connections are not counted."""
+    """The default: refused connections are not counted."""
 
 
 class ConnectionBound:
-    """The connections of every client of one server, counted from its event loop. An IPv6 client is a network of 64
-    bits; one that connects from a network of `exempt` has any number, as all have if `most` is 0.
+    """The connections of every client of one server, counted from its event loop.
 
-    There are at most `total` connections, if it is not 0. When all places are taken, a new connection gets the place of
-    one of the client that has the most, if its own client has fewer: many connections of a few addresses leave room for
-    other readers.
+    An IPv6 client is a network of 64 bits. A client in a network of `exempt` has any number of connections; if `most`
+    is 0, all clients have. There are at most `total` connections, unless it is 0.
+
+    When all places are taken, a new connection takes the place of one of the client with the most connections, if its
+    own client has fewer. So many connections of a few addresses leave room for other readers.
     """
 
     def __init__(self, most: int, exempt: Sequence[IpNetwork] = (), total: int = 0) -> None:
@@ -204,17 +205,19 @@ class ConnectionBound:
         self._waiting: Sized | None = ()
 
     def watch(self, refused: Callable[[str, bool], object], displaced: Callable[[str], object]) -> None:
-        """Have `refused` called for each refused connection, with its client and whether the server was full; and
-        `displaced` with the client of each connection that has to give way."""
+        """Call `refused` for each refused connection, with its client and whether the server was full. Call `displaced`
+        with the client of each connection that has to give way."""
         self._refused, self._displaced = refused, displaced
 
     def pace(self, delay: Callable[[IpAddress], float | None], waiting: Sized | None = None) -> None:
-        """Have `delay` asked how many seconds a client's new connection waits before it is read; None refuses it. It is
-        not asked while `waiting` is empty."""
+        """Ask `delay` how many seconds a client's new connection waits before it is read; None refuses it.
+
+        It is not asked while `waiting` is empty.
+        """
         self._delay, self._waiting = delay, waiting
 
     def enter(self, address: str, connection: Connection | None = None) -> Place:
-        """The place of a new connection from that address, which has to be left again."""
+        """Return the place of a new connection from that address. Pass it to `leave` later."""
         client = self._client(address)
         delay = 0.0 if client.startswith(_EXEMPT) else self._delay_of(address)
         if delay is None:
@@ -243,18 +246,18 @@ class ConnectionBound:
             self._remove(place.client, place.member)
 
     def shed(self, number: int) -> None:
-        """Have up to `number` connections give way, to free descriptors."""
+        """Make up to `number` connections give way, to free descriptors."""
         for _ in range(number):
             if not self._make_room(0):
                 return
 
     def __len__(self) -> int:
-        """Connected clients whose connections are limited."""
+        """Return the number of connected clients with limited connections."""
         return sum(not client.startswith(_EXEMPT) for client in self._groups)
 
     @property
     def number(self) -> int:
-        """Connections that were let in."""
+        """The number of connections that were let in."""
         return self._number
 
     def _refuse(self, client: str, *, is_full: bool) -> Place:
@@ -265,8 +268,10 @@ class ConnectionBound:
         return Place(Admission.WAITED_FOR, client, is_full=is_full)
 
     def _make_room(self, size: int) -> bool:
-        """Have a connection of a client with more than `size` of them give way; return whether one did. One that is
-        being served does so only for a client that still has fewer afterwards."""
+        """Make a connection of a client with more than `size` of them give way; return whether one did.
+
+        A connection with a request in progress gives way only to a client that still has fewer connections afterwards.
+        """
         if size >= self._largest:
             return False
         clients = self._by_size[self._largest]

@@ -1,7 +1,7 @@
 """Answers that need no waiting, given while the request is read: without a task and without the framework.
 
-Resolvers and readers send most requests, and mostly for what is a look-up away. To make a task and go through the
-application would take longer than to answer.
+Resolvers and readers send most requests, and most of them need one look-up. A task and the way through the application
+would take longer than the answer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NAMED: Final = b"%b" + REQUEST_HEADER + b": %b\r\n"
 
 
 def _nothing() -> None:
-    """Default: nothing is to be done after the answer."""
+    """The default: nothing is done after the answer."""
 
 
 class Head(NamedTuple):
-    """Headers as they are written, with those of every answer; and their number, which reveals an injected line."""
+    """Headers in written form, with those of every answer. Their number reveals an injected line."""
 
     lines: bytes
     number: int
@@ -38,11 +38,11 @@ class Head(NamedTuple):
         return cls(b"".join(lines), len(lines))
 
     def fill(self, *values: bytes) -> Head:
-        """The same with `values` in place of each `%b`, so that lines common to all answers are written once."""
+        """Return the head with `values` in place of each `%b`, so that common lines are written once."""
         return Head(self.lines % values, self.number)
 
     def with_request_name(self, request: str) -> Head:
-        """The same with the header that names the request."""
+        """Return the head with the header that names the request."""
         return Head(_NAMED % (self.lines, request.encode("ascii")), self.number + 1)
 
 
@@ -50,9 +50,9 @@ _server_lines: tuple[Sequence[tuple[bytes, bytes]], Head] = ((), Head(b"", 0))
 
 
 def server_lines(headers: Sequence[tuple[bytes, bytes]]) -> Head:
-    """The server's own headers, which come before all others, as they are written.
+    """Return the server's own headers in written form. They come before all others.
 
-    The server replaces the list once a second, with the date: until then it is not written again.
+    The server replaces the list once a second, with the date. The written form is cached until then.
     """
     global _server_lines
     if _server_lines[0] is not headers:
@@ -62,7 +62,7 @@ def server_lines(headers: Sequence[tuple[bytes, bytes]]) -> Head:
 
 
 class FastAnswer(NamedTuple):
-    """A whole answer, and a function to call once it is on its way."""
+    """A whole answer, and a function to call once it is being sent."""
 
     status: int
     headers: list[tuple[bytes, bytes]] | Head
@@ -80,16 +80,19 @@ class RawResponse(NamedTuple):
 
 
 class FastEndpoint(Protocol):
-    """An ASGI application that has some of its answers at once."""
+    """An ASGI application that can give some of its answers at once."""
 
     def at_once(self, scope: Scope) -> FastAnswer | None:
-        """Return the answer; None if the request has to go through the application, with work already begun in its
+        """Return the answer; None if the request has to go through the application, with the work so far in its
         scope."""
 
 
 class Handover(Generic[Begun]):
-    """What a fast endpoint has begun and could not finish at once, carried in the scope of its request to the
-    application, which goes on with it. Each endpoint that begins something has one of these, and alone uses it."""
+    """Work that a fast endpoint began and could not finish at once.
+
+    The request's scope carries it to the application, which continues it. Each endpoint that begins work has its own
+    handover.
+    """
 
     __slots__ = ("_key",)
 
@@ -100,13 +103,14 @@ class Handover(Generic[Begun]):
         scope[self._key] = begun
 
     def take(self, scope: Scope) -> Begun | None:
-        """What was left, once; None if the request came by another way."""
+        """Return the work once; None if the request came by another way."""
         begun: Begun | None = scope.pop(self._key, None)
         return begun
 
 
 class FastPath:
-    """Asked by the connection before the application; its answers equal the application's, byte for byte."""
+    """The fast path, which the connection asks before the application. Its answers equal the application's, byte for
+    byte."""
 
     def __init__(
         self,
@@ -117,21 +121,21 @@ class FastPath:
         routes: Mapping[Any, str],
         names: Iterator[str],
     ) -> None:
-        """`choose` returns the endpoint of a request, if it has one here; `routes` has the pattern of each endpoint,
-        for counting; `names` are those of requests."""
+        """`choose` returns the fast endpoint of a request, or None. `routes` has the pattern of each endpoint, for
+        counting. `names` are those of requests."""
         self._choose, self._metrics, self._routes, self._names = choose, metrics, routes, names
         self._log = log.bind()  # an unbound logger would be bound at each use
 
     def __call__(self, scope: Scope) -> RawResponse | None:
-        """The answer to a request that has no body; None if it has to go through the application."""
+        """Return the answer to a request without a body; None if it has to go through the application."""
         if self._log.is_enabled_for(DEBUG):
-            return None  # every request is then logged in one place, by the middleware
+            return None  # the middleware then logs every request, in one place
         endpoint = self._choose(scope)
         if endpoint is None:
             return None
         try:
             answer = endpoint.at_once(scope)
-        except Exception:  # noqa: BLE001 - the application raises it too, and answers for it
+        except Exception:  # noqa: BLE001 - the application raises it too, and handles it
             return None
         if answer is None:
             return None
@@ -142,7 +146,7 @@ class FastPath:
         return RawResponse(status, head.with_request_name(name), body, finish)
 
     def _finish(self, after: Callable[[], object], name: str, route: str | None, method: str, status: int) -> None:
-        """Count the answer, which the reader has already: an error from here on does not concern them."""
+        """Count the answer, which the reader has already: a later error does not concern the reader."""
         self._metrics.count_answer(route, method, status)
         try:
             after()
@@ -155,12 +159,12 @@ RESERVED: Final = frozenset(
     " inbox items.atom jobs language metrics oai readyz resolver robots.txt search search.atom sign-in"
     " sign-out sitemap.xml static".split()
 )
-"""First segments that cannot begin a label, those of later parts of a server among them; `/ibi/<label>` leads to an
-item whatever its label begins with."""
+"""First segments that cannot begin a label, including those of later parts of a server. `/ibi/<label>` leads to an item
+with any label."""
 
 
 class FastApp(Protocol):
-    """An ASGI application that has some of its answers at once."""
+    """An ASGI application that can give some of its answers at once."""
 
     def at_once(self, scope: Scope) -> FastAnswer | None: ...
 
@@ -168,14 +172,14 @@ class FastApp(Protocol):
 
 
 class Service(FastApp, Protocol):
-    """What answers requests with a subject under a label of its own (R §6.1)."""
+    """An application that answers requests with a subject under a label of its own (R §6.1)."""
 
     def is_asked(self, path: bytes) -> bool:
-        """Whether the path is its label, of a request that has a subject."""
+        """Return whether the path is its label. The request must have a subject."""
 
 
 class Dispatcher:
-    """Chooses the endpoint of a request that need not be routed: a service, or the application for persistent URLs.
+    """Chooses the endpoint of a request that needs no routing: a service, or the application for persistent URLs.
 
     A path that begins with one of `taken`, or is not plain, is left to the framework.
     """
@@ -194,7 +198,7 @@ class Dispatcher:
                     return service
         if self._persistent is None or b"%" in path:
             return None
-        # Two segments at least, as every label has.
+        # Every label has at least two segments.
         end = path.find(b"/", 1)
         return None if end < 0 or path[1:end] in self._taken else self._persistent
 
@@ -203,14 +207,14 @@ class Dispatcher:
         return bool(query) and has_subject(query) and any(service.is_asked(path) for service in self._services)
 
     def may_be_persistent(self, scope: Scope) -> bool:
-        """Whether the path can only be a persistent URL: it has two segments, and no page is below the first of
-        them."""
+        """Return whether the path can only be a persistent URL: it has two segments, and no page is below the first
+        one."""
         first, slash, rest = percent_decode(raw_path(scope)).removeprefix("/").partition("/")
         return bool(first and slash and rest) and first.encode() not in self._taken
 
 
 class DispatchMiddleware:
-    """Pure ASGI: a request whose endpoint the dispatcher knows bypasses the framework."""
+    """Pure ASGI middleware: a request with an endpoint that the dispatcher knows bypasses the framework."""
 
     def __init__(self, app: ASGIApp, dispatcher: Dispatcher) -> None:
         self._app, self._endpoint = app, dispatcher.endpoint
@@ -225,5 +229,5 @@ class DispatchMiddleware:
 
 
 def first_segments(paths: Iterable[str]) -> frozenset[str]:
-    """First segments that begin no persistent URL: `api` of `/api/labels`, and the reserved ones."""
+    """Return the first segments that begin no persistent URL: `api` of `/api/labels`, and the reserved ones."""
     return RESERVED | {path.split("/")[1] for path in paths}

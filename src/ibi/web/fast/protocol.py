@@ -1,6 +1,8 @@
-"""HTTP/1.1 with bounds that uvicorn leaves to a proxy in front: the size of a request's head, and the time it takes;
-what a body in chunks carries beside its bytes; how many connections one client has; how many requests wait for the
-answer to another; and how long an answer waits to be taken. A request that can be answered at once is, without a task.
+"""HTTP/1.1 with bounds that uvicorn leaves to a proxy in front.
+
+They bound the size of a request's head and its time to arrive, the overhead of a body in chunks, the connections of a
+client, the requests that wait for another's answer, and the time in which a client must take an answer. A request that
+can be answered at once is answered without a task.
 
 The parser gets one request at a time. Bytes behind it stay unparsed until that one is answered, and meanwhile nothing
 more is read: parsed, they would take eighty times as much memory.
@@ -24,7 +26,7 @@ MOST_HEAD = 64 * 1024
 """Bytes of request line and headers; also of the chunk sizes within a body and the fields after it."""
 
 MOST_FIELDS = 128
-"""Headers of a request: each takes far more memory than its bytes, and browsers send a dozen or two."""
+"""Headers of a request. Each takes far more memory than its bytes, and browsers send a dozen or two."""
 
 _NOT_PLAIN: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"connection"})
 """Headers that concern the connection, or announce a body."""
@@ -35,9 +37,9 @@ _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _CONTROL: Final = bytes({*range(0x09), *range(0x0A, 0x20), 0x7F})
 """Bytes that no header may contain, line breaks among them."""
 _MOST_IN_ONE_GO: Final = 8
-"""Requests of one connection answered in a row before other connections have their turn."""
+"""Requests of one connection that are answered in a row before other connections have their turn."""
 _MOST_SLICES: Final = 256
-"""Parts of one connection's input given to the parser before other connections have their turn."""
+"""Parts of one connection's input that the parser gets before other connections have their turn."""
 
 
 _EIGHT_BIT: Final = re.compile(rb"[\x80-\xff]")
@@ -45,13 +47,14 @@ _BEGUN: Final = re.compile(rb"[\r\n]*[^\n]*")
 
 
 def _is_one_head(data: bytes) -> bool:
-    """Whether it is one head, without octets that the parser does not take."""
+    """Return whether the data is exactly one head, without octets that the parser refuses."""
     size = len(data)
     return size <= MOST_HEAD and data.find(EMPTY_LINE) == size - len(EMPTY_LINE) and data.isascii()
 
 
 def _encode_octets(line: bytes) -> bytes:
-    """A request line in ASCII (RFC 9112 §3.2): raw octets of a link, as old browsers send them, as `%XX` (E33)."""
+    """Return a request line in ASCII (RFC 9112 §3.2): raw octets of a link, as old browsers send them, become `%XX`
+    (E33)."""
     return line if line.isascii() else _EIGHT_BIT.sub(lambda octet: b"%%%02X" % ord(octet[0]), line)
 
 
@@ -80,7 +83,7 @@ class GuardedProtocol(BoundedConnection):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Fields that follow a body (RFC 9112 §7.1.2) are not used here: kept, they would fill the memory.
+        # Fields after a body (RFC 9112 §7.1.2) are not used here. To hold them would fill the memory.
         if self._in_head:
             name = name.lower()
             if name not in _LOOKED_AT:  # as uvicorn does with most, but without the call: browsers send a dozen
@@ -113,7 +116,7 @@ class GuardedProtocol(BoundedConnection):
         self._body_left = max(0, self._body_left - len(body))
         super().on_body(body)
         if self.cycle.response_complete and not self.flow.is_resting:
-            # Dropped as quickly as it comes, megabytes would be read here while others wait.
+            # To drop it at full speed would read megabytes here while others wait.
             self.flow.rest()
             self.loop.call_soon(self._wake)
 
@@ -143,7 +146,7 @@ class GuardedProtocol(BoundedConnection):
             self._parse(data)
 
     def _parse(self, data: bytes) -> None:
-        """Give the parser one message after the other. Bytes behind one that is not answered yet are held."""
+        """Give the parser one message after the other. Bytes behind an unanswered one are held."""
         start, end, size = 0, 0, len(data)
         for _ in range(_MOST_SLICES):
             if not self._in_message and self._has_to_wait():
@@ -160,7 +163,7 @@ class GuardedProtocol(BoundedConnection):
             self._settle(data)
 
     def _settle(self, data: bytes) -> None:
-        """All of `data` was read: wait for what comes next."""
+        """Wait for the next bytes after all of `data` was read."""
         if self._is_answered and not self._in_message and not self._waiting:
             self._wait_for_more()
             return
@@ -180,14 +183,15 @@ class GuardedProtocol(BoundedConnection):
             self._count_waiting()
 
     def _has_to_wait(self) -> bool:
-        """Whether the next request has to wait for its turn, or for the client to take what it was sent."""
+        """Return whether the next request has to wait for its turn, or for the client to take earlier answers."""
         return self._left <= 0 or self.flow.write_paused or self._is_answering()
 
     def _slice_end(self, data: bytes, start: int) -> int:
-        """Where the head ends that begins or goes on at `start`, or the body; the end of `data` if it ends later."""
+        """Return the end of the head or body that begins or continues at `start`, or the end of `data` if that is
+        earlier."""
         if self._body_left and not self._in_head:
             return min(len(data), start + self._body_left)
-        if start == 0 and self._tail:  # an empty line may have begun with what came before
+        if start == 0 and self._tail:  # an empty line may have begun in the bytes before
             begun, self._tail = self._tail, b""
             found = (begun + data[:3]).find(EMPTY_LINE)
             if found >= 0:
@@ -196,7 +200,7 @@ class GuardedProtocol(BoundedConnection):
         return len(data) if found < 0 else found + len(EMPTY_LINE)
 
     def _feed(self, data: bytes) -> bool:
-        """Parse `data`, part of one message; return whether more may be parsed behind it."""
+        """Parse `data`, part of one message. Return whether more may be parsed behind it."""
         is_head = self._in_head or not self._in_message
         if is_head:
             data = self._with_plain_line(data)
@@ -217,7 +221,7 @@ class GuardedProtocol(BoundedConnection):
         return True
 
     def _with_plain_line(self, data: bytes) -> bytes:
-        """A part of a head, with its request line in ASCII as far as it is in this part."""
+        """Return a part of a head, with the request line in this part in ASCII."""
         if self._in_message and self._is_line_read:
             return data
         match = _BEGUN.match(data)
@@ -234,7 +238,7 @@ class GuardedProtocol(BoundedConnection):
             self.loop.call_soon(self._go_on)  # it only waits for other connections to have their turn
 
     def _go_on(self) -> None:
-        """Read the held bytes, which are gone if the connection is."""
+        """Read the held bytes. They are gone if the connection is."""
         if not self._held or self._refused or self.transport.is_closing():
             return
         rest, self._held = self._held, b""
@@ -245,8 +249,10 @@ class GuardedProtocol(BoundedConnection):
             self._count_waiting()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer an invalid request in its turn. Requests before it are answered first: inside their answers it would
-        be taken for a part of them."""
+        """Answer an invalid request in its turn.
+
+        Requests before it are answered first: inside their answers, a client would take the refusal for a part of them.
+        """
         if self._is_too_large:
             self._in_head = True
             self._refuse()
@@ -265,7 +271,7 @@ class GuardedProtocol(BoundedConnection):
         self._write_watchdog().see_off()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """No other protocol is supported. The parser reads no further, so that the answer is the last one."""
+        """Close the connection after the answers: no other protocol is supported. The parser reads no further."""
         if self._is_answering():
             self.cycle.keep_alive = False
         else:
@@ -279,8 +285,10 @@ class GuardedProtocol(BoundedConnection):
             self._host = value
 
     def _take_framing(self, name: bytes, value: bytes) -> None:
-        """RFC 9112 §6: how long the body is. A list of codings is read in different ways by different programs, and
-        what one takes for a body is a request to the other."""
+        """Read the length of the body (RFC 9112 §6).
+
+        A list of codings is refused: programs read it in different ways, and one program's body is another's request.
+        """
         if name == b"content-length":
             self._body_left = int(value)
         elif name == b"transfer-encoding":
@@ -289,8 +297,7 @@ class GuardedProtocol(BoundedConnection):
             self._has_coding = True
 
     def _check_head(self) -> None:
-        """RFC 9112 §3.2 and §6.1: a request must name exactly one host where one is required; before HTTP/1.1 there
-        were no codings."""
+        """Check RFC 9112 §3.2 and §6.1: exactly one host, where one is required, and no codings before HTTP/1.1."""
         version = self.parser.get_http_version()
         if version not in _VERSIONS or self._hosts > 1 or (self._hosts == 0 and version == "1.1"):
             raise _Unreadable(version)
@@ -298,7 +305,7 @@ class GuardedProtocol(BoundedConnection):
             raise _Unreadable("Transfer-Encoding")
 
     def _is_alone(self) -> bool:
-        """Whether an answer may be written now, because none is under way."""
+        """Return whether an answer may be written now, because none is in progress."""
         is_free = getattr(self.cycle, "response_complete", True) and not self._is_retiring
         return is_free and self._left > 0 and self.parser.should_keep_alive()
 
@@ -321,15 +328,18 @@ class GuardedProtocol(BoundedConnection):
         lines, number = answer.head
         own = server_lines(self.server_state.default_headers)
         head = b"%b%b%b\r\n" % (STATUS_LINE[answer.status], own.lines, lines)
-        # A value with a line break in it would be taken for another header; the application then refuses to send it.
+        # A value with a line break would be taken for another header. The application then refuses to send it.
         if len(head) - len(head.translate(None, _CONTROL)) != 2 * (1 + own.number + number + 1):
             return False
         self.transport.write(head + answer.body if with_body else head)
         return True
 
     def _refuse(self) -> None:
-        """Refuse a head that is too large, and ignore further input for a moment: closed at once, the client would
-        never read the refusal. If an answer is on its way already, the connection is broken instead."""
+        """Refuse a head that is too large, and ignore further input for a moment.
+
+        If the connection were closed at once, the client would never read the refusal. If an answer is already being
+        sent, the connection is broken instead.
+        """
         self._refused = True
         if (self._in_message and not self._in_head) or self._is_answering():
             self.transport.abort()

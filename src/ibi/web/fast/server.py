@@ -1,12 +1,4 @@
-"""Serving an application: uvicorn inside this process, on a socket that is bound before anything starts.
-
-After a burst of connections their memory is free, but only to this process: the interpreter and the C library keep it
-for the next time, and other services of the machine would miss it. They are asked to give it back while the process has
-clearly more than it began with.
-
-The first of each kind is logged at once, then one line a minute with the number since: a flood of connections must not
-become a flood of lines.
-"""
+"""Serving an application: uvicorn inside this process, on a socket that is bound before anything starts."""
 
 from __future__ import annotations
 
@@ -39,19 +31,19 @@ from ibi.web.http.request import truncate_address
 from ibi.web.http.request_middleware import Metrics
 
 _SLACK: Final = 8 * 1024 * 1024
-"""Bytes beyond those of the beginning that are left alone."""
+"""Bytes beyond the initial size that are left alone."""
 _HEAP_PAUSE: Final = 10.0
 _LONG_PAUSE: Final = 30.0
-"""Seconds until the next try after one that gave nothing back."""
+"""Seconds until the next try after one that freed nothing."""
 _SHARE: Final = 0.001
 """Share of all time that requests may wait for the collector."""
 _MOST_WAIT: Final = 0.1
-"""Seconds that requests may wait for the collector at a time."""
+"""Longest time in seconds that requests may wait for the collector."""
 _STATM: Final = Path("/proc/self/statm")
 
 
 def _resident() -> int:
-    """Bytes of this process that are in memory; 0 where the system does not report it."""
+    """Return the bytes of this process that are in memory; 0 if the system does not report it."""
     try:
         return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
@@ -59,7 +51,7 @@ def _resident() -> int:
 
 
 def _system_trim() -> Callable[[], object] | None:
-    """The function that gives free memory back; None for a C library without one."""
+    """Return the function that returns free memory to the system; None for a C library without one."""
     try:
         function = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError):
@@ -71,7 +63,12 @@ _SYSTEM_TRIM: Final = _system_trim()
 
 
 class Heap:
-    """The memory of this process, looked at now and then."""
+    """The memory of this process, checked now and then.
+
+    After a burst of connections their memory is free, but only to this process: the interpreter and the C library keep
+    it for the next time, and other services of the machine lack it. They are told to return it while the process has
+    clearly more than at its start.
+    """
 
     def __init__(
         self, resident: Callable[[], int] = _resident, trim: Callable[[], object] | None = _SYSTEM_TRIM
@@ -81,7 +78,7 @@ class Heap:
         self._next_collection = float("-inf")
 
     def is_due(self, now: float) -> bool:
-        """Whether `trim` should be called at this time, in seconds of any clock."""
+        """Return whether `trim` should be called at this time, in seconds of any clock."""
         if self._trim is None or now < self._next:
             return False
         self._next = now + _HEAP_PAUSE
@@ -90,9 +87,11 @@ class Heap:
         return size > self._least + _SLACK
 
     def collect(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Have the interpreter free its reserves and the reference cycles that a burst of connections left. Its lock is
-        held meanwhile: the longer a collection takes, the longer the pause until the next one; after one that takes too
-        long there is none."""
+        """Free the interpreter's reserves and the reference cycles that a burst of connections left.
+
+        The interpreter's lock is held meanwhile. The longer a collection takes, the longer the pause until the next
+        one. After one that takes too long, there are no more.
+        """
         began = clock()
         if began >= self._next_collection:
             gc.collect()
@@ -100,7 +99,8 @@ class Heap:
             self._next_collection = began + seconds / _SHARE if seconds < _MOST_WAIT else float("inf")
 
     def trim(self, now: float) -> None:
-        """Give free memory back to the system. Blocks for some milliseconds without holding the interpreter's lock."""
+        """Return free memory to the system. This call blocks for some milliseconds without holding the interpreter's
+        lock."""
         before = self._resident()
         if self._trim is not None:
             self._trim()
@@ -113,7 +113,11 @@ _LOG_PAUSE: Final = 60.0
 
 
 class LoadLog:
-    """Used from one event loop. Clients are logged as their networks, as everywhere in the log."""
+    """The log of refused and broken connections. For one event loop.
+
+    The first line of each kind is logged at once, then one line a minute with the number since: a flood of connections
+    must not become a flood of lines. A client is logged as its network, as everywhere in the log.
+    """
 
     def __init__(self, log: FilteringBoundLogger, metrics: Metrics, now: Callable[[], float] = time.monotonic) -> None:
         self._log, self._metrics, self._now = log, metrics, now
@@ -154,17 +158,21 @@ class LoadLog:
 _TICKS = 10
 """Ticks of uvicorn in a second."""
 _MOST_SHED = 16
-"""Connections that give way in a second when no descriptor is left."""
+"""Number of connections that give way in a second when no descriptor is left."""
 _MOST_UNSENT = 256 * 1024
-"""Unsent bytes of a connection that the system may hold; unbounded, it would take megabytes that no client reads."""
+"""Unsent bytes of a connection that the system may hold. Without a bound, it would take megabytes that no client
+reads."""
 _ACCEPTED_PER_TURN = 8
-"""Connections that the event loop accepts before it serves the others again. uvloop accepts one for each listening
-descriptor: behind a hundred new clients, another one would wait for a hundred turns."""
+"""Number of connections that the event loop accepts before it serves the others again.
+
+uvloop accepts one for each listening descriptor: behind a hundred new clients, another one would wait for a hundred
+turns.
+"""
 _COLLECTION = (20_000, 20, 20)
-"""Thresholds of the garbage collector: a request makes hundreds of values, which are freed without it when the answer
+"""Thresholds of the garbage collector. A request makes hundreds of values, which are freed without it when the answer
 is sent."""
 _KEEP_ALIVE = 75
-"""Seconds for which an idle connection is kept: longer than proxies keep theirs, so that they close first."""
+"""Seconds for which an idle connection stays open: longer than proxies keep theirs, so that they close first."""
 
 
 class AddressInUse(IbiError):
@@ -180,7 +188,7 @@ class AddressUnusable(IbiError):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes one that is free."""
+    """Return a listening socket. Port 0 takes a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -202,17 +210,17 @@ def listen(host: str, port: int) -> socket.socket:
 def _bind(listener: socket.socket, address: tuple[Any, ...]) -> None:
     if os.name == "posix":  # elsewhere the option would let two servers share one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # its connections have it from the socket that listens
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit it from the listening socket
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
     listener.bind(address)
 
 
 def bind_beside(listener: socket.socket) -> socket.socket:
-    """Another socket with the address of `listener`, which listens once `begin_listening` is called: the system then
-    spreads connections over both.
+    """Return another socket with the address of `listener`.
 
-    It is the first of them that finds out whether another program has the port: it is bound alone. All are bound before
-    a process that was started by root gives that up: only the same user may share a port.
+    It listens once `begin_listening` is called. The system then spreads connections over both. The first of them is
+    bound alone, and so finds out whether another program has the port. All are bound before a process that root started
+    gives up that privilege: only the same user may share a port.
     """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     other = socket.socket(listener.family, listener.type, listener.proto)
@@ -235,14 +243,15 @@ def _reason(error: OSError) -> str:
 
 
 def url_of(listener: socket.socket) -> str:
-    """The URL at which a browser on this machine reaches the listener."""
+    """Return the URL at which a browser on this machine reaches the listener."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://{bracketed(host)}:{port}"
 
 
 def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
-    """The protocol class for an application, with its fast path and its bounds on connections, where it has them."""
+    """Return the protocol class for an application, with its fast path and its bounds on connections, if it has
+    them."""
     state = getattr(app, "state", None)
     found = {name: getattr(state, name, None) for name in ("at_once", "bound", "buffers", "refusals")}
     given = {name: value for name, value in found.items() if value is not None}
@@ -250,11 +259,11 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
 
 
 def _nothing() -> None:
-    """Default: nothing is done every second."""
+    """The default: nothing is done every second."""
 
 
 def _accepts_one_per_turn(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether the loop is uvloop, which accepts one connection a turn; asyncio's own accepts all that wait."""
+    """Return whether the loop is uvloop, which accepts one connection a turn. asyncio's own accepts all that wait."""
     return type(loop).__module__.partition(".")[0] == "uvloop"
 
 
@@ -266,13 +275,13 @@ def spare_collector() -> None:
 
 
 _LAST_REQUESTS: Final = 3600.0
-"""Seconds that a server which hands over has for the requests that are under way: uploads of many gigabytes."""
+"""Seconds that a server has for its last requests when it hands over: for uploads of many gigabytes."""
 _IDLE_BEFORE_END: Final = 3.0
-"""Seconds for which connections without a request stay open then: their clients may be sending one."""
+"""Seconds for which connections without a request then stay open. Their clients may be sending one."""
 
 
 class Server(uvicorn.Server):
-    """uvicorn with our bounds. Set `should_exit` to stop it from another thread."""
+    """uvicorn with the bounds of this package. Set `should_exit` to stop it from another thread."""
 
     def __init__(
         self,
@@ -309,7 +318,7 @@ class Server(uvicorn.Server):
         self._bound: ConnectionBound | None = getattr(state, "bound", None)
 
     async def on_tick(self, counter: int) -> bool:
-        """Run regular checks; called ten times a second."""
+        """Run regular checks. uvicorn calls this ten times a second."""
         if counter % _TICKS == 0:
             self._look_after_descriptors()
             self._look_after_memory()
@@ -332,7 +341,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         for each in sockets or ():
-            # `dup` gives the duplicate the mode of this object, and the mode is that of the socket in all processes: a
+            # `dup` gives the duplicate the mode of this object, and the mode is that of the socket in all processes. A
             # worker that is being replaced would wait in its next `accept`, and answer nothing meanwhile.
             each.setblocking(False)
         if sockets and _accepts_one_per_turn(asyncio.get_running_loop()):
@@ -348,15 +357,18 @@ class Server(uvicorn.Server):
             self._ready(url_of((sockets or [])[0]))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """First end the connections that only wait for their turn, so that they do not delay the stop."""
+        """Stop the server. The connections that only wait for their turn end first, so that they do not delay the
+        stop."""
         if self._is_handing_over:
             await self._serve_last_requests(sockets or [])
         self._call_app("ending")
         await super().shutdown(None if sockets is None else [*sockets, *self._listeners])
 
     def hand_over(self) -> None:
-        """Take no more connections, answer one more request of each that there is, and end: another server accepts from
-        the same socket. From any thread."""
+        """Take no more connections, answer one more request of each present one, and end.
+
+        Another server accepts from the same socket. Call this from any thread.
+        """
         self._is_handing_over = self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -364,7 +376,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def _serve_last_requests(self, sockets: list[socket.socket]) -> None:
-        """A client that has sent a request before it learns that its connection closes gets an answer."""
+        """Answer the requests of clients that do not know yet that their connection closes."""
         for server in self.servers:
             server.close()
         for each in (*sockets, *self._listeners):
@@ -386,7 +398,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Unlike the original, does not raise the signal again afterwards: a clean stop is a success."""
+        """Handle signals without raising them again afterwards, unlike the original: a clean stop is a success."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -1,6 +1,6 @@
-"""What the service manager of the machine is told of this server: that it is ready, reloads, stops, and is alive.
+"""Notifications to the service manager of the machine: ready, reloading, stopping, and alive.
 
-Short: a server of one process tells it too, without the supervisor of several.
+This module is small because a server of one process uses it too, without the supervisor of several.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 
 
 class ServiceManager:
-    """Tells systemd, or another manager that sets NOTIFY_SOCKET, how the service stands (sd_notify(3))."""
+    """Reports the state of the service to systemd, or another manager that sets NOTIFY_SOCKET (sd_notify(3))."""
 
     def __init__(self, environment: dict[str, str] | None = None) -> None:
         given = dict(os.environ) if environment is None else environment
@@ -22,7 +22,7 @@ class ServiceManager:
 
     @property
     def is_present(self) -> bool:
-        """Whether there is one that wants to be told."""
+        """True if there is a manager to notify."""
         return self._path[:1] in ("/", "@")
 
     def tell_ready(self) -> None:
@@ -35,7 +35,7 @@ class ServiceManager:
         self._tell("STOPPING=1")
 
     def tell_alive(self) -> None:
-        """As often as the manager wants to hear it; to be called every second."""
+        """Report at the manager's interval that the service is alive. Call it every second."""
         now = time.monotonic()
         if self._pause and now >= self._next:
             self._next = now + self._pause
@@ -45,14 +45,14 @@ class ServiceManager:
         if not self.is_present:
             return
         address = f"\0{self._path[1:]}" if self._path[0] == "@" else self._path
-        # A manager that does not listen is no reason not to serve.
+        # A manager that does not listen is no reason to stop serving.
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
             to.settimeout(1.0)
             to.sendto(state.encode("ascii"), address)
 
 
 def _watchdog_pause(given: dict[str, str]) -> float:
-    """Half of the seconds after which the manager takes this process for dead; 0 if it does not."""
+    """Return half of the seconds after which the manager takes this process for dead; 0 if there is no watchdog."""
     microseconds, process = given.get("WATCHDOG_USEC", ""), given.get("WATCHDOG_PID", str(os.getpid()))
     is_ours = process == str(os.getpid())
     return int(microseconds) / 2e6 if is_ours and microseconds.isdigit() else 0.0

@@ -1,10 +1,10 @@
-"""Several worker processes behind one port, and the process that looks after them.
+"""Several worker processes behind one port, and the process that supervises them.
 
-The supervisor has a listening socket for each worker (SO_REUSEPORT), forks the workers, and does nothing else: it has
-no thread, no event loop and no database, so that it can fork at any time. As it keeps the sockets open, connections
-that wait for a worker that was killed are served by the next one, and a worker that is replaced leaves none behind.
+The supervisor has a listening socket for each worker (SO_REUSEPORT), forks the workers, and does nothing else. It has
+no thread, no event loop and no database, so that it can fork at any time. It keeps the sockets open: connections that
+wait for a killed worker are served by the next one, and a replaced worker leaves none behind.
 
-Each worker has a pipe from the supervisor. What is written to it asks the worker to hand over to its successor; when it
+Each worker has a pipe from the supervisor. A byte in it asks the worker to hand over to its successor. When the pipe
 closes, the supervisor is gone, and the worker ends.
 """
 
@@ -32,22 +32,22 @@ from ibi.web.fast.service_manager import ServiceManager
 
 _SIGNALS: Final = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _MOMENT: Final = 0.02
-"""Seconds between two looks at a worker that starts."""
+"""Seconds between two looks at a starting worker."""
 _PAUSE: Final = 1.0
 """Seconds between two looks otherwise."""
 _SOUND_AFTER: Final = 1.0
-"""Seconds after which a worker that was ready counts as one that works: when it dies, the next one starts at once."""
+"""Seconds after which a ready worker counts as sound: when it dies, the next one starts at once."""
 _FIRST_DELAY: Final = 0.1
 _LONGEST_DELAY: Final = 30.0
-"""Seconds until a worker is started in the place of one that could not start, at first and at most."""
+"""Longest delay in seconds before a replacement for a worker that could not start. `_FIRST_DELAY` is the shortest."""
 _CLOSED_FROM: Final = 1.0
-"""Seconds of such a wait from which on clients do not wait as well, but are sent to other workers."""
+"""Least delay in seconds at which clients are sent to other workers instead of waiting as well."""
 _HUNG_AFTER: Final = 60.0
-"""Seconds without a turn of its event loop after which a worker is killed and replaced: it answers nothing any more."""
+"""Seconds without a turn of its event loop after which a worker is killed and replaced. It answers nothing any more."""
 _END_WITHIN: Final = 4.0
-"""Seconds that a worker has to end when its supervisor is gone."""
+"""Seconds in which a worker must end when its supervisor is gone."""
 _STOP_WITHIN: Final = 20.0
-"""Seconds that workers have to end when the server stops: longer than their own grace."""
+"""Seconds in which workers must end when the server stops: longer than their own grace."""
 _PR_SET_PDEATHSIG: Final = 1
 _READY: Final = b"ready\n"
 _HAND_OVER: Final = b"h"
@@ -59,30 +59,31 @@ class HandsOver(Protocol):
     should_exit: bool
 
     def hand_over(self) -> None:
-        """Take no more connections, and end when those that there are have been served. From any thread."""
+        """Take no more connections, and end when the present ones have been served. Call it from any thread."""
 
 
 @dataclass
 class WorkerSeat:
-    """What a worker gets from its supervisor."""
+    """The objects that a worker gets from its supervisor."""
 
     slot: int
     state: WorkerState
     listener: socket.socket
     is_first: bool
-    """Whether no worker was ready before."""
+    """True if no worker was ready before."""
     _orders: int
     _ready: int
 
     def tell_ready(self, words: str = "") -> None:
-        """Requests are answered from now on. The words of the first worker are printed when all are ready."""
+        """Report that requests are answered from now on. The words of the first worker are printed when all are
+        ready."""
         if self._ready >= 0:
             os.write(self._ready, _READY + words.encode())
             os.close(self._ready)
             self._ready = -1
 
     def watch_orders(self, server: HandsOver) -> None:
-        """Do what the supervisor wants, in a thread: it ends this process even if the event loop hangs."""
+        """Follow the supervisor's orders in a thread. It ends this process even if the event loop hangs."""
         threading.Thread(target=self._watch, args=(server,), name="orders", daemon=True).start()
 
     def _watch(self, server: HandsOver) -> None:
@@ -102,7 +103,7 @@ class _Place:
     is_listening: bool
     worker: _Worker | None = None
     failures: int = 0
-    """How many workers in a row could not start, or died at once."""
+    """Number of workers in a row that could not start, or died at once."""
     due: float = 0.0
     """When the next worker is to be started."""
 
@@ -114,7 +115,7 @@ class _Worker:
     place: _Place
     orders: int
     told: int
-    """The pipe to the worker, and that from it, which is -1 when all is read."""
+    """`orders` is the pipe to the worker. `told` is the pipe from it, or -1 when all is read."""
     words: bytes = b""
     ready_at: float | None = None
     replaces: _Worker | None = None
@@ -132,9 +133,9 @@ Config = TypeVar("Config")
 
 
 class Supervisor:
-    """Runs workers until SIGTERM or SIGINT; replaces them one by one at SIGHUP.
+    """Runs workers until SIGTERM or SIGINT. It replaces them one by one at SIGHUP.
 
-    `serve` is called in each worker. `reload` gives what `serve` is called with from a SIGHUP on, or raises an error
+    `serve` is called in each worker with the config. At a SIGHUP, `reload` returns the new config, or raises an error
     that is logged.
     """
 
@@ -148,7 +149,7 @@ class Supervisor:
         manager: ServiceManager | None = None,
         print_words: Callable[[str], None] = print,
     ) -> None:
-        """`listeners` are the sockets of the workers, bound to one address; the first of them listens already."""
+        """`listeners` are the sockets of the workers, bound to one address. The first of them listens already."""
         self._serve, self._config, self._reload = serve, config, reload
         self._manager, self._print = manager or ServiceManager(), print_words
         self._state = WorkerState(len(listeners))
@@ -160,7 +161,7 @@ class Supervisor:
         self._log = structlog.get_logger("ibi.workers")
 
     def run(self) -> int:
-        """The exit code. In a worker it is returned when its server has ended, as well."""
+        """Run the workers and return the exit code. In a worker, it returns when the worker's server has ended."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             self._supervise()
@@ -172,8 +173,6 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._serve(seat, self._config)
         return 0
-
-    # --- the loop ---
 
     def _supervise(self) -> None:
         self._start(self._places[0])
@@ -189,7 +188,7 @@ class Supervisor:
             self._look_after_hung()
 
     def _look_after_hung(self) -> None:
-        """End workers that hang, and tell the manager that the service is alive as long as none does."""
+        """End hanging workers. Report to the manager that the service is alive while no worker hangs."""
         silences = {each.pid: self._state.silence(each.slot) for each in self._workers.values() if each.ready_at}
         for pid, silence in silences.items():
             if silence > _HUNG_AFTER:
@@ -199,7 +198,7 @@ class Supervisor:
             self._manager.tell_alive()
 
     def _wait(self) -> None:
-        """Until a signal comes, or there is something to look at."""
+        """Wait until a signal comes, or there is something to look at."""
         is_starting = any(each.ready_at is None for each in self._workers.values())
         delays = [each.due - time.monotonic() for each in self._places if each.worker is None]
         timeout = _MOMENT if is_starting else max(_MOMENT, min([_PAUSE, *delays]))
@@ -232,12 +231,12 @@ class Supervisor:
         if place.worker is not worker or self._is_stopping:
             return
         successor = next((each for each in self._workers.values() if each.replaces is worker), None)
-        if successor is not None:  # it is on its way already
+        if successor is not None:  # it is starting already
             place.worker, successor.replaces = successor, None
             return
         place.worker = None
         if not self._is_told and place is self._places[0]:
-            self._exit_code, self._is_stopping = code if code > 0 else 1, True  # it has said why
+            self._exit_code, self._is_stopping = code if code > 0 else 1, True  # the worker has given the reason
             self._stop()
             return
         is_sound = worker.ready_at is not None and now >= worker.ready_at + _SOUND_AFTER
@@ -249,8 +248,6 @@ class Supervisor:
             place.is_listening = False
             with suppress(OSError):
                 place.listener.shutdown(socket.SHUT_RDWR)  # it stays bound
-
-    # --- starting ---
 
     def _start_due(self) -> None:
         if not any(each.ready_at is not None for each in self._workers.values()) and self._workers:
@@ -272,7 +269,7 @@ class Supervisor:
         parent = os.getpid()
         try:
             pid, (orders, orders_of_us, told, told_by_it) = _fork_with_pipes()
-        except OSError as error:  # no process or descriptor is to be had: perhaps later
+        except OSError as error:  # no process or descriptor is available: perhaps later
             self._put_off(place, error)
             return
         self._state.occupy(slot)
@@ -289,7 +286,8 @@ class Supervisor:
             place.worker = worker
 
     def _put_off(self, place: _Place, error: OSError) -> None:
-        """The workers that there are go on, and the place is tried again. Without any, the server cannot start."""
+        """Delay the start at this place. The other workers continue. Raise the error if there are none: the server
+        cannot start."""
         if not self._workers and not self._is_told:
             raise error
         place.failures += 1
@@ -302,7 +300,7 @@ class Supervisor:
         return not self._is_told and place is self._places[0]
 
     def _become_worker(self, parent: int, seat: WorkerSeat) -> None:
-        """Keep nothing of what belongs to the supervisor or to other workers, and end with the supervisor."""
+        """Close everything that belongs to the supervisor or to other workers, and end with the supervisor."""
         for worker in self._workers.values():
             for descriptor in (worker.orders, worker.told):
                 if descriptor >= 0:
@@ -323,7 +321,7 @@ class Supervisor:
             self._tell_words()
 
     def _read(self, worker: _Worker) -> bool:
-        """Whether a worker that starts has told that it is ready. Does not wait for it."""
+        """Return whether a starting worker has reported that it is ready. This call does not wait."""
         while worker.told >= 0 and select.select([worker.told], [], [], 0)[0]:
             told = os.read(worker.told, 65_536)
             worker.words += told
@@ -349,15 +347,13 @@ class Supervisor:
             self._print(first.words.removeprefix(_READY).decode(errors="replace"))
         self._manager.tell_ready()
 
-    # --- replacing, stopping ---
-
     def _begin_reload(self) -> None:
         if not self._is_told or self._is_stopping:
             return
         self._manager.tell_reloading()
         try:
             self._config = self._reload()
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with the settings, the server goes on
+        except Exception as error:  # noqa: BLE001 - with any fault in the settings, the server goes on
             self._log.error("the settings cannot be used: the workers go on as they are", reason=str(error))
             self._manager.tell_ready()  # it waits for that
             return
@@ -365,18 +361,18 @@ class Supervisor:
         self._to_replace = deque(self._places)
 
     def _replace_next(self) -> None:
-        """One after the other, so that all but one are there at any time."""
+        """Replace one worker after the other, so that all but one are there at any time."""
         if not self._is_reloading or any(each.replaces is not None for each in self._workers.values()):
             return
         while self._to_replace:
             place = self._to_replace[0]
-            if place.worker is None:  # the next that starts there has the new settings anyhow
+            if place.worker is None:  # the next worker there has the new settings anyhow
                 self._to_replace.popleft()
                 continue
             if place.worker.ready_at is None:
                 return
             if all(self._state.is_live(slot) for slot in range(self._state.slots)):
-                return  # those of earlier replacements still serve their last requests
+                return  # workers of earlier replacements still serve their last requests
             self._to_replace.popleft()
             self._start(place, replaces=place.worker)
             return
@@ -395,19 +391,19 @@ class Supervisor:
             os.kill(worker.pid, signal.SIGTERM)
 
     def _press_on(self) -> None:
-        """What does not end is ended."""
+        """Kill the workers that did not end in time."""
         if time.monotonic() > self._stop_by:
             for worker in self._workers.values():
                 os.kill(worker.pid, signal.SIGKILL)
 
 
 def _delay_after(failures: int) -> float:
-    """Seconds until the next worker is started, after so many failures in a row."""
+    """Return the seconds until the next worker is started, after so many failures in a row."""
     return 0.0 if failures < 2 else min(_LONGEST_DELAY, _FIRST_DELAY * (1 << min(failures - 2, 20)))
 
 
 def _fork_with_pipes() -> tuple[int, tuple[int, int, int, int]]:
-    """The process, and both ends of a pipe to it and of one from it. Nothing stays open if there can be none."""
+    """Return the process, and both ends of a pipe to it and of one from it. Nothing stays open after an error."""
     opened: list[int] = []
     try:
         opened += os.pipe()
@@ -420,7 +416,7 @@ def _fork_with_pipes() -> tuple[int, tuple[int, int, int, int]]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Have the kernel send SIGTERM to this process when its parent ends, however that ends."""
+    """Make the kernel send SIGTERM to this process when its parent ends in any way."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:  # it was gone before

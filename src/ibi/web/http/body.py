@@ -1,4 +1,4 @@
-"""Bodies: of requests, read within bounds, and of answers that are long lists."""
+"""Bodies: JSON requests within bounds, and JSON answers of any length."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ from ibi.web.http.request_errors import (
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 MOST = 64 * 1024
-"""Bytes of a body."""
+"""Largest size of a body in bytes."""
 
 PATIENCE = 30.0
 """Seconds for a body to arrive."""
 
 
 async def read_body(headers: RawHeaders, receive: Receive, most: int = MOST, patience: float = PATIENCE) -> bytes:
-    """Read the whole body. An announced length that is too great is refused at once; the bytes that arrive are counted
-    anyway."""
+    """Read the whole body.
+
+    An announced length that is too large is refused at once. The received bytes are counted in any case.
+    """
     _check_announced(headers, most)
     try:
         async with asyncio.timeout(patience):
@@ -52,7 +54,7 @@ def _check_announced(headers: RawHeaders, most: int) -> None:
         length = (only_value(headers, b"content-length") or "0").lstrip("0")
     except ValueError:
         raise MalformedBody(reason="two lengths are announced for it") from None
-    # Compared as text first: a number of sixty thousand digits is not worth converting.
+    # Compared as text first: a number with sixty thousand digits is not worth converting.
     if length.isascii() and length.isdigit() and (len(length) > len(str(most)) or int(length) > most):
         raise BodyTooLarge(most=most)
 
@@ -76,7 +78,7 @@ def check_json(headers: RawHeaders) -> None:
 
 
 def check_media_type(headers: RawHeaders, wanted: Sequence[str]) -> None:
-    """Refuse a body that is not declared as one of these, without an encoding."""
+    """Refuse a body that is not declared as one of the `wanted` types, or that has a content encoding."""
     if _only_header(headers, "Content-Type").partition(";")[0].strip() not in wanted:
         raise UnsupportedMediaType(field="Content-Type", wanted=" or ".join(wanted))
     if _only_header(headers, "Content-Encoding") not in {"", "identity"}:
@@ -91,13 +93,13 @@ def _only_header(headers: RawHeaders, name: str) -> str:
 
 
 _SHORT: Final = 64 * 1024
-"""Bytes that are sent in one piece, with their length."""
+"""Largest answer in bytes that is sent whole, with its length."""
 _A_PIECE: Final = 100
-"""Values of a list that are encoded at a time."""
+"""Number of list values that are encoded at a time."""
 
 
 class LongList:
-    """A list that is made while it is written. `values` is called for each pass and gives the same values."""
+    """A list that is made while it is written. `values` is called for each pass and must give the same values."""
 
     __slots__ = ("_values",)
 
@@ -110,16 +112,16 @@ class LongList:
 
 JSON: Final = "application/json"
 NO_STORE: Final = {"cache-control": "no-store"}
-"""Headers of what no cache keeps."""
+"""Headers of an answer that no cache may store."""
 
 
 def short_json(document: object, status: int = HTTPStatus.OK, headers: Mapping[str, str] = NO_STORE) -> Response:
-    """An answer that is made at once."""
+    """Return an answer that is encoded at once."""
     return Response(msgspec.json.encode(document), status, headers, JSON)
 
 
 def json_answer(document: Mapping[str, Any], status: int, headers: Mapping[str, str], media_type: str) -> Response:
-    """An answer that may be long. A member that is a `LongList` is made as the reader takes it."""
+    """Return an answer that may be long. A member that is a `LongList` is encoded as the reader takes it."""
     written, begun, size = _encode(document), [], 0
     for piece in written:
         begun.append(piece)
@@ -142,13 +144,13 @@ class _Long(StreamingResponse):
         self._document = document
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "HEAD":  # the body, which is not sent, is not made
+        if scope["method"] == "HEAD":  # the body of a HEAD is not sent, so it is not encoded
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         if scope["http_version"] == "1.0":
-            # Chunks came with HTTP/1.1: a client of 1.0 would take their sizes for a part of the document. It gets a
-            # Content-Length instead, for which the document is made twice: kept until it is taken, it would fill the
+            # HTTP/1.0 has no chunks: a client would take their sizes for a part of the document. It gets a
+            # Content-Length, for which the document is encoded twice. To hold it until it is sent would fill the
             # memory.
             length = sum([len(piece) async for piece in _in_turn(_encode(self._document))])
             self.headers["content-length"] = str(length)
@@ -158,7 +160,7 @@ class _Long(StreamingResponse):
 async def _in_turn(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
-        await asyncio.sleep(0)  # other requests have their turn, however quick this reader is
+        await asyncio.sleep(0)  # other requests have their turn, even if this reader is fast
 
 
 def _encode(document: Mapping[str, Any]) -> Iterator[bytes]:
@@ -179,7 +181,7 @@ def _list(values: Iterator[Any]) -> Iterator[bytes]:
 
 
 async def read_json(request: Request, kind: type[Document]) -> Document:
-    """The body of a request, which is to be of this kind; `MalformedBody` if it is not."""
+    """Return the body of a request, decoded as this type. Raise `MalformedBody` if it does not match."""
     body = await read_body(request.scope["headers"], request.receive)
     check_json(request.scope["headers"])
     try:
@@ -193,20 +195,27 @@ async def read_json(request: Request, kind: type[Document]) -> Document:
 # --- uploads ----------------------------------------------------------------------------------------------------------
 
 PIECE: Final = 64 * 1024
-"""Bytes that are worth a trip to the disk. An upload has not much more in memory, whatever the size of the file,
-because many come at a time."""
+"""Bytes that are worth a trip to the disk.
+
+An upload holds little more in memory, for any size of the file, because many uploads run at the same time.
+"""
 
 LEAST_SPEED: Final = 1000
-"""Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
-a connection, a thread's attention and room on the disk for days."""
+"""The least average speed in bytes a second: less than the slowest modem has.
+
+A slower upload would occupy a connection, a thread's attention and room on the disk for days.
+"""
 
 _NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
-"""Media types that programs send by default: the name of the file tells more."""
+"""Media types that programs send by default. The name of the file tells more."""
 
 
 async def body_pieces(receive: Receive, patience: float, least_speed: int, of: str = "file") -> AsyncIterator[bytes]:
-    """Read the body, which is that `of` a file, an item or a batch, in pieces worth a trip to the disk. Each byte buys
-    time to wait for the next ones, up to `patience`; only waits for the sender count, not those for the disk."""
+    """Read the body in pieces that are worth a trip to the disk. `of` names it: a file, an item or a batch.
+
+    Each byte buys time to wait for the next ones, up to `patience`. Only waits for the sender count, not those for the
+    disk.
+    """
     piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
     while more:
         began = clock()
@@ -215,7 +224,7 @@ async def body_pieces(receive: Receive, patience: float, least_speed: int, of: s
                 message = await receive()
         except TimeoutError:
             if piece:
-                yield bytes(piece)  # what has come may be worth something without the rest
+                yield bytes(piece)  # these bytes may be useful without the rest
             raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed, of=of) from None
         left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
         if message["type"] == "http.disconnect":
@@ -224,8 +233,8 @@ async def body_pieces(receive: Receive, patience: float, least_speed: int, of: s
             raise ClientDisconnect
         body, more = message.pop("body", b""), message.get("more_body", False)
         if not piece and len(body) >= PIECE:
-            yield body  # as it came: a copy would be as much memory again
-            body = b""  # not kept while the next one is awaited
+            yield body  # uncopied: a copy would need as much memory again
+            body = b""  # not held during the wait for the next message
         piece += body
         if len(piece) >= PIECE or (piece and not more):
             yield bytes(piece)
@@ -233,7 +242,7 @@ async def body_pieces(receive: Receive, patience: float, least_speed: int, of: s
 
 
 def told_media_type(headers: RawHeaders) -> str | None:
-    """The media type that the sender declares, unless it is a default that says nothing."""
+    """Return the media type that the sender declares, unless it is an uninformative default."""
     try:
         given = only_value(headers, b"content-type") or ""
     except ValueError:
@@ -248,14 +257,9 @@ def told_media_type(headers: RawHeaders) -> str | None:
 
 # --- forms ------------------------------------------------------------------------------------------------------------
 
-# Bodies of multipart/form-data (RFC 7578), read strictly and as they come: no part is ever held whole here.
-#
-# What the RFC leaves to the sender and no sender needs is refused: text before the first boundary or after the last,
-# lines that are folded, headers without end. So two readers cannot see two different forms.
-
 FORM: Final = "multipart/form-data"
 MOST_HEAD: Final = 8 * 1024
-"""Bytes of the headers of a part."""
+"""Largest size of the headers of a part, in bytes."""
 _MOST_HEADERS: Final = 16
 
 _BOUNDARY: Final = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
@@ -268,7 +272,7 @@ _ENCODED_AS: Final = frozenset({"", "binary", "8bit", "7bit"})
 
 
 class PartHead(NamedTuple):
-    """What stands before the content of a part."""
+    """The name and the headers of a part, before its content."""
 
     name: str
     filename: str | None
@@ -276,22 +280,22 @@ class PartHead(NamedTuple):
 
 
 class PartEnd(NamedTuple):
-    """The content of a part is complete."""
+    """The event after the content of a part."""
 
 
 Event = PartHead | bytes | PartEnd
 _END: Final = PartEnd()
 _State = Callable[[], tuple[tuple[Event, ...], bool]]
-"""Gives events, and whether more of the body is needed."""
+"""Returns events, and whether more of the body is needed."""
 
 
 def is_form(headers: RawHeaders) -> bool:
-    """Whether a body is declared as a form of parts."""
+    """Return whether a body is declared as multipart/form-data."""
     return any(value.partition(";")[0].strip().lower() == FORM for value in values(headers, b"content-type"))
 
 
 def boundary_of(headers: RawHeaders) -> bytes:
-    """What stands between the parts of a body; `UnsupportedMediaType` if it is no form, or is encoded."""
+    """Return the boundary between the parts of a body. Raise `UnsupportedMediaType` if it is no form, or is encoded."""
     try:
         given = only_value(headers, b"content-type") or ""
         coding = (only_value(headers, b"content-encoding") or "").strip().lower()
@@ -308,7 +312,12 @@ def boundary_of(headers: RawHeaders) -> bytes:
 
 
 class MultipartParser:
-    """Takes a body piece by piece and tells the parts in it. Of the body it holds a head or a boundary at most."""
+    """Parses a body of multipart/form-data (RFC 7578) piece by piece. It holds at most one head or boundary of the
+    body.
+
+    It refuses variants that the RFC allows and no sender needs: text before the first boundary or after the last one,
+    folded lines, and headers without end. So no two readers can see two different forms.
+    """
 
     def __init__(self, boundary: bytes) -> None:
         self._delimiter = b"\r\n--" + boundary
@@ -316,7 +325,7 @@ class MultipartParser:
         self._state: _State = self._at_start
 
     def feed(self, piece: bytes) -> Iterator[Event]:
-        """The next events; content comes as it was received, in one or several pieces."""
+        """Yield the next events. Content comes as it was received, in one or several pieces."""
         self._buffer += piece
         while True:
             events, is_waiting = self._state()
@@ -325,7 +334,7 @@ class MultipartParser:
                 return
 
     def finish(self) -> None:
-        """`MalformedBody` if the body ends before its last boundary."""
+        """Raise `MalformedBody` if the body ended before its last boundary."""
         if self._state != self._at_end:
             raise MalformedBody(reason="it ends before its last boundary")
 
@@ -371,7 +380,7 @@ class MultipartParser:
             del self._buffer[: end + len(self._delimiter)]
             self._state = self._after_boundary
             return ((content, _END) if content else (_END,)), False
-        # What may be the beginning of a boundary waits for the rest of it.
+        # Bytes that may be the beginning of a boundary wait for the rest of it.
         sure = len(self._buffer) - len(self._delimiter) + 1
         if sure <= 0:
             return (), True
@@ -411,7 +420,7 @@ def _head(lines: bytes) -> PartHead:
 
 
 def _parameters(text: str) -> dict[str, str]:
-    """The parameters of a header. Its bytes were read as Latin-1, and are UTF-8 as browsers send them."""
+    """Return the parameters of a header. Its bytes were read as Latin-1. Browsers send UTF-8."""
     found: dict[str, str] = {}
     position, text = 0, text.rstrip(" \t")
     while position < len(text):
@@ -427,7 +436,7 @@ def _parameters(text: str) -> dict[str, str]:
 
 
 def _file_name(told: dict[str, str]) -> str | None:
-    """The name of a file, also as some programs send those that are not ASCII (RFC 8187)."""
+    """Return the name of a file, also in the form for names that are not ASCII (RFC 8187)."""
     extended = told.get("filename*")
     if extended is None:
         return told.get("filename")

@@ -1,4 +1,4 @@
-"""Errors as answers: problem details (RFC 9457), and the headers that go with a status."""
+"""Errors as answers: problem details (RFC 9457), and the headers for each status."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ibi.services.limits import LimitExceeded
 
 PROBLEM = "application/problem+json"
 LONGEST_RETRY = 3600
-"""Seconds at most in Retry-After: even a clock that is years behind may be corrected within the hour. Limits know
-exactly when there is room again."""
+"""Largest Retry-After in seconds: even a clock that is years behind may be corrected within the hour. A limit knows its
+exact time."""
 
 
 UNTOLD = "This server cannot do it at the moment; its log says why."
@@ -28,7 +28,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def log_untold(error: IbiError, log: FilteringBoundLogger) -> None:
-    """Log what is wrong with this server, of which clients are told only that something is."""
+    """Log the details of a fault of this server. Clients only learn that there is one."""
     if not error.kind.is_told:
         log.error("refused", code=error.code, detail=str(error), exc_info=error)
 
@@ -46,14 +46,15 @@ def problem_details(error: IbiError) -> ProblemResource:
 
 
 def problem(error: IbiError) -> Response:
-    """The error as problem details, with the headers that go with its status."""
+    """Return the error as problem details, with the headers for its status."""
     body = problem_details(error)
     headers = {"cache-control": "no-store", **_headers(error, body.retry_after or None)}
     return Response(_ENCODER.encode(body), body.status, headers, PROBLEM)
 
 
 def retry_after(error: IbiError) -> int:
-    """Whole seconds after which to ask again: at least what the error says, at most an hour unless it is a limit."""
+    """Return the whole seconds after which to ask again: at least those of the error, at most an hour unless it is a
+    limit."""
     seconds = _named_wait(error)
     if isinstance(error, LimitExceeded):
         return error.retry_after
@@ -61,13 +62,13 @@ def retry_after(error: IbiError) -> int:
 
 
 def retry_header(error: IbiError) -> dict[str, str]:
-    """`Retry-After` for an error that says when to ask again, for answers that are no problem details."""
+    """Return `Retry-After` for an error that has a time to ask again, for answers other than problem details."""
     wait = _wait(error)
     return {} if wait is None else {"retry-after": str(wait)}
 
 
 def _wait(error: IbiError) -> int | None:
-    """A 503 always says when to ask again, and a 429 if it is known."""
+    """Return the wait: a 503 always has one, and a 429 if it is known."""
     status = error.kind.status
     is_known = status == HTTPStatus.TOO_MANY_REQUESTS and _named_wait(error) is not None
     return retry_after(error) if is_known or status == HTTPStatus.SERVICE_UNAVAILABLE else None

@@ -1,13 +1,9 @@
-"""Headers of requests and answers: what browsers may do with deposited files; conditions and ranges.
+"""Security headers of deposited files, which decide whether a browser shows a file or saves it.
 
-Security headers of deposited files on our own host: shown where that is harmless, otherwise offered for saving.
-
-Each file is confined to an origin of its own, without scripts, forms and plugins (CSP `sandbox`), and browsers must not
-guess another type (`nosniff`, which every answer carries). A PDF does not open inside a sandbox and needs none: the
-program that browsers hand it to has another origin than ours, and scripts of the PDF run, if at all, inside that
-program. Types that browsers hand to other programs are for saving.
-
-Conditional and partial requests (RFC 9110 §13 and §14).
+Each file is confined to an origin of its own, without scripts, forms and plugins (CSP `sandbox`). Browsers must not
+guess another type (`nosniff`, which every answer has). A PDF does not open inside a sandbox and needs none: browsers
+show it in a program with another origin, and any scripts of the PDF run inside that program. Types that browsers pass
+to other programs are for saving.
 """
 
 from __future__ import annotations
@@ -34,7 +30,7 @@ _FOR_PDF = (
     "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
     " frame-ancestors 'self' {pages}"
 )
-"""The style is the viewer's own. Only our own pages may show it in a frame."""
+"""The style is the viewer's own. Only pages of this site may show it in a frame."""
 _SHOWN = re.compile(
     r"text/(?:html|xml|plain|csv|css|markdown|x-bibtex)|application/(?:json|xml|xhtml\+xml|ld\+json)"
     r"|[a-z]+/[a-z0-9.-]+\+xml|image/(?:avif|bmp|gif|jpeg|png|tiff|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+"
@@ -44,11 +40,11 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
 
 
 def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
-    """The headers sent with the bytes of a file. `pages` is the origin of our pages."""
+    """Return the headers sent with the bytes of a file. `pages` is the origin of this site's pages."""
     kind = media_type.partition(";")[0].strip()
     essence = kind.lower()
     if essence == PDF:
-        # Without a sandbox, so the type has no parameters that could make a browser choose another type.
+        # No sandbox here, so the type has no parameters that could make a browser choose another type.
         return {"content-type": PDF, "content-security-policy": _FOR_PDF.format(pages=pages)}
     sent = media_type if is_media_type(media_type) else kind
     headers = {"content-type": sent or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
@@ -58,7 +54,7 @@ def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
 
 
 def attachment_headers(media_type: str, path: str) -> dict[str, str]:
-    """The headers of a file that is saved and never shown, whatever its type."""
+    """Return the headers of a file that is saved and never shown, for any type."""
     sent = media_type if is_media_type(media_type) else DEFAULT_MEDIA_TYPE
     return {
         "content-type": sent,
@@ -68,8 +64,11 @@ def attachment_headers(media_type: str, path: str) -> dict[str, str]:
 
 
 def is_to_run(headers: RawHeaders) -> bool:
-    """Whether a browser fetches a file to run it: as a page's script, which no document here may have, or as a service
-    worker. Our pages load scripts from this host, and must never load those of depositors."""
+    """Return whether a browser fetches a file to run it, as a page's script or as a service worker.
+
+    No document of this server may have scripts. The pages load scripts from this host, and must never load a
+    depositor's.
+    """
     wanted = values(headers, b"sec-fetch-dest")
     return bool(values(headers, b"service-worker")) or any(each.strip().lower() in _RUN for each in wanted)
 
@@ -90,7 +89,7 @@ _ONE = re.compile(r"bytes=[ \t]*(\d{0,19})-(\d{0,19})[ \t]*", re.ASCII | re.IGNO
 
 
 def byte_range(fields: Sequence[str], size: int) -> tuple[int, int] | None:
-    """Offset and length of the requested part; None for the whole, as for anything but a single range.
+    """Return offset and length of the requested part. Return None for the whole file, and for any other form of range.
 
     Several ranges at once are answered with the whole file, which §14.2 allows: a multipart answer has no use here, and
     many small ranges have been used to overload servers.
@@ -119,7 +118,7 @@ _LATEST = 253_402_300_799
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What identifies a version of a file: a strong tag made from its digest, and the date of the item."""
+    """The identification of a version of a file: a strong tag from its digest, and the date of the item."""
 
     digest: str
     modified: int
@@ -145,7 +144,7 @@ class Validators:
             raise PreconditionFailed(field="If-Unmodified-Since")
 
     def is_known(self, headers: RawHeaders) -> bool:
-        """Whether the reader has this version (steps 3 and 4): 304."""
+        """Return whether the reader has this version (steps 3 and 4), so that the answer is 304."""
         known = values(headers, b"if-none-match")
         if known:
             return self._is_among(known, weak=True)
@@ -153,7 +152,7 @@ class Validators:
         return since is not None and self.modified <= since
 
     def allow_range(self, headers: RawHeaders) -> bool:
-        """Whether a part fits what the reader has of the rest (step 5, If-Range)."""
+        """Return whether a part fits the rest that the reader has (step 5, If-Range)."""
         fields = values(headers, b"if-range")
         if not fields:
             return True
@@ -164,18 +163,19 @@ class Validators:
 
 
 def is_tag_known(headers: RawHeaders, etag: str) -> bool:
-    """Whether the reader has what this tag stands for: 304, for what has no date to compare."""
+    """Return whether the reader has the version with this tag, so that the answer is 304. There is no date to
+    compare."""
     return _is_among(etag, values(headers, b"if-none-match"), weak=True)
 
 
 def _is_among(etag: str, fields: list[str], *, weak: bool) -> bool:
-    # Our tags contain no comma, so splitting at commas can only break tags of others.
+    # Tags of this server contain no comma, so that splitting at commas can only break foreign tags.
     tags = [tag.strip() for value in fields for tag in value.split(",")]
     return "*" in tags or etag in tags or (weak and f"W/{etag}" in tags)
 
 
 def _date(fields: list[str]) -> int | None:
-    """A date in any of HTTP's three forms; None for anything else, which is ignored (§13.1.3)."""
+    """Return a date in any of HTTP's three forms; None for any other text, which is ignored (§13.1.3)."""
     if len(fields) != 1 or len(fields[0]) > 64:
         return None
     try:

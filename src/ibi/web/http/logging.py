@@ -13,17 +13,17 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["console", "json"]
 
-# A token is `ibi_<id>_<secret>`; the id may be known. Anything after `Bearer` is treated as one too.
+# A token is `ibi_<id>_<secret>`; the id may be known. Any text after `Bearer` is treated as one too.
 _TOKEN = re.compile(r"(ibi_[a-z2-7]{1,16}_)[a-z2-7]+")
 _BEARER = re.compile(r"(?i)(bearer\s+)(?!ibi_)[^\s\"',]+")
-# Links that sign in, and those to files that were granted, have their secret in the path, also when they are mistyped.
+# Links for signing in, and links to granted files, have their secret in the path, even if they are mistyped.
 _LINK = re.compile(r"(?i)(/sign-in/|/request/[\s/.]*files/)[\s/]*[^\s\"'?#]+")
 _OF_LINES = frozenset({"exception", "stack"})
 _SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token"})
 
 
 def configure_logging(level: Level = "info", form: Format = "console", stream: TextIO | None = None) -> None:
-    """Set up the logs of this process, those of the libraries included. Called once, when the process starts."""
+    """Set up the logs of this process and of its libraries. Call it once, when the process starts."""
     stream = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
@@ -33,7 +33,7 @@ def configure_logging(level: Level = "info", form: Format = "console", stream: T
         structlog.processors.format_exc_info,
         without_secrets,
     ]
-    if form == "console":  # JSON escapes what cannot be printed
+    if form == "console":  # JSON escapes unprintable characters itself
         shared.append(printable)
     renderer = _renderer(form, stream)
     structlog.configure(
@@ -46,7 +46,8 @@ def configure_logging(level: Level = "info", form: Format = "console", stream: T
 
 
 def _configure_libraries(level: int, shared: list[Processor], renderer: Processor, stream: TextIO) -> None:
-    """uvicorn and asyncio use the standard library's logging; only their warnings and errors are of interest."""
+    """Set up the standard library's logging, which uvicorn and asyncio use. Only their warnings and errors are
+    logged."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -85,7 +86,7 @@ def _escape(value: object, has_lines: bool) -> object:
 
 
 def mask_links(text: str) -> str:
-    """The text with the secrets of links masked."""
+    """Return the text with the secrets of links masked."""
     return _LINK.sub(r"\1…", text)
 
 

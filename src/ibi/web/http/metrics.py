@@ -1,16 +1,6 @@
-"""Metrics that are collected when they are asked for, of one worker and of all.
+"""Metrics that are read from a store when `/metrics` is requested, instead of being counted as things happen.
 
-Figures for `/metrics` that are not counted as things happen, but asked of a store when they are collected: what an
-Archive has, its membership, what it follows and its webhooks.
-
-None of them is counted when it is collected: the catalogue keeps its totals with every change, and the drafts are in
-the ledger of their quota.
-
-The metrics of a server of several workers: whichever is asked gives the sum of all.
-
-Each worker publishes its figures every second while it has work, and when another is asked for the metrics. What a
-worker has published stays when it ends, and the next one in its slot goes on from there: no counter ever falls. Nothing
-is shown that was not published before.
+Reading them is cheap: the catalogue updates its totals with every change, and the ledger of the quota has the drafts.
 """
 
 from __future__ import annotations
@@ -40,13 +30,9 @@ from ibi.services.subscriptions.subscriptions import FollowListing, WebhookListi
 from ibi.storage.worker_state import WorkerState
 from ibi.vocabulary import State
 
-# --- figures that are asked for ---------------------------------------------------------------------------------------
-
-# Figures for `/metrics` that are not counted as things happen, but asked of a store when they are collected.
-
 
 class PolledFigures(ABC):
-    """Figures that are read anew when they are collected, at most once in `fresh` seconds."""
+    """Figures that are read again when they are collected, at most once in `fresh` seconds."""
 
     def __init__(self, fresh: float, *, is_prompt: bool) -> None:
         """Without `is_prompt` the store is slow, and a report does not wait for it."""
@@ -55,7 +41,7 @@ class PolledFigures(ABC):
         self._reading: asyncio.Task[None] | None = None
 
     async def refresh(self) -> None:
-        """Update the figures; called before they are collected."""
+        """Update the figures. Call it before they are collected."""
         if time.monotonic() < self._looked + self._fresh:
             return
         self._looked = time.monotonic()
@@ -71,12 +57,12 @@ class PolledFigures(ABC):
             return  # the earlier figures stay
 
     def expire(self) -> None:
-        """Have the figures read anew before they are collected again."""
+        """Read the figures again before the next collection."""
         self._looked = -self._fresh
 
     @abstractmethod
     def read(self) -> None:
-        """Ask the store, and set the figures. Blocks."""
+        """Read the store and set the figures. This call blocks."""
 
 
 class IntegrityMetrics(PolledFigures):
@@ -124,7 +110,7 @@ LAST_SUCCESS: Final = "ibi_job_last_success_seconds"
 
 
 class HoldingsMetrics(PolledFigures):
-    """The figures of one Archive; without a `membership` it is in no resolver."""
+    """The figures of one Archive. Without a `membership`, it is in no resolver."""
 
     def __init__(
         self, registry: CollectorRegistry, site: ArchiveSite, membership: MembershipService | None = None
@@ -269,7 +255,7 @@ EVENT_LOOP: Final = "event loop"
 
 
 class JobCollector(Collector):
-    """How the background jobs of this process do."""
+    """The failures and successes of this process's background jobs."""
 
     _labelnames: Final = ("job",)
 
@@ -301,13 +287,13 @@ class JobCollector(Collector):
 
 
 _PATIENCE: Final = 0.25
-"""Seconds that the others have to publish; of one that does not, the figures of a moment ago are taken."""
+"""Seconds in which the other workers must publish. For a late worker, its earlier figures are used."""
 _LOOK: Final = 0.002
 _SUMMED: Final = frozenset({"counter", "histogram", "summary"})
 _OF_PROCESSES: Final = frozenset({"process_virtual_memory_bytes", "process_resident_memory_bytes", "process_open_fds"})
-"""Gauges that tell of one process: those of all that run are added up. All others tell of the whole server."""
+"""Gauges of one process, which are added up over all running ones. All other gauges are of the whole server."""
 _LATEST: Final = frozenset({LAST_SUCCESS})
-"""Gauges of times: the latest of all processes counts, also of those that have ended."""
+"""Gauges of times. The latest of all processes counts, including those that have ended."""
 _CREATED: Final = "_created"
 
 SampleKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
@@ -329,7 +315,7 @@ _decode: Final[Callable[[bytes], Families]] = msgspec.json.Decoder(Families).dec
 
 
 def take_figures(registry: CollectorRegistry) -> Families:
-    """What a registry has at the moment."""
+    """Return the present figures of a registry."""
     return {
         metric.name: Family(
             metric.type,
@@ -341,8 +327,11 @@ def take_figures(registry: CollectorRegistry) -> Families:
 
 
 def add_figures(own: Families, others: Iterable[Families], *, with_gauges: bool) -> Families:
-    """What is counted by all; of gauges, those of processes are added up if they are wanted; of times the latest
-    counts; others are `own`."""
+    """Add up the figures of all workers.
+
+    Counters are summed. Gauges of processes are summed if `with_gauges`. Of times, the latest counts. Other gauges are
+    `own`.
+    """
     found = dict(own)
     for families in others:
         for name, family in families.items():
@@ -360,13 +349,13 @@ def _add(one: Family, other: Family) -> Family:
             values[key] = value
         elif key[0] in _LATEST:
             values[key] = max(before, value)
-        else:  # what was begun twice was begun when it was begun first
+        else:  # of two creation times, the earlier one counts
             values[key] = min(before, value) if key[0].endswith(_CREATED) else before + value
     return Family(one.kind, one.words, [(name, dict(labels), value) for (name, labels), value in values.items()])
 
 
 class _Figures(CollectorRegistry):
-    """Figures to be written as a registry is."""
+    """Figures in the form of a registry, to be written as one."""
 
     def __init__(self, families: Families) -> None:
         super().__init__()
@@ -381,19 +370,24 @@ class _Figures(CollectorRegistry):
 
 
 class WorkerMetrics:
-    """The figures of one worker, and the sum that it gives. For its event loop."""
+    """The figures of one worker, and the sum over all workers. For its event loop.
+
+    Each worker publishes its figures every second while it has work, and whenever another worker is asked for the
+    metrics. The figures of an ended worker stay, and the next one in its slot continues from them: no counter ever
+    falls. The sum contains published figures only.
+    """
 
     def __init__(self, state: WorkerState, slot: int, registry: CollectorRegistry, count: Callable[[], int]) -> None:
-        """`count` is another number after each request."""
+        """`count` returns another number after each request."""
         self._state, self._board, self._slot, self._registry = state, state.figures, slot, registry
         before = self._board.read(slot)
         self._before = add_figures({}, [] if before is None else [_decode(before)], with_gauges=False)
-        """What the workers counted that had this slot before."""
+        """Counts of earlier workers in this slot."""
         self._count, self._counted = count, -1
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Answer other workers; on the event loop."""
+        """Begin to answer other workers. Call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._board.calls(self._slot), self._answer)
 
@@ -403,7 +397,7 @@ class WorkerMetrics:
         self.publish()
 
     def publish_if_busy(self) -> None:
-        """Publish if anything was counted since the last time; to be called every second."""
+        """Publish if anything was counted since the last time. Call it every second."""
         counted = self._count()
         if counted != self._counted:
             self._counted = counted
@@ -424,7 +418,7 @@ class WorkerMetrics:
             self.publish()
 
     async def text(self) -> bytes:
-        """The sum, as Prometheus reads it."""
+        """Return the sum of all workers in the format of Prometheus."""
         others = [slot for slot in self._state.used() if slot != self._slot]
         await self._have_published([slot for slot in others if self._state.is_live(slot)])
         own = self.publish()

@@ -1,16 +1,7 @@
-"""What a request says: its target, its headers, the media types that it accepts, its host, and where its reader is.
+"""The parts of a request: its target, headers, digests, accepted media types, reader's address and host.
 
-ASGI's `path` is decoded already, and wrongly where a name is not UTF-8 (E33), so that the original is lost.
-
-The standard has Archives included and excluded by GET (R §7.2). A link or an image on any page can make a browser send
-one, from inside a network that the page itself cannot reach. Programs send none of the headers looked at here.
-
-A character set is named only if it is certain: bytes beyond ASCII that are UTF-8 throughout are hardly ever anything
-else. Otherwise the document itself, or the reader's browser, may know more.
-
-A browser separates what pages may read and send by the names of their hosts. A stranger's name that is pointed here
-(DNS rebinding) would give the stranger our pages and whatever the reader's network may see. So only names known to be
-ours are served. A name is ours at every port unless `hosts` gives one.
+ASGI's `path` is decoded already, and wrongly if a name is not UTF-8 (E33), so that the original is lost. These
+functions read the raw path.
 """
 
 from __future__ import annotations
@@ -41,7 +32,7 @@ from ibi.web.http.request_errors import InvalidDigest, InvalidIdempotencyKey, No
 
 
 def raw_path(scope: Scope) -> bytes:
-    """The path, percent signs and all, without the query."""
+    """Return the path without the query, still percent-encoded."""
     raw: bytes | None = scope.get("raw_path")
     return quote(scope["path"]).encode("ascii") if raw is None else raw
 
@@ -52,19 +43,19 @@ def raw_query(scope: Scope) -> str:
 
 
 def link_target(scope: Scope) -> str:
-    """Path and query with every octet that they have, as `PersistentUrl.parse` wants them (E33)."""
+    """Return path and query with all their octets, as `PersistentUrl.parse` needs them (E33)."""
     path, query = raw_path(scope), scope.get("query_string", b"")
     return with_octets(b"%b?%b" % (path, query) if query else path)
 
 
 def raw_target(scope: Scope) -> str:
-    """Path and query, as they are shown."""
+    """Return path and query for display."""
     query = raw_query(scope)
     return as_text(raw_path(scope)) + (f"?{query}" if query else "")
 
 
 def percent_decode(raw: bytes) -> str:
-    """The text of percent-encoded bytes, decoded once."""
+    """Return the text of percent-encoded bytes, decoded once."""
     return as_text(unquote_to_bytes(raw) if b"%" in raw else raw)
 
 
@@ -77,7 +68,7 @@ def as_text(raw: bytes) -> str:
 
 
 def with_octets(raw: bytes) -> str:
-    """Decode as UTF-8; an octet that is none stays what it is, as PEP 383 has it (E33)."""
+    """Decode as UTF-8. An octet that is not UTF-8 becomes a surrogate escape (PEP 383, E33)."""
     return raw.decode("utf-8", "surrogateescape")
 
 
@@ -86,7 +77,7 @@ _PLAIN = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
 
 
 def has_subject(query: bytes) -> bool:
-    # The spelling of every resolver, found many times as fast as by the regular expression.
+    # The spelling of every resolver. This search is many times faster than the regular expression.
     if b"&servicesubject=" in query or _PLAIN.search(query):
         return True
     if b"%" not in query:
@@ -98,7 +89,7 @@ def has_subject(query: bytes) -> bool:
 
 
 RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
-"""Names in small letters, as ASGI gives them."""
+"""Names in lower case, as ASGI gives them."""
 
 HARDENING: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
@@ -114,7 +105,7 @@ def values(headers: RawHeaders, name: bytes) -> list[str]:
 
 
 def only_value(headers: RawHeaders, name: bytes) -> str | None:
-    """The value of a header that may be given once; `ValueError` if it is given twice, which is ambiguous."""
+    """Return the value of a header that must be unique. Raise `ValueError` if it is there twice, which is ambiguous."""
     found = None
     for key, value in headers:
         if key == name:
@@ -125,8 +116,10 @@ def only_value(headers: RawHeaders, name: bytes) -> str | None:
 
 
 def only_cookie(headers: RawHeaders, name: str) -> str | None:
-    """The value of a cookie, however malformed other cookies of this host are; None if it is given twice, because one
-    may have been planted by another site."""
+    """Return the value of a cookie, even if other cookies of this host are malformed.
+
+    Return None if it is there twice with different values: another site may have planted one.
+    """
     wanted, found = name.encode("ascii"), set()
     for key, value in headers:
         if key == b"cookie" and wanted in value:
@@ -139,8 +132,10 @@ _ANEW = re.compile(rb"(?:\A|[\s,])(?:no-cache|max-age[ \t]*=[ \t]*\"?0+\"?(?:\Z|
 
 
 def is_wanted_anew(headers: RawHeaders) -> bool:
-    """Whether the reader does not want what is kept (RFC 9111 §5.2.1.1, §5.2.1.4), as a browser says that loads a page
-    anew. `Pragma`, of older clients, counts where there is no Cache-Control (§5.4)."""
+    """Return whether the reader refuses cached answers (RFC 9111 §5.2.1.1, §5.2.1.4), as a browser does on a reload.
+
+    `Pragma`, of older clients, counts if there is no Cache-Control (§5.4).
+    """
     is_told = is_pragma = False
     for name, value in headers:
         if name == b"cache-control":
@@ -163,13 +158,17 @@ class CrossSiteRequest(IbiError):
 
 
 def is_cross_site(headers: RawHeaders) -> bool:
-    """Whether the browser says that a page of another site caused the request."""
+    """Return whether the browser reports that a page of another site caused the request."""
     return any(value.strip().lower() == "cross-site" for value in values(headers, b"sec-fetch-site"))
 
 
 def refuse_other_sites(headers: RawHeaders) -> None:
-    """Raise `CrossSiteRequest` unless the browser says that a person or a page of this site caused the request; also if
-    it says so twice, or illegibly."""
+    """Raise `CrossSiteRequest` if the browser reports that another site caused the request.
+
+    An ambiguous or unreadable report is refused too. The standard has Archives included and excluded by GET (R §7.2),
+    and a link or an image on any page can make a browser send one, from inside a network that the page itself cannot
+    reach. Programs send none of these headers.
+    """
     if any(value.strip().lower() not in _OWN for value in values(headers, b"sec-fetch-site")):
         raise CrossSiteRequest()
     hosts = {value.strip().lower() for value in values(headers, b"host")}
@@ -179,10 +178,10 @@ def refuse_other_sites(headers: RawHeaders) -> None:
 
 
 def authority(url: str) -> str | None:
-    """`host[:port]` of a URL as the header Host writes it; None if the URL is not HTTP(S).
+    """Return `host[:port]` of a URL as the header Host spells it; None if the URL is not HTTP(S).
 
-    Not `Origin`: one browser writes both headers, in one spelling. What differs in it is refused, rather than taken for
-    the same by a rule that the browser may not have.
+    `Origin` is not used here. One browser writes both headers, in one spelling. A different spelling is refused: the
+    browser may not share a rule that equates the two.
     """
     try:
         parts = urlsplit(url.strip())
@@ -198,8 +197,10 @@ _ENTRY: Final = re.compile(r"\s*([A-Za-z0-9-]{1,40})=(:?)([A-Za-z0-9+/=]{1,200})
 
 
 def expected_digests(headers: RawHeaders) -> dict[str, tuple[str, bytes]]:
-    """By algorithm, the field that names it and the digest. Unknown algorithms are ignored; if none is known, or a
-    digest cannot be read, raise `InvalidDigest`, because a client that sends a digest wants it checked."""
+    """Return the digests by algorithm, each with its field. Unknown algorithms are ignored.
+
+    A client that sends a digest wants it checked. So raise `InvalidDigest` if none is known, or if one cannot be read.
+    """
     found: dict[str, tuple[str, bytes]] = {}
     for field in _FIELDS:
         given = values(headers, field.lower().encode("ascii"))
@@ -234,17 +235,17 @@ def check_digests(expected: Mapping[str, tuple[str, bytes]], actual: Mapping[str
 
 
 def check_content(expected: Mapping[str, tuple[str, bytes]], content: bytes, path: str) -> None:
-    """The same of bytes that are at hand: what was not told is not computed."""
+    """Check the digests of bytes in memory. Only the expected digests are computed."""
     check_digests(expected, {name: hashlib.new(name.replace("-", ""), content).digest() for name in expected}, path)
 
 
 def repr_digest(sha512: str) -> str:
-    """The header of an answer, from hexadecimal digits."""
+    """Return the value of the header `Repr-Digest`, from hexadecimal digits."""
     return f"sha-512=:{b64encode(bytes.fromhex(sha512)).decode('ascii')}:"
 
 
 MAX_KEY = 255
-"""Characters of an idempotency key."""
+"""Largest number of characters of an idempotency key."""
 
 
 def idempotency_key(headers: RawHeaders) -> str | None:
@@ -260,13 +261,17 @@ def idempotency_key(headers: RawHeaders) -> str | None:
 MOST_LOOKED_AT: Final = 1 << 16
 """Bytes read from the beginning of a text."""
 
-# XML declares its own encoding, and is UTF-8 if it does not.
+# XML declares its own encoding, and is UTF-8 without a declaration.
 _TEXT: Final = re.compile(r"text/(?!xml(?![^;\s]))[^;]+", re.IGNORECASE)
 
 
 def media_type_in_full(media_type: str, file: VerifiedFile) -> str:
-    """The media type of a file, with `charset=utf-8` for a text that is UTF-8. Blocks: it may read. A text whose
-    beginning cannot be checked gets no charset."""
+    """Return the media type of a file, with `charset=utf-8` for a text that is UTF-8.
+
+    A character set is added only if it is certain: bytes beyond ASCII that are valid UTF-8 throughout are hardly ever
+    anything else. In other cases the document itself, or the reader's browser, may know more. A text with an unchecked
+    beginning gets none. This call blocks: it may read from the disk.
+    """
     if not _TEXT.match(media_type) or "charset" in media_type.lower():
         return media_type
     begun = file.read_beginning(MOST_LOOKED_AT)
@@ -277,7 +282,7 @@ def media_type_in_full(media_type: str, file: VerifiedFile) -> str:
 
 
 def _is_utf_8(begun: bytes, *, is_whole: bool) -> bool:
-    """Whether bytes are UTF-8 and not plain ASCII. Unless they are the whole text, the last letter may be cut in
+    """Return whether bytes are UTF-8 and not plain ASCII. Unless they are whole, the last character may be cut in
     two."""
     if begun.isascii():
         return False
@@ -289,8 +294,10 @@ def _is_utf_8(begun: bytes, *, is_whole: bool) -> bool:
 
 
 def choose(accept: Sequence[str], offered: Sequence[str]) -> str:
-    """The best of `offered` by the values of Accept, the first if there are none; `NotAcceptable` if none fits. Among
-    equals the one named more exactly wins, then the one offered first."""
+    """Return the best of `offered` by the values of Accept, or the first without such values.
+
+    Among equals, the more exactly named type wins, then the one offered first. Raise `NotAcceptable` if none fits.
+    """
     if not accept:
         return offered[0]
     ranges = [_range(each) for value in accept for each in value.split(",") if each.strip()]
@@ -304,7 +311,7 @@ def choose(accept: Sequence[str], offered: Sequence[str]) -> str:
 
 
 def _range(text: str) -> tuple[str, float]:
-    """A media range and its weight; an unreadable weight counts as 0."""
+    """Return a media range and its weight. An unreadable weight counts as 0."""
     media, *parameters = (part.strip().lower() for part in text.split(";"))
     weights = [value for name, _, value in (each.partition("=") for each in parameters) if name.strip() == "q"]
     return media, _weight(weights[0].strip()) if weights else 1.0
@@ -318,7 +325,7 @@ def _weight(text: str) -> float:
 
 
 def _quality(media: str, ranges: Iterable[tuple[str, float]]) -> tuple[float, int]:
-    """The weight of the most exact range that covers `media`, and how exact it is."""
+    """Return the weight of the most exact range that covers `media`, and its exactness."""
     exactness = {media: 2, f"{media.partition('/')[0]}/*": 1, "*/*": 0}
     covering = [(exactness[each], weight) for each, weight in ranges if each in exactness]
     if not covering:
@@ -329,7 +336,7 @@ def _quality(media: str, ranges: Iterable[tuple[str, float]]) -> tuple[float, in
 
 @lru_cache(maxsize=1024)
 def truncate_address(address: str) -> str:
-    """The network of an address: its first 24 bits (IPv4) or 48 bits (IPv6)."""
+    """Return the network of an address: its first 24 bits (IPv4) or 48 bits (IPv6)."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -344,11 +351,11 @@ _MOST_HOPS: Final = 63
 """Together with the connected address, as many as a request to an Archive may name."""
 
 _LONGEST: Final = 64
-"""Characters of an address, with a scope."""
+"""Largest number of characters of an address, with a scope."""
 
 
 def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | None:
-    """The last address on the way here that is not a proxy of ours; None if it is not known.
+    """Return the last address on the way here that is not a trusted proxy; None if it is unknown.
 
     Each proxy adds the sender's address on the right of X-Forwarded-For. Addresses left of the first stranger are that
     stranger's claim, and no proof.
@@ -357,15 +364,15 @@ def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | No
 
 
 def address_text(scope: Scope, proxies: Sequence[IpNetwork]) -> str:
-    """The reader's address as the audit log has it."""
+    """Return the reader's address in the form of the audit log."""
     return str(reader_address(scope, proxies) or "unknown")
 
 
 def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddress, ...]:
-    """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10).
+    """Return the reader's address, then those of the trusted proxies in the order of the request (R Table 8.10).
 
-    An unspecified address stands for a reader whose own is not known: our own Archive sees nobody there, and Archives
-    elsewhere get the addresses of the proxies alone.
+    An unspecified address stands for an unknown reader. The Archive of this server then sees nobody, and other Archives
+    get the addresses of the proxies only.
     """
     way = _way(scope, proxies)
     if len(way) == 1:
@@ -375,7 +382,7 @@ def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddr
 
 
 def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
-    """The addresses from here back to the reader; None where one cannot be read."""
+    """Return the addresses from here back to the reader. An unreadable one is None."""
     client = scope.get("client")
     way = [read_address(client[0]) if client else None]
     if not proxies:
@@ -385,13 +392,13 @@ def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
         address = way[-1]
         if address is None or not any(address in network for network in proxies):
             break
-        way.append(read_address(hop) if len(hop) <= _LONGEST else None)  # too long to be remembered
+        way.append(read_address(hop) if len(hop) <= _LONGEST else None)  # too long to be cached
     return way
 
 
 @lru_cache(maxsize=1024)
 def read_address(text: str) -> IpAddress | None:
-    """An address without scope and port; IPv4 inside IPv6 is IPv4."""
+    """Return an address without scope and port. IPv4 inside IPv6 becomes IPv4."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -400,9 +407,9 @@ def read_address(text: str) -> IpAddress | None:
 
 
 def requested_origin(scope: Scope) -> Origin | None:
-    """What the header Host names; None if it is missing, empty, there twice, or cannot be read.
+    """Return the origin in the header Host; None if it is missing, empty, there twice, or unreadable.
 
-    It has no scheme: behind a proxy that is not known here.
+    It has no scheme, which is unknown here behind a proxy.
     """
     try:
         host = only_value(scope["headers"], b"host")
@@ -412,11 +419,16 @@ def requested_origin(scope: Scope) -> Origin | None:
 
 
 class ServedHosts:
-    """The hosts of one server. Nothing is looked up in the DNS."""
+    """The hosts of one server. It makes no DNS look-ups.
+
+    Browsers decide by host name which pages may read and send which data. A stranger's name that points here (DNS
+    rebinding) would give the stranger our pages and the view of the reader's network. So only known names are served. A
+    name is served at every port unless `hosts` gives one.
+    """
 
     def __init__(self, urls: Iterable[str] = (), names: Iterable[str] = (), listening: Iterable[str] = ()) -> None:
-        """Hosts of `urls` are served at every port; `names` are those of the setting `hosts`, each `host` or
-        `host:port`; `listening` are the hosts and addresses on which the server listens."""
+        """Hosts of `urls` are served at every port. `names` are those of the setting `hosts`, each `host` or
+        `host:port`. `listening` are the hosts and addresses on which the server listens."""
         given = [each for each in map(readable_origin, names) if each is not None]
         found = [served_origin(url) for url in urls] + [readable_origin(bracketed(host)) for host in listening]
         self._hosts = {"localhost", *(each.name for each in found if each is not None)}
@@ -426,7 +438,8 @@ class ServedHosts:
         self._is_on_all = any(address is not None and address.is_unspecified for address in addresses)
 
     def serves(self, scope: Scope) -> bool:
-        """Whether pages and files are served for the host of this request, or it names none."""
+        """Return whether pages and files are served for the host of this request. A request without a host is
+        served."""
         if not any(name == b"host" and value.strip(b" \t") for name, value in scope["headers"]):
             return True
         asked = requested_origin(scope)
@@ -440,8 +453,11 @@ class ServedHosts:
 
 
 def _is_of_this_machine(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an interface has this address now. Asked of the system each time, since addresses come and go: a socket
-    can be bound only to the machine's own."""
+    """Return whether an interface of this machine has this address now.
+
+    The system is asked each time, because addresses come and go: a socket can be bound only to an address of the
+    machine.
+    """
     if address.is_multicast:
         return False
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -1,5 +1,4 @@
-"""Errors in a request, found before the application is asked: each names the part at fault. And the check of a query's
-parameters."""
+"""Errors in a request, found before the application sees it. Each names the part at fault."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ class UploadTooSlow(IbiError):
 
     @property
     def template(self) -> str:
-        """Of a file, unless it is said `of` what else."""
+        """The message about a file, or that about the object in `of`."""
         return {"item": ITEM_TOO_SLOW, "batch": BATCH_TOO_SLOW}.get(str(self.parameters.get("of")), super().template)
 
 
@@ -174,7 +173,7 @@ class ServerStarting(IbiError):
 
     @property
     def template(self) -> str:
-        """With the items that were `read`, and how many `items` there are, as far as either is known."""
+        """The message, with the items `read` so far and the number of `items`, if these are known."""
         if self.parameters.get("read") is None:
             return super().template
         return READ_SO_FAR if self.parameters.get("items") is None else READ_OF
@@ -209,9 +208,6 @@ class InternalError(IbiError):
 
     code = "internal-error"
     kind = ErrorKind.FAILED
-
-
-# --- an Archive's items (E24) ----------------------------------------------------------------------------------------
 
 
 class ItemDeleted(IbiError):
@@ -302,13 +298,14 @@ class ReadOnlyArchive(IbiError):
 
 # --- parameters of a query --------------------------------------------------------------------------------------------
 
-# The parameters of a request's query. A program whose parameter is misspelt should not get everything.
-
 _SHOWN = 40
 
 
 def check_parameters(given: QueryParams, known: Collection[str], repeatable: Collection[str] = ()) -> None:
-    """Refuse a parameter that is not among the `known` ones, and one that is given twice and is not `repeatable`."""
+    """Refuse a parameter that is not `known`, and one that is given twice and is not `repeatable`.
+
+    A program with a misspelt parameter must not receive everything.
+    """
     for name in given:
         if name not in known:
             reason = f"there is no such parameter; known are: {', '.join(known)}"
@@ -323,12 +320,12 @@ def check_given_once(given: QueryParams, repeatable: Collection[str] = ()) -> No
 
 
 def whole_number(text: str, most_digits: int = 18) -> int | None:
-    """The number that a text of digits is; None for any other text, and for more digits."""
+    """Return the number that a text of digits stands for; None for any other text, and for more digits."""
     return int(text) if len(text) <= most_digits and text.isascii() and text.isdigit() else None
 
 
 def number_of(given: QueryParams, name: str, default: int, lowest: int, highest: int, more: str = "") -> int:
-    """The whole number that a parameter has; `more` ends the sentence that refuses another."""
+    """Return the whole number in a parameter. `more` ends the sentence that refuses another value."""
     text = given.get(name)
     if text is None:
         return default

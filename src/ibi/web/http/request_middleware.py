@@ -1,14 +1,6 @@
-"""Pure ASGI around every request.
+"""Pure ASGI middleware around every request, and the counters of one server.
 
-Around every request: a name, a log line, counts for Prometheus, and headers that every answer carries.
-
-The library's own counters take a lock for each count, because several threads may use them: at every request that would
-cost more than the rest of the counting. The output is the same, line for line.
-
-Tells the audit log of requests that were refused: whatever page or endpoint did it, and however it said so.
-
-What counts is the status that was sent: 401 and 403, and 404 where a thing of another's is kept secret. The answer has
-gone out before the line is written.
+The middleware gives each request a name, a log line and a count, and gives every answer its common headers.
 """
 
 from __future__ import annotations
@@ -59,7 +51,11 @@ from ibi.web.http.request_errors import InternalError, ServerStopping
 
 
 class CounterTally(Collector):
-    """A counter by the values of its labels. Counted and collected in one thread."""
+    """A counter by the values of its labels, for one thread.
+
+    The counters of the Prometheus library take a lock for each count. At every request, that would cost more than the
+    rest of the counting. The output is the same, line for line.
+    """
 
     def __init__(self, name: str, words: str, labels: Sequence[str], *, registry: CollectorRegistry) -> None:
         self._name, self._words, self._labels = name, words, tuple(labels)
@@ -84,11 +80,11 @@ class CounterTally(Collector):
             family.add_metric([*map(str, values)], number, created=self._began[values])
         yield family
 
-    describe = collect  # the registry checks that each name is given once
+    describe = collect  # the registry checks that no name is used twice
 
 
 class HistogramTally(Collector):
-    """A histogram: the number of values up to each of the `buckets`, and the sum of all. For one thread, as above."""
+    """A histogram for one thread: the number of values up to each of the `buckets`, and the sum of all."""
 
     def __init__(self, name: str, words: str, buckets: Sequence[float], *, registry: CollectorRegistry) -> None:
         self._name, self._words, self._bounds = name, words, (*map(float, buckets), inf)
@@ -180,7 +176,7 @@ class Metrics:
         self._minted = self._requests.labels("minted")
 
     def count_group(self, group: MintGroup) -> None:
-        """A commit was made, or failed."""
+        """Count a commit that was made, or that failed."""
         self._group.observe(group.requests)
         self._commit.observe(group.seconds)
         if group.minted:
@@ -211,11 +207,11 @@ class Metrics:
         self._misdirected.inc()
 
     def answered(self) -> int:
-        """Another number after each answer that was counted."""
+        """Return the number of counted answers. It changes with each answer."""
         return self._answers.total()
 
     def count_answer(self, route: str | None, method: str, status: int) -> None:
-        """Count an answer. `route` is a pattern of ours, None where no route matched."""
+        """Count an answer. `route` is the pattern of the route, or None if no route matched."""
         self._answers.add(route or _OTHER, method if method in _METHODS else _OTHER, status)
 
 
@@ -227,7 +223,7 @@ class MetricsPage:
         figures: Sequence[PolledFigures] = (),
         workers: WorkerMetrics | None = None,
     ) -> None:
-        """`workers` adds up what all processes of the server count."""
+        """`workers` adds up the counts of all processes of the server."""
         self._metrics, self._readiness, self._figures, self._workers = metrics, readiness, figures, workers
 
     async def get(self, _: Request) -> Response:
@@ -244,16 +240,16 @@ class MetricsPage:
 
 
 REQUEST = "ibi.request"
-"""The key in a scope of the request's name, by which log and caller know it."""
+"""The scope key of the request's name, which the log and the client use."""
 
 REQUEST_HEADER = b"x-request-id"
-"""The last header of an answer, which has the same name."""
+"""The last header of an answer, with the name of the request."""
 
 _LONGEST_PATH = 200
 _HARDENED = frozenset(name for name, _ in HARDENING)
 _EMPTY = (b"content-length", b"0")
 _OF_NOTHING = tuple(each for each in HARDENING if each[0] == b"referrer-policy")
-"""Headers of an answer without a body, such as a redirect: a browser finds nothing in it to load, run or mistake."""
+"""Headers of an answer without a body, such as a redirect: a browser can load, run or mistake nothing in it."""
 
 
 class AnswerBroken(Exception):
@@ -262,14 +258,16 @@ class AnswerBroken(Exception):
 
 
 def request_names() -> Iterator[str]:
-    """Names of requests: random once, then counted up, because fresh randomness for each would cost more than routing
-    it."""
+    """Return names of requests: a random prefix and a counter.
+
+    Fresh randomness for each request would cost more than routing it.
+    """
     chance = secrets.token_hex(4)
     return (f"{chance}{number:08x}" for number in count(1))
 
 
 def harden_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer with those of every answer, except the name of its request."""
+    """Return the headers of an answer with the common ones, except the name of its request."""
     given = list(given)
     needed = _OF_NOTHING if _EMPTY in given else HARDENING
     present = _HARDENED.intersection([key for key, _ in given])
@@ -278,7 +276,7 @@ def harden_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, by
 
 
 class RequestMiddleware:
-    """Pure ASGI around all routes. Details of internal errors stay inside."""
+    """Pure ASGI middleware around all routes. It keeps details of internal errors inside."""
 
     def __init__(
         self,
@@ -289,8 +287,10 @@ class RequestMiddleware:
         names: Iterator[str],
         failure: Callable[[IbiError, Scope], Response],
     ) -> None:
-        """`routes` has the pattern of each endpoint, for counting; `names` are those of requests; `failure` makes the
-        answer to what failed inside, and does not fail itself."""
+        """`routes` has the pattern of each endpoint, for counting. `names` are those of requests.
+
+        `failure` makes the answer to an unexpected error, and does not fail itself.
+        """
         self._app, self._metrics, self._log, self._routes, self._names = app, metrics, log, routes, names
         self._failure = failure
 
@@ -304,17 +304,17 @@ class RequestMiddleware:
         try:
             await self._app(scope, receive, answer.send)
         except (ClientDisconnect, AnswerBroken):
-            return  # the reader has gone, or gets no more
+            return  # the reader has gone, or must get no more
         except asyncio.CancelledError:
             # The server is stopping and has waited long enough.
             if answer.status is not None:
                 raise
             await self._failure(ServerStopping(), scope)(scope, receive, answer.send)
         except Exception as error:
-            # The last resort: the caller is told that something failed, the log has the traceback.
+            # The last resort: the client learns that something failed, the log has the traceback.
             self._log.error("request failed", request=name, **_log_fields(scope), exc_info=True)
             if answer.status is not None:
-                raise  # half the answer is sent: the server breaks the connection, so that it is not taken for whole
+                raise  # half the answer is sent: the server breaks the connection, so that no reader takes it for whole
             told = TooManyOpenFiles() if is_exhaustion(error) else InternalError(request=name)
             await self._failure(told, scope)(scope, receive, answer.send)
         finally:
@@ -349,7 +349,7 @@ class _Answer:
 
 
 def _log_fields(scope: Scope) -> dict[str, object]:
-    """A request for the log, without query and headers: they may hold secrets."""
+    """Return the facts about a request for the log. Query and headers are left out: they may hold secrets."""
     client = scope.get("client")
     return {
         "method": scope["method"],
@@ -362,15 +362,19 @@ def _log_fields(scope: Scope) -> dict[str, object]:
 
 
 DENIED: Final = "ibi.denied"
-"""The key of the error in the scope of a request that was refused, if it is known."""
+"""The scope key of the error of a refused request, if it is known."""
 _STATUSES: Final = frozenset({401, 403})
 
 Identify = Callable[[Scope], Awaitable[Actor | None]]
 
 
 class RefusalWatch:
-    """Pure ASGI around all pages and endpoints. `identify` tells who sent a request, None for a stranger; `proxies` are
-    the networks that are trusted to name their client."""
+    """Pure ASGI middleware that reports refused requests to the audit log, from any page or endpoint.
+
+    A request counts as refused by its status, 401 or 403, or by a 404 that hides another account's object. The line is
+    written after the answer was sent. `identify` returns the sender of a request, or None for a stranger. `proxies` are
+    the networks that are trusted to name their client.
+    """
 
     def __init__(
         self,
@@ -403,7 +407,7 @@ class RefusalWatch:
         try:
             who = await self._identify(scope)
             await asyncio.to_thread(self._refusals.note, self._refusal(scope, status, who))
-        except IbiError as error:  # the store is away, say: the request was refused all the same
+        except IbiError as error:  # for example without the store: the request was refused anyway
             self._log.error("a refusal was not written down", code=error.code, detail=str(error))
 
     def _refusal(self, scope: Scope, status: int, who: Actor | None) -> Refusal:

@@ -1,1 +1,1 @@
-"""What a resolver serves: persistent URLs, its register, and why an item was not found."""
+"""The web interface of a resolver: persistent URLs, the register, and explanations of missing items."""

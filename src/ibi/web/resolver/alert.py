@@ -23,8 +23,7 @@ _COMPLETE: Final = Silence()
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A suggested next step; with a `url` it is a link. `subject`, a label or a URL, is shown after the words as it
-    is."""
+    """A suggested next step. With a `url` it is a link. `subject`, a label or a URL, follows the words unchanged."""
 
     words: str
     url: str | None = None
@@ -33,7 +32,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Archives with something in common. At each, `path` leads to the item as that Archive has it."""
+    """Archives with something in common. At each, `path` leads to that Archive's version of the item."""
 
     words: str
     archives: tuple[ArchiveRef, ...]
@@ -55,7 +54,7 @@ class Alert:
     retry_after: int | None = None
 
     def record(self) -> dict[str, object]:
-        """Problem details (RFC 9457), with all the facts."""
+        """Return problem details (RFC 9457) with all the facts."""
         advised = [
             {"words": each.words if each.subject is None else f"{each.words} {each.subject}", "url": each.url}
             for each in self.advice
@@ -78,14 +77,15 @@ def archive_records(archives: Iterable[ArchiveRef]) -> list[dict[str, object]]:
 
 
 def advise_world_resolver(url: PersistentUrl, base: str, gettext: Callable[[str], str]) -> tuple[Advice, ...]:
-    """The way to Archives that the resolver at `base` does not know."""
+    """Return the link to the world resolver, for Archives that the resolver at `base` does not know."""
     world = url.at_world_resolver(base)
     words = gettext("Try the resolver named in the standard, which knows other Archives:")
     return () if world is None else (Advice(words, world, world),)
 
 
 def advise_tombstone(outcome: Deleted, gettext: Callable[[str], str]) -> Advice:
-    """Where the Archive that kept the item says what it was; an Archive leads the link of a deleted item there."""
+    """Return the link to the description at the Archive that kept the item. An Archive redirects the link of a deleted
+    item to it."""
     by = outcome.by
     if by is None:
         return Advice(gettext("Ask the Archive that kept it: it may know a replacement."))
@@ -97,7 +97,7 @@ def advise_tombstone(outcome: Deleted, gettext: Callable[[str], str]) -> Advice:
 
 
 def alert_about_end(label: str, successor: str, gettext: Callable[[str], str]) -> Alert:
-    """The alert about an Archive that ended, with the one that the administrator of the resolver named in its place
+    """Return the alert about an Archive that ended, with the one that the resolver's administrator named in its place
     (E91)."""
     said = gettext("{label} was the archive service of an Archive that no longer exists.").format(label=label)
     link = Advice(gettext("Replaced by:"), f"/{successor}", successor)
@@ -106,11 +106,11 @@ def alert_about_end(label: str, successor: str, gettext: Callable[[str], str]) -
 
 
 _LONGEST_SHOWN: Final = 500
-"""Characters shown of a link that cannot be read."""
+"""Largest number of characters shown of an unreadable link."""
 
 
 def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> Alert:
-    """The alert about a full stop or comma of the sentence around a link (E35)."""
+    """Return the alert about a full stop or comma of the sentence around a link (E35)."""
     _ = words.gettext
     suggestion = str(error.details["suggestion"])
     return Alert(
@@ -124,8 +124,10 @@ def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> 
 
 
 def alert_about_fault(error: InvalidPersistentUrl, target: str, words: NullTranslations) -> Alert:
-    """The alert about a link that cannot be read: its fault, and a link to the page that explains it. `target` is how
-    it came."""
+    """Return the alert about an unreadable link: its fault, and a link to the page that explains it.
+
+    `target` is the link as it came.
+    """
     _, link = words.gettext, target.removeprefix("/")
     advice = [Advice(_("Check the identifier against its source: a character may be missing."))]
     if len(link) <= _LONGEST_SHOWN:
@@ -144,7 +146,7 @@ def claim_record(claim: UnprovenClaim) -> dict[str, object]:
 
 
 def is_of_metadata(relation: Relation) -> bool:
-    """Whether the text wanted in a language is the metadata rather than the item."""
+    """Return whether the text wanted in a language is the metadata rather than the item."""
     kinds = [type(step) for step in relation.steps]
     return Metadata in kinds[: kinds.index(Translation)] if Translation in kinds else False
 

@@ -1,4 +1,4 @@
-"""Alerts about resolutions without a redirect: what happened, its status, and what to do next (E24)."""
+"""Alerts about resolutions without a redirect: the outcome, its status, and the next step (E24)."""
 
 from __future__ import annotations
 
@@ -49,12 +49,14 @@ RETRY_AFTER: Final = 30
 
 _METADATA: Final = Relation((Metadata(),))
 _OAI_DC: Final = Metadata("oai_dc")
-"""The one format that the standard itself names (R Table 8.1)."""
+"""The only format that the standard itself names (R Table 8.1)."""
 
 
 def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations, base: str = "") -> Alert:
-    """The alert about an outcome. `url` is what was asked for, `base` the address of this resolver. A `Redirect` has
-    one only if its URL has to be confirmed (E31)."""
+    """Return the alert about an outcome. `url` is the requested one, `base` the address of this resolver.
+
+    A `Redirect` has an alert only if its URL has to be confirmed (E31).
+    """
     made = _Alerts(url, words, base).about(outcome)
     facts: dict[str, object] = {"label": url.label.spelling, "relation": url.relation.modifier, **made.facts}
     silence, advice, groups = made.silence, made.advice, made.groups
@@ -94,8 +96,6 @@ class _Alerts:
                 return self._unproven(outcome)
             case Redirect():
                 return self._to_confirm(outcome)
-
-    # --- nothing there ---
 
     def _not_found(self, outcome: NotFound) -> Alert:
         _, ngettext, silence = self._gettext, self._ngettext, outcome.silence
@@ -207,8 +207,6 @@ class _Alerts:
             retry_after=RETRY_AFTER,
         )
 
-    # --- the item is there ---
-
     def _related_missing(self, outcome: RelatedItemMissing) -> Alert:
         facts: dict[str, object] = {
             "missing": outcome.missing.name.lower(),
@@ -219,7 +217,7 @@ class _Alerts:
         return Alert(code, HTTPStatus.NOT_FOUND, title, said, facts, advice, silence=outcome.silence)
 
     def _missing_words(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
-        """Code, title, message and advice."""
+        """Return code, title, message and advice."""
         _, label = self._gettext, outcome.at.spelling
         itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
         match outcome.missing:
@@ -277,7 +275,7 @@ class _Alerts:
         return said.format(label=label, offered=offered)
 
     def _other_metadata(self, outcome: RelatedItemMissing) -> tuple[Advice, ...]:
-        """Links to other metadata of an item that lacks the one asked for."""
+        """Return links to other metadata of an item that lacks the requested one."""
         _, at = self._gettext, outcome.at
         asked = next(step for step in outcome.relation.steps if isinstance(step, Metadata))
         formats = {
@@ -292,7 +290,7 @@ class _Alerts:
         )
 
     def _nearer(self, at: Label) -> tuple[Advice, ...]:
-        """A link to the item that the URL names, if the alert is about another item that it led to."""
+        """Return a link to the item in the URL, if the alert is about another item that the URL led to."""
         if at == self._url.label:
             return ()
         _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
@@ -301,8 +299,6 @@ class _Alerts:
                 self._link(_("Use this edition instead:"), relation=without_steps(self._url.relation, LastEdition)),
             )
         return (self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None),)
-
-    # --- Originals and Copies ---
 
     def _original_not_found(self, outcome: OriginalNotFound) -> Alert:
         _, label = self._gettext, outcome.label.spelling
@@ -320,7 +316,7 @@ class _Alerts:
         )
 
     def _original_out_of_reach(self, outcome: OriginalNotFound) -> Alert:
-        """R 5.2: there always is an Original, so its holder is not heard (E20, E24)."""
+        """Return the alert for R 5.2: there always is an Original, so its holder did not answer (E20, E24)."""
         _, ngettext, label = self._gettext, self._ngettext, outcome.label.spelling
         home: dict[str, object] | None = None
         if outcome.away is not None:
@@ -378,8 +374,6 @@ class _Alerts:
             {"url": outcome.url, "host": host, "archive": archive_record(outcome.archive)},
             (Advice(_("Go there only if you trust that host:"), outcome.url, outcome.url),),
         )
-
-    # --- claims without proof (E67) ---
 
     def _unproven(self, outcome: UnprovenClaims) -> Alert:
         _, home = self._gettext, outcome.home
@@ -448,14 +442,12 @@ class _Alerts:
             said = said.format(archive=claim.archive.address)
         return Advice(said, claim.url, claim.url)
 
-    # --- links ---
-
     def _copies(self, copies: tuple[ArchiveRef, ...], label: str) -> tuple[Group, ...]:
         _ = self._gettext
         return (Group(_("Archives that have a Copy"), copies, label),) if copies else ()
 
     def _link(self, words: str, **changes: object) -> Advice:
-        """A link to the same persistent URL with these changes."""
+        """Return a link to the same persistent URL with these changes."""
         target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
         return Advice(words, f"/{target}", target)
 

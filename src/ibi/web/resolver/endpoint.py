@@ -24,16 +24,16 @@ from ibi.web.http.request import as_text, percent_decode, reader_address, refuse
 from ibi.web.http.request_errors import MethodNotAllowed
 
 _LATER: Final = frozenset({429, 503})
-"""Statuses that say when to ask again."""
+"""Statuses that have a Retry-After."""
 
 _KEY: Final = "registrationkey"
 _SHORTEST_SECRET: Final = 6
-"""Characters from which on a given key is masked where an answer would quote it."""
+"""Least number of characters of a key that is masked in an answer that would quote it."""
 
 
 class ResolverEndpoint:
-    """The endpoint for Archives, an ASGI application beside the framework. No answer may be stored: each was a
-    change."""
+    """The endpoint for Archives, an ASGI application beside the framework. Every request is a change, so that no answer
+    may be cached."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class ResolverEndpoint:
         proxies: Sequence[IpNetwork] = (),
         forms: LabelForms | None = None,
     ) -> None:
-        """`proxies` are trusted to name their client. `forms` are those of the resolver's own label; the standard's if
-        not given."""
+        """`proxies` are trusted to name their client. `forms` are those of the resolver's own label, by default the
+        standard's."""
         self._admin, self._log, self._proxies = admin, log, tuple(proxies)
         self._labels = frozenset((LabelForms.of(resolver_service()) if forms is None else forms).labels)
         self._paths = {f"/{text}".encode() for label in self._labels for text in (label.spelling, str(label))}
 
     def is_asked(self, path: bytes) -> bool:
-        """Whether the path is the resolver's label, in any case (R §6.1)."""
+        """Return whether the path is the resolver's label, in any case (R §6.1)."""
         return path in self._paths or self._is_ours(path)
 
     def _is_ours(self, path: bytes) -> bool:
@@ -59,7 +59,7 @@ class ResolverEndpoint:
         return found is not None and found[1] == len(text) and found[0] in self._labels
 
     def at_once(self, _: Scope) -> None:
-        """Always None: every answer needs the disk, or an Archive."""
+        """Return None: every answer needs the disk, or an Archive."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store"), ACCEPTS_FIELD]
@@ -87,8 +87,10 @@ class ResolverEndpoint:
         request: InclusionRequest | ExclusionRequest | None = None,
         answer: InclusionStatus | ExclusionStatus | None = None,
     ) -> tuple[Field, ...]:
-        """The key of this resolver, and its signature of the answer; nothing if the key cannot be read: what was asked
-        is done all the same."""
+        """Return the fields with the key of this resolver and its signature of the answer.
+
+        There are none if the key cannot be read: the request is carried out anyway.
+        """
         try:
             return self._admin.signed_fields(request, answer)
         except IbiError as error:
@@ -110,7 +112,7 @@ class ResolverEndpoint:
         raise UnknownSubject(request.subject.value, 0, "it is asked of Archives, not of a resolver")
 
     def _refusal(self, error: IbiError, query: bytes) -> tuple[int, bytes]:
-        """The answer to a refused request (E18)."""
+        """Return the answer to a refused request (E18)."""
         if not error.kind.is_told:
             self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
         text = _without_key(str(error), query) if error.kind.is_told else UNTOLD
@@ -118,7 +120,7 @@ class ResolverEndpoint:
 
 
 def _without_key(text: str, query: bytes) -> str:
-    """Leave the given key out of a message that quotes the request."""
+    """Mask the given key in a message that quotes the request."""
     try:
         given = [value for name, value in decode_query(as_text(query)) if name.lower() == _KEY]
     except InvalidMessage:

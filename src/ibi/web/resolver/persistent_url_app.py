@@ -70,8 +70,8 @@ _BY_PAIR: Final = {
 
 
 def view_of(scope: Scope) -> View:
-    """The form that the pairs `ibiurl.info` and `ibiurl.trace` name, which are the resolver's own (E35), or else
-    Accept."""
+    """Return the view that the pairs `ibiurl.info` and `ibiurl.trace` name, or else the one in Accept. The pairs belong
+    to the resolver itself (E35)."""
     query = scope["query_string"]
     # Few URLs have these pairs: only a query that may contain one, perhaps percent-encoded, is parsed.
     if query and (b"ibiurl." in query.lower() or b"%" in query):
@@ -108,7 +108,7 @@ def _wants_json(scope: Scope) -> bool:
 _OWN_PATH: Final = f"/{resolver_service().spelling}".upper().encode("ascii")
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
-"""Characters of a link whose parsed form is cached: long ones would fill the memory."""
+"""Largest number of characters of a link with a cached parsed form. Long links would fill the memory."""
 _READING: Final = frozenset({"GET", "HEAD"})
 _ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 """The target of a persistent URL is public, also to a script of another site."""
@@ -137,11 +137,11 @@ _HANDOVER: Final = Handover[_Wanted | LimitExceeded]("resolution")
 
 
 class PersistentUrlApp:
-    """Resolves persistent URLs, as an ASGI application. A redirect, which nearly every answer is, is written straight
-    to the connection."""
+    """Resolves persistent URLs, as an ASGI application. Nearly every answer is a redirect, which is written straight to
+    the connection."""
 
     def __init__(self, site: ResolverSite, log: FilteringBoundLogger, archive: ArchiveSite | None = None) -> None:
-        """`archive` is that of the same server: it has the tombstones of the items that it deleted."""
+        """`archive` is the Archive of the same server. It has the tombstones of the items that it deleted."""
         self._site, self._log, self._archive = site, log, archive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,7 +164,7 @@ class PersistentUrlApp:
             await answer(scope, receive, send)
 
     async def _unreadable(self, error: InvalidPersistentUrl, scope: Scope) -> Response:
-        """The alert about an unreadable link. It takes as long as a miss, so it counts as one."""
+        """Return the alert about an unreadable link. It takes as long as a miss, so it counts as one."""
         try:
             await self._site.resolving.count_unreadable(client_addresses(scope, self._site.proxies))
         except LimitExceeded as refusal_:
@@ -180,11 +180,11 @@ class PersistentUrlApp:
         return problem(error)
 
     def at_once(self, scope: Scope) -> FastAnswer | None:
-        """The redirect, if no remote Archive has to be asked. Otherwise None, and the resolution begun is left in the
-        scope."""
+        """Return the redirect if no remote Archive has to be asked. Otherwise return None, and leave the resolution in
+        the scope."""
         if scope["method"] not in _READING or is_resolver_itself(scope):
             return None
-        # Handed over even if it fails, so that one request asks Archives, or is turned away, only once.
+        # Handed over even if it fails, so that one request asks Archives, or is refused, only once.
         try:
             wanted = self._begin(scope)
         except LimitExceeded as error:
@@ -226,8 +226,10 @@ class PersistentUrlApp:
         return None
 
     async def _tombstone(self, wanted: _Wanted, resolved: Resolved, scope: Scope) -> Response | None:
-        """The tombstone of an item that the Archive of this server deleted, for a browser. The alert stays for
-        programs, and where the link led on to another item than it names."""
+        """Return the tombstone of an item that the Archive of this server deleted, for a browser.
+
+        Programs get the alert instead, and so does a link that led on to another item than it names.
+        """
         outcome, archive = resolved.outcome, self._archive
         if archive is None or wanted.view is not View.REDIRECT or not isinstance(outcome, Deleted):
             return None
@@ -272,13 +274,10 @@ class PersistentUrlApp:
         return _alert_answer(alert, scope, resolved.max_age, url, as_json=view is View.INFO)
 
 
-# --- reading the request ---
-
-
 _parsed: Final[LruCache[str, PersistentUrl]] = LruCache(50_000, 48 << 20)
-"""Many readers follow the same link, so it is parsed once. Errors are not cached."""
+"""Cache of parsed links: many readers follow the same link. Errors are not cached."""
 _PARSED_SIZE: Final = 1_200
-"""Bytes that a parsed link takes beside its text, about."""
+"""Approximate bytes that a parsed link takes in addition to its text."""
 
 
 def _parse_target(scope: Scope) -> PersistentUrl:
@@ -286,7 +285,7 @@ def _parse_target(scope: Scope) -> PersistentUrl:
     try:
         return _parse_once(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
     except InvalidPersistentUrl:
-        # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
+        # Every label contains a slash, so `/favicon.ico` is not a mistyped label.
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
             raise PathNotFound() from None
         raise
@@ -308,7 +307,7 @@ def _parse_once(target: str) -> PersistentUrl:
 
 
 def is_resolver_itself(scope: Scope) -> bool:
-    """Whether the link is that of the resolver's own service (E75). No Archive needs to have it."""
+    """Return whether the link is that of the resolver's own service (E75). No Archive needs to have it."""
     return raw_path(scope)[: len(_OWN_PATH)].upper() == _OWN_PATH and _parse_target(scope).label == resolver_service()
 
 
@@ -317,7 +316,7 @@ def _wishes(scope: Scope) -> tuple[Preference, ...]:
 
 
 def _hangs_on_language(url: PersistentUrl) -> bool:
-    """Whether the browser's languages decide where the link leads; a language in the link takes their place (E21)."""
+    """Return whether the browser's languages decide the target. A language in the link replaces them (E21)."""
     return bool(url.relation.steps) and url.language is None and bool(url.relation.open_translations)
 
 
@@ -325,11 +324,8 @@ def _words(scope: Scope) -> NullTranslations:
     return translations(page_language(scope))
 
 
-# --- answers ---
-
-
 def _redirect(wanted: _Wanted, resolved: Resolved) -> Redirect | None:
-    """Where the reader is sent; None if they get a page or JSON instead."""
+    """Return the redirect; None if the reader gets a page or JSON instead."""
     outcome = resolved.outcome
     if wanted.view is not View.REDIRECT or not isinstance(outcome, Redirect) or resolved.to_confirm:
         return None
@@ -342,8 +338,11 @@ def _redirect_headers(location: bytes, caching: bytes, *, by_language: bool) -> 
 
 
 def _cache_control(max_age: int) -> bytes:
-    """Cache-Control of a redirect. Caches of readers follow no feed, so they keep it for seconds only, however long it
-    is kept here (E32)."""
+    """Return Cache-Control of a redirect.
+
+    Caches of readers follow no feed, so that they keep a redirect for seconds only, even if this server caches it
+    longer (E32).
+    """
     return b"max-age=%d" % min(max_age, UNFED_AGE) if max_age > 0 else b"no-store"
 
 
@@ -370,8 +369,10 @@ def _alert_headers(max_age: int) -> dict[str, str]:
 def _alert_answer(
     alert: Alert, scope: Scope, max_age: int = 0, url: PersistentUrl | None = None, *, as_json: bool = False
 ) -> Response:
-    """An alert as page or JSON. It may be cached for a moment if all Archives answered, never if one was silent (E24).
-    `url` is what was asked."""
+    """Return an alert as page or JSON. `url` is the requested one.
+
+    It may be cached for a moment if all Archives answered, and never if one was silent (E24).
+    """
     headers = _alert_headers(max_age)
     if alert.retry_after is not None:
         headers["retry-after"] = str(alert.retry_after)
@@ -383,6 +384,6 @@ def _alert_answer(
 
 
 def _trace_address(url: PersistentUrl) -> str:
-    """The address of the same resolution with its trace."""
+    """Return the address of the same resolution with its trace."""
     text = url.text("", keep_spelling=True)
     return f"/{text}{'&' if '?' in text else '?'}ibiurl.trace=html"

@@ -1,4 +1,4 @@
-"""What a resolver counts: links, replies of Archives, acknowledgments, refusals and false claims."""
+"""The counters of a resolver: links, replies of Archives, acknowledgments, refusals and false claims."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from ibi.web.http.metrics import PolledFigures
 from ibi.web.http.request_middleware import CounterTally, HistogramTally
 
 MOST_ARCHIVES: Final = 500
-"""Archives with a label of their own: one that changes its address at every inclusion must not fill the memory."""
+"""Largest number of Archives with a label of their own. An Archive with a new address at every inclusion must not fill
+the memory."""
 _OTHER: Final = "other"
 _WAITS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -96,7 +97,7 @@ class ResolverMetrics:
         self._reply_seconds.observe(seconds)
 
     def on_acknowledged(self, result: str) -> None:
-        """`received`, `lost` or `dropped`."""
+        """Count an acknowledgment as `received`, `lost` or `dropped`."""
         self._thanks.add(result)
 
     def _name(self, archive: ArchiveRef) -> str:
@@ -122,7 +123,7 @@ def _reply_name(reply: Reply) -> str:
 
 
 class DisputeMetrics(PolledFigures):
-    """Disputes over Originals that are open."""
+    """The number of open disputes over Originals."""
 
     def __init__(self, registry: CollectorRegistry, disputes: Disputes) -> None:
         super().__init__(10.0, is_prompt=disputes.prompt)
@@ -138,7 +139,7 @@ class DisputeMetrics(PolledFigures):
 
 
 class StandbyMetrics(PolledFigures):
-    """Whether an Archive resolves in the place of its resolver, as of the last look."""
+    """Whether an Archive resolves in place of its resolver, as of the last look."""
 
     def __init__(self, registry: CollectorRegistry, register: KeptRegister) -> None:
         super().__init__(1.0, is_prompt=True)

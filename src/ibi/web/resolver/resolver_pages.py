@@ -1,9 +1,5 @@
-"""What the resolver tells of resolutions and of its register: as JSON, and as pages.
-
-Resolutions as JSON: what a persistent URL leads to, and how that was found.
-
-Pages of the resolver: the trace of a resolution, false claims, disputes, and its register.
-"""
+"""Resolutions and false claims as JSON and as pages: the target of a persistent URL, the trace of its resolution, and
+the claims that the home of an item contradicts."""
 
 from __future__ import annotations
 
@@ -62,8 +58,10 @@ from ibi.web.resolver.alerts import alert_about
 
 
 def resolved_record(url: PersistentUrl, found: Redirect, resolved: Resolved, base: str) -> dict[str, object]:
-    """`found` is the outcome of `resolved`. Its key is left out: with it, acknowledgments could be sent in the
-    resolver's name."""
+    """Return the resolution as JSON. `found` is the outcome of `resolved`.
+
+    Its key is left out: with it, anyone could send acknowledgments in the resolver's name.
+    """
     answer, entry = found.answer, found.entry
     languages = languages_offered(Wanted.of(url.relation), (answer,))
     return {
@@ -94,7 +92,7 @@ _SECRET = "urlkey"  # noqa: S105 - left out: with a key, acknowledgments could b
 
 
 def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str, object]:
-    """The trace as JSON. Times are in seconds since the resolution began."""
+    """Return the trace as JSON. Times are in seconds since the resolution began."""
     outcome = resolved.outcome
     return {
         "persistent_url": url.text(base, keep_spelling=True),
@@ -108,7 +106,8 @@ def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str,
 
 
 def why(report: Report, resolved: Resolved) -> str:
-    """The verdict on an Archive's answer. One that had not come when another was chosen is no fault of the Archive."""
+    """Return the verdict on an Archive's answer. An answer that was still due when another was chosen is no fault of
+    the Archive."""
     if report.verdict is Verdict.SILENT and isinstance(resolved.outcome, Redirect):
         return NOT_WAITED_FOR
     if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
@@ -148,7 +147,7 @@ def _report(report: Report, resolved: Resolved) -> dict[str, object]:
 
 
 def _left_out(pair: LeftOut) -> dict[str, str]:
-    """A pair that could not be read, and why (E47)."""
+    """Return a pair that could not be read, with the reason (E47)."""
     return {"name": shorten(pair.name, _LONGEST_NAME), "why": shorten(pair.why, _LONGEST_NAME)}
 
 
@@ -159,13 +158,10 @@ def _answer_pairs(answer: UrlList | Deletion) -> dict[str, str]:
     return shown
 
 
-# --- resolver pages ---------------------------------------------------------------------------------------------------
-
-
 PAGE: Final = "/resolver"
-"""The resolver's page."""
+"""The address of the resolver's page."""
 SHOWN: Final = 200
-"""Claims on the page and in the list, those seen last first."""
+"""Number of claims on the page and in the list, latest first."""
 _HEADERS: Final = {"cache-control": "no-store"}
 
 KINDS: Final = {
@@ -195,7 +191,7 @@ class ClaimPages:
 
 
 def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) -> Response:
-    """The page of a trace, always with status 200: it is about the resolution, whatever its outcome."""
+    """Render the page of a trace, always with status 200: it is about the resolution, whatever its outcome."""
     words, outcome = translations(page_language(scope)), resolved.outcome
     return render(
         scope,
@@ -215,8 +211,10 @@ def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) 
 
 
 def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
-    """The verdict on an Archive's answer, and why. An answer that had not come when another was chosen is no fault of
-    the Archive."""
+    """Return the verdict on an Archive's answer, and the reason.
+
+    An answer that was still due when another was chosen is no fault of the Archive.
+    """
     if report.verdict is Verdict.SILENT and is_found:
         return words.gettext("not waited for: another answer was sufficient")
     reasons = [
@@ -262,12 +260,10 @@ class DisputePages:
 
 # --- the register -----------------------------------------------------------------------------------------------------
 
-# The resolver's page: which Archives it asks, why one was not reached, and who is believed about a label.
-
 ARCHIVES_SHOWN: Final = 500
-"""Archives on the page."""
+"""Largest number of Archives on the page."""
 LONGEST: Final = 1000
-"""Characters of a label or prefix that is asked about."""
+"""Largest number of characters of a requested label or prefix."""
 
 _REASONS: Final = {
     BeliefReason.HOME: message("It is the home of this label: the Archive registered for its prefix."),
@@ -330,14 +326,12 @@ class RegisterPages:
 
 
 def _with_all_prefixes(registration: Registration) -> RegisteredArchiveResource:
-    """With all prefixes of which it is the home, also those of its own label."""
+    """Return a registration with all prefixes of which it is the home, including those of its own labels."""
     public = RegisteredArchiveResource.public(registration)
     return structs.replace(public, prefixes=sorted(registration.home_prefixes))
 
 
 # --- the signed register ----------------------------------------------------------------------------------------------
-
-# `/api/register`: the register of the resolver as a signed statement, for Archives that resolve without it (E94).
 
 PATH: Final = "/api/register"
 MEDIA_TYPE: Final = "application/jose"
@@ -358,14 +352,12 @@ class RegisterStatementPage:
         return Response(text, 200, headers, MEDIA_TYPE)
 
 
-# `/api/register/kept`: the register that this server keeps of its resolver, from which a lost one is recovered (E94).
-
 KEPT_PATH: Final = f"{PATH}/kept"
 
 
 class KeptRegisterPage:
     def __init__(self, register: KeptRegister | None, signing: OwnKeys | None = None) -> None:
-        """`signing` is the key of the Archive that keeps it, which a challenge has it prove."""
+        """`signing` is the key of the Archive that keeps the register. A challenge makes it prove that key."""
         self._register, self._signing = register, signing
 
     def routes(self) -> list[Route]:
