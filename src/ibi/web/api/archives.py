@@ -44,7 +44,10 @@ DISPUTES: Final = b"/api/disputes/"
 
 
 class DisputeEndpoints:
-    """Endpoints of disputes. Labels contain slashes: the path is read as it came."""
+    """Endpoints of claims to an Original beside its known holder. The list is public; administrators settle disputes.
+
+    Labels contain slashes: the path is read as it came.
+    """
 
     def __init__(
         self,

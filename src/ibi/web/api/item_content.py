@@ -189,7 +189,11 @@ _SMALL: Final = 64 * 1024
 
 
 class VersionPages:
-    """Endpoints of the versions of items."""
+    """Endpoints of the versions of items.
+
+    Versions are as restricted as the item is now. Those of a deleted item are for callers who may read its restricted
+    files.
+    """
 
     def __init__(self, callers: Callers) -> None:
         self._callers, self._site = callers, callers.site

@@ -54,7 +54,7 @@ _SINGLE: Final = ("q", "sort", "page", "size", "after", "facets")
 _FILTERS: Final = tuple(facet.value for facet in Facet)
 _IN_SHORT: Final = ("labels", "state", "created", "updated", "links")
 _LONGEST_ENTRY: Final = 64 * 1024
-"""Largest size of an item in a list, in bytes. A record may have a mebibyte, and its own address gives it whole."""
+"""Largest size of an item in a list, in bytes. A description may be longer: the item's own record has it whole."""
 _JSON: Final = "application/json"
 
 

@@ -85,11 +85,11 @@ class _Coming:
     number: int
     description: Description | None = None
     files: dict[str, SentFile] = field(default_factory=dict)
-    """By collision key: names that some system confuses have the same key."""
+    """Files by collision key: names that some system confuses have the same key."""
     size: int = 0
     draft: str | None = None
     error: IbiError | None = None
-    """Why the item is refused. The rest of it is read and dropped."""
+    """The reason of a refusal. The rest of a refused item is read and dropped."""
 
 
 Outcome = Published | Submitted | IbiError
@@ -248,7 +248,7 @@ class _Reading:
         same = item.files.get(collision_key(path))
         check_sent(path, None if same is None else File(same.path, 0, UNKNOWN_SHA_512), len(item.files))
         expected_digests(self._part.headers), told_media_type(self._part.headers)  # refused before its bytes come
-        if item.draft is None and self._is_too_much(item):  # also for empty files, which have no bytes to check
+        if item.draft is None and self._is_too_much(item):  # here too: an empty file has no content
             await self._begin_draft(item)
         if item.draft is not None:
             await self._begin_upload(item)

@@ -58,9 +58,12 @@ _PLACE: Final = "/col/"
 
 
 class ContentHost:
-    """Tells for which of the two hosts a request is.
+    """Tells for which of two hosts on one port a request is: the host of the pages, or `content_url` for deposited
+    bytes.
 
-    A request for a third host, as behind a proxy that sends another name, has the restrictions of the pages' host.
+    With a host of its own, a deposited document cannot act on anything that readers are signed in to. Only the Host
+    header decides about a request, never a link. A request for a third host, as behind a proxy that sends another name,
+    has the restrictions of the pages' host.
     """
 
     def __init__(self, site: ArchiveSite) -> None:
@@ -147,12 +150,12 @@ class Collection:
     """The endpoint of the collection, an ASGI application.
 
     The address that fetches the bytes decides about access, whatever a resolver was told. For files withheld from that
-    address, the signed-in person decides too.
+    address, the rights of the signed-in person count too.
     """
 
     def __init__(self, site: ArchiveSite, resolver: str | None = None, standby: Standby | None = None) -> None:
-        """`resolver` resolves persistent URLs. Without it, the resolver of the site does, or this server while that is
-        away."""
+        """`resolver` is the address at which persistent URLs are resolved. The default is the resolver of the site, or
+        this server while that is away."""
         self._standby = standby
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)

@@ -335,6 +335,12 @@ def granted_routes(site: ArchiveSite | None) -> list[Route]:
 
 
 class GrantedFiles:
+    """`/request/files/<secret>`: files that were granted for a time to a reader who asked for a copy.
+
+    The secret is the only proof. So no cache stores these answers, and no other site or robot learns the address. Files
+    are saved, and never shown on the host of the pages.
+    """
+
     def __init__(self, site: ArchiveSite, requests: ReaderRequests) -> None:
         self._site, self._requests, self._delivery = site, requests, FileDelivery(site)
 

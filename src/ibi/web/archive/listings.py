@@ -208,6 +208,13 @@ class _Part(NamedTuple):
 
 
 class ItemsFeed:
+    """`/items.atom`: all items in the order of their changes, as a feed that goes back to the first one (RFC 5005 §4).
+
+    A part has the items that have their current entry among a hundred numbers of the feed of changes. These numbers
+    never change within an epoch. A reader that has a part need not request it again, because an item that changes later
+    is in a later part. The address without parameters has the last whole part, and the items after it.
+    """
+
     def __init__(self, site: ArchiveSite, feed: ChangeFeed) -> None:
         self._site, self._feed = site, feed
         self._place = f"{site.public_url}{ITEMS_FEED}"

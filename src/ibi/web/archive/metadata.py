@@ -318,6 +318,13 @@ _FORMS: Final[Mapping[str, _Form]] = {
 
 
 class SearchExports:
+    """Exports of all items that a search finds, as one file: a table (CSV), records for reference managers (BibTeX,
+    RIS), or JSON records, one a line (NDJSON).
+
+    The list is written page by page while it is read, so that only one page is in memory. It contains the same as the
+    pages.
+    """
+
     def __init__(self, site: ArchiveSite, searching: Searching) -> None:
         self._site, self._searching = site, searching
 

@@ -129,7 +129,7 @@ _EXEMPT: Final = "="
 
 
 class Admission(Enum):
-    """Whether a new connection is let in or refused, and how."""
+    """The decision about a new connection."""
 
     IN = auto()
     WAITED_FOR = auto()
@@ -139,7 +139,7 @@ class Admission(Enum):
 
 
 class Claim(IntEnum):
-    """How strong a connection's claim to its place is when another one needs it, weakest first."""
+    """The strength of a connection's claim to its place when another one needs it, weakest first."""
 
     IDLE = auto()
     ASKING = auto()

@@ -1,8 +1,14 @@
 """HTTP/1.1 with bounds that uvicorn leaves to a proxy in front.
 
-They bound the size of a request's head and its time to arrive, the overhead of a body in chunks, the connections of a
-client, the requests that wait for another's answer, and the time in which a client must take an answer. A request that
-can be answered at once is answered without a task.
+The bounds are on:
+
+- the size of a request's head, and its time to arrive;
+- the overhead of a body in chunks;
+- the connections of a client;
+- the requests that wait for the answer to another;
+- the time in which a client must take an answer.
+
+A request that can be answered at once is answered without a task.
 
 The parser gets one request at a time. Bytes behind it stay unparsed until that one is answered, and meanwhile nothing
 more is read: parsed, they would take eighty times as much memory.

@@ -105,7 +105,7 @@ class _Place:
     failures: int = 0
     """Number of workers in a row that could not start, or died at once."""
     due: float = 0.0
-    """When the next worker is to be started."""
+    """The time at which the next worker is started."""
 
 
 @dataclass

@@ -165,9 +165,9 @@ def is_cross_site(headers: RawHeaders) -> bool:
 def refuse_other_sites(headers: RawHeaders) -> None:
     """Raise `CrossSiteRequest` if the browser reports that another site caused the request.
 
-    An ambiguous or unreadable report is refused too. The standard has Archives included and excluded by GET (R §7.2),
-    and a link or an image on any page can make a browser send one, from inside a network that the page itself cannot
-    reach. Programs send none of these headers.
+    An ambiguous or unreadable report is refused too. The standard has Archives included and excluded by GET (R §7.2). A
+    link or an image on any page can make a browser send one, from inside a network that the page itself cannot reach.
+    Programs send none of these headers.
     """
     if any(value.strip().lower() not in _OWN for value in values(headers, b"sec-fetch-site")):
         raise CrossSiteRequest()

@@ -224,7 +224,8 @@ STANDINGS: Final = {
 
 
 class TransfersPage:
-    """The transfers page of one Archive."""
+    """Transfers of one Archive, for librarians: offered Originals, to accept or to decline, and those on their way to
+    this Archive or from it."""
 
     def __init__(self, transfers: TransferWorker, sessions: Sessions) -> None:
         self._transfers, self._sessions = transfers, sessions

@@ -224,7 +224,7 @@ class ArchivesPage:
         if resolver is None or resolver.registrations is None:
             return {"archives": None, "number": 0, "query": "", "page": 0, "following": False}
         known = await asyncio.to_thread(resolver.registrations.all)
-        # Archives that need a person come first: failing ones, then waiting ones, then the others.
+        # Archives that need a person come first.
         found = sorted((each for each in known if _is_named(each, wanted)), key=_rank)
         shown = found[page * SHOWN : (page + 1) * SHOWN]
         return {

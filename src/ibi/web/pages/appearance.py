@@ -128,7 +128,12 @@ _LINKED: Final = re.compile(r"https?:|mailto:", re.IGNORECASE)
 
 
 def read_document(text: str, name: str) -> Document:
-    """Parse the Markdown text of a page. Its title is the first heading, or else the name of its file."""
+    """Parse the Markdown text of a page (CommonMark, with tables). Its title is the first heading, or else the name of
+    its file.
+
+    HTML in the text is shown as it is typed, and links may only lead to Web and e-mail addresses. So the author of a
+    page can run no script on the site.
+    """
     tokens = _MARKDOWN.parse(text)
     title = name
     if len(tokens) > 2 and tokens[0].type == "heading_open":
@@ -151,8 +156,8 @@ def _all(tokens: Iterable[Token]) -> Iterator[Token]:
 def _confine(token: Token) -> None:
     """Adapt one Markdown token to the site.
 
-    The title is the only heading of the first level. Style attributes become classes of the site. Links and images
-    without an absolute address point to files in the same folder.
+    The title is the only heading of the first level. Style attributes are removed; right alignment becomes a class of
+    the site. A relative link or image points to a file in the same folder.
     """
     if token.type in {"heading_open", "heading_close"} and token.tag == "h1":
         token.tag = "h2"
@@ -236,6 +241,7 @@ class Appearance:
         return render(request.scope, "document.html", document=document, document_language=tag)
 
     async def _picture(self, request: Request, name: str) -> Response:
+        """Deliver a picture, confined as files of items are, so that an SVG runs no script either."""
         await self._look()
         content, media_type = self._read.files.get(name), _MEDIA.get(name.rpartition(".")[2])
         if content is None or media_type is None:

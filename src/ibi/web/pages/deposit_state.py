@@ -365,7 +365,7 @@ def read_marks(text: str) -> dict[str, str]:
 
 
 def find_clashes(now: FormContent, typed: Typed, marks: Typed) -> tuple[frozenset[str], frozenset[str]]:
-    """Compare a form with the draft, for the fields of which the form has marks.
+    """Compare the fields of a form that have marks with the draft.
 
     Return two sets: the fields that the form did not change, and the fields that clash. A field clashes if both the
     form and the draft have changed it since the form was made, to different values.

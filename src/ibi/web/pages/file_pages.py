@@ -149,7 +149,7 @@ FOR_ONE_PERSON: Final = {"cache-control": "private, no-store"}
 
 
 class FileAccess(Enum):
-    """Why the sender of a request may read the files of an item, or that reading is refused."""
+    """The access of a request's sender to the files of an item, with its reason."""
 
     WITHHELD = "withheld"
     OPEN = "open"
@@ -221,7 +221,8 @@ def preview_url(site: ArchiveSite, item: Item, preview: Preview | None, access: 
 def shown_preview(site: ArchiveSite, preview: Preview | None, access: FileAccess) -> Preview | None:
     """Return the preview if it can be shown.
 
-    The host of the pages delivers withheld PDFs for saving, so that a frame cannot show them.
+    If content has a host of its own, a PDF that a person reads by right comes from the host of the pages, for saving
+    only. No frame can show it then.
     """
     is_saved = site.has_own_content_host and access is FileAccess.BY_RIGHT
     return None if preview is not None and preview.kind == "pdf" and is_saved else preview

@@ -195,7 +195,10 @@ class PersistentLink:
 
 
 def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[LanguageTag]) -> tuple[PersistentLink, ...]:
-    """Return the links of an item, the one to the item itself first. `languages` are those of its translations."""
+    """Return the links of an item (R Tables 8.1 to 8.4), the one to the item itself first.
+
+    `languages` are those of its translations.
+    """
     base, label = site.resolver or site.public_url, item.labels.ibip or item.rep
     return tuple(_link(base, words, wanted) for words, wanted in _wishes(label, item, languages))
 

@@ -199,7 +199,12 @@ _LOOK: Final = 1.0
 
 
 class SwitchGuard:
-    """Pure ASGI middleware. It stands inside the middleware that knows the sessions. `is_on` reads the switch."""
+    """Pure ASGI middleware that shows readers a notice while the Archive is switched off (E78).
+
+    It withholds the pages about items, and their bytes. Signed-in people still see everything, so that they can look
+    after it. Services, the API for programs with a token, the sign-in pages and health checks go on. The guard stands
+    inside the middleware that knows the sessions. `is_on` reads the switch.
+    """
 
     def __init__(
         self, app: ASGIApp, is_on: Callable[[], bool], monotonic: Callable[[], float] = time.monotonic

@@ -82,7 +82,7 @@ _REFUSED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OtherPages:
-    """Which other pages the account page links to."""
+    """The other pages that the account page links to."""
 
     claims: bool = False
     jobs: bool = False
@@ -103,7 +103,7 @@ class AccountPage:
         others: OtherPages | None = None,
         provider: ProviderSignIn | None = None,
     ) -> None:
-        """With `integrity`, the page shows administrators the state of the store."""
+        """`integrity` makes the page show administrators the state of the store."""
         self._provider, self._factors = provider, SecondFactors(sign_in, recovery.admin)
         self._sign_in, self._sessions, self._admin, self._tokens = sign_in, sessions, recovery.admin, tokens
         self.proxies, self._integrity, self._others = proxies, integrity, others or OtherPages()

@@ -146,7 +146,7 @@ def _essence(file: File) -> str:
 def _look_at_picture(file: File, opened: VerifiedFile, _: int, __: str) -> Preview | None:
     """Preview a picture, unless it has too many pixels for a browser.
 
-    Return None if a whole header does not tell the dimensions. A file of which no part can be checked yet is shown.
+    Return None if a whole header does not tell the dimensions. A file with no checkable part yet is shown.
     """
     begun = opened.read_beginning(min(MOST_PICTURE_HEADER, opened.size)) or b""
     points = read_points(begun)

@@ -78,7 +78,7 @@ def atom(
     persistent_url: Callable[[Item], str],
     page_url: Callable[[Item], str],
 ) -> bytes:
-    """Write the feed. `now` dates a feed without items. Deleted items have no entry."""
+    """Write the feed (RFC 4287). `now` dates a feed without items. Deleted items have no entry."""
     shown = [item for item in items if item.state is not State.DELETED]
     parts = (
         _head(feed, max((item.updated for item in shown), default=now)),

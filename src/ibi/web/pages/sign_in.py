@@ -79,7 +79,7 @@ class SignInPages:
         proxies: tuple[IpNetwork, ...] = (),
         provider: ProviderSignIn | None = None,
     ) -> None:
-        """With a `provider`, people can also sign in there."""
+        """`provider` is another way to sign in, if it is given."""
         self._sign_in, self._sessions, self._proxies, self._provider = sign_in, sessions, proxies, provider
         self._recovery = recovery or AccountRecovery(sign_in)
         self._admin = self._recovery.admin

@@ -390,7 +390,7 @@ def work_date(item: Item) -> WorkDate | None:
 
 
 class ItemListing:
-    """The helpers of one page. Words are English, and are translated where they are shown."""
+    """The words of items in a list, for one page. They are English, and are translated where they are shown."""
 
     kinds = KINDS
     title = staticmethod(shown_title)

@@ -139,7 +139,7 @@ class DisputeMetrics(PolledFigures):
 
 
 class StandbyMetrics(PolledFigures):
-    """Whether an Archive resolves in place of its resolver, as of the last look."""
+    """The gauge of an Archive that resolves in place of its resolver, as of the last look."""
 
     def __init__(self, registry: CollectorRegistry, register: KeptRegister) -> None:
         super().__init__(1.0, is_prompt=True)

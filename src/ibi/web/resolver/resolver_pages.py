@@ -326,7 +326,8 @@ class RegisterPages:
 
 
 def _with_all_prefixes(registration: Registration) -> RegisteredArchiveResource:
-    """Return a registration with all prefixes of which it is the home, including those of its own labels."""
+    """Return a registration with all prefixes that have this Archive as their home, including those of its own
+    labels."""
     public = RegisteredArchiveResource.public(registration)
     return structs.replace(public, prefixes=sorted(registration.home_prefixes))
 
@@ -338,6 +339,9 @@ MEDIA_TYPE: Final = "application/jose"
 
 
 class RegisterStatementPage:
+    """`/api/register`: the register of the resolver as a signed statement, for Archives that resolve without it
+    (E94)."""
+
     def __init__(self, publication: RegisterPublication) -> None:
         self._publication = publication
 
@@ -356,6 +360,9 @@ KEPT_PATH: Final = f"{PATH}/kept"
 
 
 class KeptRegisterPage:
+    """`/api/register/kept`: the register that this server keeps of its resolver. A lost register is recovered from it
+    (E94)."""
+
     def __init__(self, register: KeptRegister | None, signing: OwnKeys | None = None) -> None:
         """`signing` is the key of the Archive that keeps the register. A challenge makes it prove that key."""
         self._register, self._signing = register, signing
