@@ -81,7 +81,7 @@ class TransferPages:
         return short_json(TransfersResource(transfers=found, is_last=len(found) < MOST_TRANSFERS))
 
     async def answer(self, request: Request) -> Response:
-        """Accept or decline an offer. A `key` accepts only the offer that the person has seen."""
+        """Accept or decline an offer. With a `key`, only the offer of the Archive with that key is accepted."""
         await self._callers.actor(request, Scope.EDIT)
         document = dict(await json_object(request, most=_MOST_OFFER) or {})
         key = document.pop("key", None)
