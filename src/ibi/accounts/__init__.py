@@ -1,1 +1,1 @@
-"""Accounts: who may do what. No clock, no chance and no store of its own."""
+"""Accounts and their rights. The package has no clock, no randomness and no store of its own."""

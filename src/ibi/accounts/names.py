@@ -1,7 +1,7 @@
-"""What people may be called, and which passwords they may choose.
+"""Rules for the names, e-mail addresses and passwords of people.
 
-A person has a name by which they sign in and own items, in letters of any script; what pages call them; and an e-mail
-address. Two spellings that people take for one (capitals, composed and decomposed letters, wide ones) are one name.
+A person signs in and owns items under a name, in letters of any script. Pages may show another name. Spellings that
+people take for the same name (capitals, composed and decomposed letters, wide letters) are one name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ibi.safe_text import quote
 
 SHORTEST_PASSWORD: Final = 10
 _LEAST_DIFFERENT: Final = 4
-"""Characters of a password."""
+"""Different characters that a password needs at least."""
 _LONGEST_PASSWORD: Final = 1000
 MOST_NAME: Final = 64
 MOST_SHOWN: Final = 100
@@ -25,11 +25,11 @@ _SIGNS: Final = frozenset(" ._-'’·")
 _MOST_MARKS: Final = 3
 """Marks over one letter: scripts of India and South-East Asia need as many."""
 _ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"})
-"""Scripts with letters that look the same: a name has those of one of them."""
+"""Scripts with letters that look alike. A name uses letters of only one of them."""
 
 
 def check_name(text: str) -> str:
-    """The name in NFC, if a person may be called that: it stands in logs, in lists and beside items."""
+    """Return the name in NFC, or raise `InvalidPersonName`. A name appears in logs, in lists and beside items."""
     found = normalize("NFC", text)
     if not _is_name(found):
         raise InvalidPersonName(name=quote(text, 80), most=MOST_NAME)
@@ -37,8 +37,8 @@ def check_name(text: str) -> str:
 
 
 def nearest_name(text: str, most: int = MOST_NAME) -> str | None:
-    """A name of at most so many characters, made of a text in which other signs may stand: `Ávila João` of
-    `Ávila, João`. None if no name is in it."""
+    """Return a name of at most `most` characters made from a text with other characters: `Ávila João` from `Ávila,
+    João`. None if the text contains no name."""
     spelled = "".join(each if _may_stand(each) else " " for each in normalize("NFC", text.replace("@", " at ")))
     words = " ".join(spelled.split())
     begins = next((place for place, each in enumerate(words) if _is_letter(each)), len(words))
@@ -47,7 +47,7 @@ def nearest_name(text: str, most: int = MOST_NAME) -> str | None:
 
 
 def check_shown(text: str) -> str:
-    """What pages call a person, in NFC; empty for their name."""
+    """Return the name that pages show for a person, in NFC. It may be empty: then pages show the name."""
     found = " ".join(normalize("NFC", text).split())
     if len(found) > MOST_SHOWN or not found.isprintable() or _has_too_many_marks(found):
         raise InvalidPersonName(name=quote(text, 80), most=MOST_SHOWN)
@@ -62,12 +62,12 @@ def check_mail(text: str) -> str:
 
 
 def fold_name(text: str) -> str:
-    """What all spellings of a name have in common. Also of texts that are no name."""
+    """Return the form that all spellings of a name share. It also accepts texts that are no name."""
     return normalize("NFKC", normalize("NFKC", text[:400]).casefold())
 
 
 def check_password(password: str, person: str) -> str:
-    """The password, if it is not one of those that are tried first."""
+    """Return the password, or raise `WeakPassword` if it is easy to guess."""
     if len(password) < SHORTEST_PASSWORD:
         raise WeakPassword(reason=f"it needs at least {SHORTEST_PASSWORD} characters")
     if len(password) > _LONGEST_PASSWORD:
@@ -89,7 +89,7 @@ def role_named(text: str) -> Role:
 def _is_name(text: str) -> bool:
     if not 0 < len(text) <= MOST_NAME or not _is_letter(text[0]) or text[-1] == " " or "  " in text:
         return False
-    # An at sign makes a name of an e-mail address; in what people are called it stands nowhere else.
+    # Only one at sign is allowed: it occurs in a name only if the name is an e-mail address.
     plain = text.replace("@", "", 1)
     return all(map(_may_stand, plain)) and not _has_too_many_marks(text) and len(_scripts(text)) <= 1
 
@@ -112,5 +112,5 @@ def _has_too_many_marks(text: str) -> bool:
 
 
 def _scripts(text: str) -> set[str]:
-    """Those of the scripts that look alike from which its letters are."""
+    """Return the look-alike scripts that the letters of the text belong to."""
     return {name(each, "").partition(" ")[0] for each in text if category(each)[0] == "L"} & _ALIKE

@@ -1,9 +1,9 @@
-"""Who may do what with an item: one table, for the API, the pages and the commands.
+"""The rights of accounts on items and on the Archive: tables for the API, the pages and the commands.
 
-Every item has an owner, which is an account; what was deposited without one belongs to the Archive. A token acts for
-its account. `TABLE` says which scopes allow an act: on an item of one's own, on another's, and on the Archive's own
-item, by which resolvers find it. Of the scopes `read < deposit < edit < admin` each includes those before it; `copy`
-stands apart. `SITE_TABLE` says the same of what concerns no item, but the Archive as a whole.
+Every item has an owner, which is an account. An item deposited without an account belongs to the Archive. A token acts
+for its account. `TABLE` lists the scopes that allow an act on one's own item, on another's item, and on the Archive's
+own item, by which resolvers find it. Each of the scopes `read < deposit < edit < admin` includes those before it;
+`copy` stands apart. `SITE_TABLE` lists the scopes for acts on the Archive as a whole.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ibi.model.item import Item, name_one_item
 
 
 class ItemAct(Enum):
-    """What is to be done with an item; the value stands in messages."""
+    """An act on an item. The value appears in messages."""
 
     READ = "reading all of its record"
     READ_FILES = message("reading its files")
@@ -42,7 +42,7 @@ class ItemAct(Enum):
 
 
 class Whose(Enum):
-    """To whom an item belongs, seen from the account that asks."""
+    """The owner of an item, seen from the account that asks."""
 
     OWN = "own"
     ANOTHERS = "another's"
@@ -51,19 +51,19 @@ class Whose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """What the table has to know of an item, or of a draft."""
+    """The properties of an item or a draft that the table needs."""
 
     label: str
     owner: str | None
-    """None: it belongs to the Archive."""
+    """None: the item belongs to the Archive."""
     is_restricted: bool = False
-    """Whether there are readers who do not get its files now."""
+    """True if some readers do not get its files now."""
     is_service: bool = False
-    """Whether it is the Archive's own item."""
+    """True if it is the Archive's own item."""
 
     @classmethod
     def of(cls, item: Item, service: LabelForms | None, now: Instant) -> Belonging:
-        """`service` is the Archive's own item."""
+        """Return the properties of `item`. `service` names the Archive's own item."""
         is_service = service is not None and name_one_item(item.labels, service)
         return cls(str(item.rep), item.owner, not item.visibility.is_open_to((), now), is_service)
 
@@ -83,7 +83,7 @@ _OWN, _ANOTHERS, _SERVICE = Whose
 
 TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
     **{(ItemAct.READ, whose): _READ for whose in Whose},
-    # Of restricted items; those of others are for all readers, with a token or without.
+    # These rows are for restricted items. Files of other items are open to all readers, without a token too.
     (ItemAct.READ_FILES, _OWN): _DEPOSIT | _COPY,
     (ItemAct.READ_FILES, _ANOTHERS): _EDIT | _COPY,
     (ItemAct.READ_FILES, _SERVICE): _EDIT | _COPY,
@@ -92,8 +92,8 @@ TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
     (ItemAct.EDIT_DRAFT, _OWN): _DEPOSIT,
     (ItemAct.EDIT_DRAFT, _ANOTHERS): _EDIT,
     (ItemAct.EDIT_DRAFT, _SERVICE): _ADMIN,
-    # Where deposits are reviewed: others submit drafts and ask for deletions. A librarian's own deposits are not held
-    # back: there may be one librarian.
+    # With review switched on, others submit drafts and ask for deletions. Librarians publish their own deposits without
+    # review, because there may be only one librarian.
     (ItemAct.PUBLISH, _OWN): _EDIT,
     (ItemAct.PUBLISH, _ANOTHERS): _EDIT,
     (ItemAct.PUBLISH, _SERVICE): _ADMIN,
@@ -102,30 +102,30 @@ TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
         for act in (ItemAct.UPDATE, ItemAct.RELATE, ItemAct.ANSWER, ItemAct.REPLY, ItemAct.DELETE)
         for whose, scopes in ((_OWN, _DEPOSIT), (_ANOTHERS, _EDIT), (_SERVICE, _ADMIN))
     },
-    # An editor corrects and narrows; to show what its owner withholds is for them or for an administrator.
+    # An editor corrects and restricts. Only the owner or an administrator shows what the owner withholds.
     (ItemAct.OPEN, _OWN): _DEPOSIT,
     (ItemAct.OPEN, _ANOTHERS): _ADMIN,
     (ItemAct.OPEN, _SERVICE): _ADMIN,
-    # Collections belong to their curators. They change what is shown together, and nothing of the items.
+    # Collections belong to their curators. Changing a collection changes none of its items.
     **{(ItemAct.COLLECT, whose): _EDIT for whose in Whose},
     (ItemAct.CURATE, _OWN): _DEPOSIT,
     (ItemAct.CURATE, _ANOTHERS): _EDIT,
     (ItemAct.CURATE, _SERVICE): _EDIT,
-    # Earlier versions go for good; and an account does not choose what it has to answer for.
+    # Purging removes earlier versions for good, and no account chooses the items that it answers for.
     **{(act, whose): _ADMIN for act in (ItemAct.PURGE, ItemAct.GIVE) for whose in Whose},
 }
 
 
 def may(who: Actor, act: ItemAct, item: Belonging) -> bool:
-    """Whether `who` may do that with the item."""
+    """Return whether `who` may do the act on the item."""
     if act is ItemAct.READ_FILES and not item.is_restricted:
         return True
     return who.scope in TABLE[act, item.whose(who)]
 
 
 def require_right(who: Actor, act: ItemAct, item: Belonging) -> None:
-    """Refuse what the table does not allow: `NotAllowed` if the scope is too small for one's own item as well,
-    `NotYourItem` if it would do for that."""
+    """Raise an error unless the table allows the act. `NotAllowed`: the scope is too small even for one's own item.
+    `NotYourItem`: the scope would allow the act on one's own item."""
     if may(who, act, item):
         return
     needed = least_scope(act, item.whose(who))
@@ -153,25 +153,22 @@ def _too_small(who: Actor, needed: Scope) -> NotAllowed:
 
 
 def _is_signed_in(who: Actor) -> bool:
-    """Whether it is a person on a page, who has a role, rather than a program with a token."""
+    """Return whether the actor is a signed-in person with a role, and not a program with a token."""
     return who.token is None and (who.account or "").startswith(person_account(""))
 
 
 def _role_of(scope: Scope) -> Role:
-    """The least role that acts with the scope."""
+    """Return the least role that acts with the scope."""
     return next(role for role, scopes in ROLE_SCOPES.items() if scope in scopes)
 
 
 def least_scope(act: ItemAct, whose: Whose) -> Scope:
-    """The smallest scope that allows the act, `copy` left aside."""
+    """Return the smallest scope that allows the act, apart from `copy`."""
     return next(scope for scope in Scope if scope in TABLE[act, whose])
 
 
-# --- the Archive as a whole -------------------------------------------------------------------------------------------
-
-
 class SiteAct(Enum):
-    """What is to be done with the Archive or the resolver as a whole, on the pages under `/admin`; the value stands in
+    """An act on the Archive or the resolver as a whole, on the pages under `/admin`. The value appears in the
     documentation."""
 
     OVERSEE = "seeing how the Archive stands"
@@ -185,9 +182,9 @@ class SiteAct(Enum):
 
 
 SITE_TABLE: Final[Mapping[SiteAct, frozenset[Scope]]] = {
-    # Librarians answer for the items: what is kept, whether it is whole, and who reads it.
+    # Librarians answer for the items: storage, integrity and use.
     **dict.fromkeys((SiteAct.OVERSEE, SiteAct.READ_USAGE, SiteAct.VERIFY), _EDIT),
-    # Addresses of people, of other Archives and of this machine.
+    # These show addresses of people, of other Archives and of this machine.
     **dict.fromkeys(
         (SiteAct.ADMIT, SiteAct.SUBSCRIBE, SiteAct.READ_STORAGE, SiteAct.READ_SETTINGS, SiteAct.READ_AUDIT), _ADMIN
     ),
@@ -195,11 +192,11 @@ SITE_TABLE: Final[Mapping[SiteAct, frozenset[Scope]]] = {
 
 
 def may_administer(who: Actor, act: SiteAct) -> bool:
-    """Whether `who` may do that with the Archive as a whole."""
+    """Return whether `who` may do the act on the Archive as a whole."""
     return who.scope in SITE_TABLE[act]
 
 
 def require_site_right(who: Actor, act: SiteAct) -> None:
-    """Refuse what `SITE_TABLE` does not allow: `NotAllowed`."""
+    """Raise `NotAllowed` unless `SITE_TABLE` allows the act."""
     if not may_administer(who, act):
         raise _too_small(who, next(scope for scope in Scope if scope in SITE_TABLE[act]))

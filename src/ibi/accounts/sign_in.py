@@ -1,15 +1,11 @@
-"""Rules of signing in, with and without a second factor.
+"""Rules of signing in: the second factor, sessions, links and invitations.
 
-A second factor: codes that a device makes from the time and a secret (RFC 6238), and recovery codes for when it is
-lost.
+The second factor is a code that a device computes from the time and a secret (RFC 6238). Recovery codes replace a lost
+device. A code is valid in its own 30 seconds and in the periods before and after, since clocks differ. It is valid
+once, so a code that somebody watched is worthless.
 
-A code counts in its own half minute, and in those before and after it, since clocks differ; and once: what was seen
-over a shoulder is worth nothing.
-
-Who may sign in, which tokens act for an account, and what proves it afterwards.
-
-A session's cookie and a sign-in link hold 256 bits of chance each, so that their plain SHA-256 can be stored; a
-password is chosen by a person, and its slow hash is made where there are threads for it.
+A session cookie and a sign-in link hold 256 random bits each, so their plain SHA-256 can be stored. A person chooses a
+password, so it needs a slow hash, which is computed where threads are available.
 """
 
 from __future__ import annotations
@@ -51,18 +47,18 @@ from ibi.model.account import (
 from ibi.ports.accounts import People, Tokens
 
 SECRET_BYTES: Final = 20
-"""As RFC 4226 recommends for SHA-1."""
+"""The length that RFC 4226 recommends for SHA-1."""
 DIGITS: Final = 6
 PERIOD: Final = 30
 _TOLERANCE: Final = (0, -1, 1)
-"""Periods, beside the present one, whose codes count."""
+"""Offsets of the valid periods from the present one."""
 RECOVERY_CODES: Final = 10
 _RECOVERY_BYTES: Final = 10
 RECOVERY_RANDOM: Final = RECOVERY_CODES * _RECOVERY_BYTES
 
 
 def code_at(secret: bytes, seconds: int) -> str:
-    """The code of the period in which that second is."""
+    """Return the code of the period that contains this second."""
     from cryptography.hazmat.primitives.hashes import SHA1
     from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
@@ -70,13 +66,13 @@ def code_at(secret: bytes, seconds: int) -> str:
 
 
 def use_code(factor: SecondFactor, text: str, now: Instant) -> SecondFactor | None:
-    """What is left of the factor after that code, or recovery code, was used; None if it is not a good one."""
+    """Return the factor after one use of the code or recovery code. None if the code is wrong."""
     given = "".join(text[:100].split()).replace("-", "").lower()
     if given.isascii() and given.isdigit():
         return _use_digits(factor, given, now)
     digest = sha256(given.encode(errors="replace")).digest()
     known = next((each for each in factor.recovery if compare_digest(each, digest)), None)
-    # Recovery codes stand in for a device that was known once.
+    # A recovery code replaces only a device that was confirmed before.
     if known is None or factor.confirmed is None:
         return None
     return replace(factor, recovery=factor.recovery - {known})
@@ -90,7 +86,7 @@ def _use_digits(factor: SecondFactor, digits: str, now: Instant) -> SecondFactor
 
 
 def recovery_codes(random: bytes) -> tuple[tuple[str, ...], frozenset[bytes]]:
-    """New recovery codes, to be shown once, and what is kept of them. `random` is `RECOVERY_RANDOM` bytes."""
+    """Return new recovery codes, to show once, and their digests, to store. `random` is `RECOVERY_RANDOM` bytes."""
     if len(random) != RECOVERY_RANDOM:
         raise ValueError(f"recovery codes take {RECOVERY_RANDOM} random bytes")
     parts = (random[place : place + _RECOVERY_BYTES] for place in range(0, len(random), _RECOVERY_BYTES))
@@ -100,19 +96,16 @@ def recovery_codes(random: bytes) -> tuple[tuple[str, ...], frozenset[bytes]]:
 
 
 def spell_secret(secret: bytes) -> str:
-    """The secret as people type it into a device."""
+    """Return the secret as people type it into a device."""
     text = b32encode(secret).decode("ascii")
     return " ".join(text[place : place + 4] for place in range(0, len(text), 4))
 
 
 def enrolment_uri(secret: bytes, person: str, site: str) -> str:
-    """What a device reads from a QR code."""
+    """Return the URI that a device reads from a QR code."""
     label = quote(f"{site.replace(':', ' ')}:{person}", safe=":@")
     said = {"secret": b32encode(secret).decode("ascii"), "issuer": site, "digits": DIGITS, "period": PERIOD}
     return f"otpauth://totp/{label}?{urlencode(said, quote_via=quote)}"
-
-
-# --- sign in ----------------------------------------------------------------------------------------------------------
 
 
 RANDOM_BYTES: Final = 32
@@ -120,7 +113,7 @@ SESSION_SECONDS: Final = 12 * 3600
 """A working day: people do not sit at one desk for longer."""
 LINK_SECONDS: Final = 3600
 CODE_SECONDS: Final = 300
-"""From the right password to the code of the second factor."""
+"""Time between the right password and the code of the second factor."""
 INVITATION_SECONDS: Final = 14 * 86_400
 """Two weeks: an invitation waits for people who are away."""
 
@@ -130,7 +123,7 @@ _SECRET = re.compile(r"[a-z2-7]{52}")
 def new_session(
     random: bytes, person: Person, now: Instant, *, network: str = "", browser: str = ""
 ) -> tuple[str, Session]:
-    """What the cookie holds, and the session to be kept."""
+    """Return the text of the cookie, and the session to store."""
     text = _text(random)
     whole = Instant(now.seconds)
     expires = Instant(whole.seconds + SESSION_SECONDS)
@@ -140,7 +133,7 @@ def new_session(
 def new_link(
     random: bytes, person: Person, now: Instant, use: LinkUse = LinkUse.SIGN_IN, seconds: int = LINK_SECONDS
 ) -> tuple[str, SignInLink]:
-    """The secret of the link, and the link to be kept."""
+    """Return the secret of the link, and the link to store."""
     text = _text(random)
     return text, SignInLink(_digest(text), person.name, Instant(now.seconds + seconds), use)
 
@@ -148,14 +141,14 @@ def new_link(
 def new_invitation(
     random: bytes, mail: str, role: Role, now: Instant, *, invited_by: str | None = None, shown: str = ""
 ) -> tuple[str, Invitation]:
-    """The secret of the invitation, and the invitation to be kept."""
+    """Return the secret of the invitation, and the invitation to store."""
     text = _text(random)
     expires = Instant(now.seconds + INVITATION_SECONDS)
     return text, Invitation(_digest(text), mail, role, Instant(now.seconds), expires, invited_by, shown)
 
 
 def find_invitation(text: str, people: People, now: Instant) -> Invitation:
-    """The invitation with this secret; `BadInvitation` if it was used or withdrawn, or is too old."""
+    """Return the invitation with this secret. Raise `BadInvitation` if it was used or withdrawn, or is too old."""
     found = people.find_invitation(_digest(text)) if _SECRET.fullmatch(text) else None
     if found is None or found.expires <= now:
         raise BadInvitation()
@@ -163,7 +156,8 @@ def find_invitation(text: str, people: People, now: Instant) -> Invitation:
 
 
 def find_signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session] | None:
-    """Whose cookie this is, if the session and the person are good."""
+    """Return the person and the session of a cookie. None if the session is unknown or expired, or the person is
+    missing or disabled."""
     if not _SECRET.fullmatch(text):
         return None
     session = people.find_session(_digest(text))
@@ -174,18 +168,18 @@ def find_signed_in(text: str, people: People, now: Instant) -> tuple[Person, Ses
 
 
 def person_of_link(text: str, people: People, now: Instant, use: LinkUse = LinkUse.SIGN_IN) -> Person:
-    """The person that a link would sign in; it stays usable. `BadSignIn` if it is not valid, or for another use."""
+    """Return the person of a link without using the link up. Raise `BadSignIn` if it is invalid, or for another use."""
     link = people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None
     return _whose(None if link is None or link.use is not use else link, people, now)
 
 
 def use_link(text: str, people: People, now: Instant, use: LinkUse = LinkUse.SIGN_IN) -> Person:
-    """The person that a link signs in, once: after that it is not valid any more."""
+    """Return the person of a link and use the link up: it works once."""
     link = people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None
     if link is None or link.use is not use:
         raise BadSignIn()
-    # Read before the link is taken: if they get another password in between, the link is gone, and if they get it
-    # later, the person as known here opens no session.
+    # The person is read before the link is taken. If they get another password in between, the link is gone. If they
+    # get it later, the person as read here opens no session.
     person = people.find(link.person)
     return _check_person(person, people.take_link(link.digest), now)
 
@@ -201,12 +195,13 @@ def _check_person(person: Person | None, link: SignInLink | None, now: Instant) 
 
 
 def find_by_sign_in(text: str, people: People) -> Person | None:
-    """Who signs in under this text: by their name, or by their e-mail address."""
+    """Return the person who signs in under this text: a name or an e-mail address."""
     return people.find(text) or (people.find_by_mail(text) if "@" in text else None)
 
 
 def csrf_of(text: str) -> str:
-    """What the forms of a session carry: no other site can know it, and it does not tell the cookie."""
+    """Return the CSRF token of a session for its forms. Other sites cannot know it, and it does not reveal the
+    cookie."""
     return hmac(text.encode("ascii"), b"csrf", sha256).hexdigest()[:40]
 
 
@@ -226,24 +221,22 @@ def _digest(text: str) -> bytes:
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
-# Tokens made, recognised and measured against what they are used for.
-#
-# A token reads `ibi_<id>_<secret>`. The id is public and finds the token; the secret is 256 bits of chance, so that its
-# plain SHA-256 can be stored: there is nothing to guess that a slow hash would have to protect.
+# A token reads `ibi_<id>_<secret>`. The id is public and finds the token. The secret is 256 random bits, so its plain
+# SHA-256 can be stored: a slow hash would only protect a secret that can be guessed.
 
 MAX_NAME = 100
-"""Characters in the name of a token."""
+"""Most characters in the name of a token."""
 
 _ID_BYTES = 10
 _SECRET_BYTES = 32
 TOKEN_BYTES = _ID_BYTES + _SECRET_BYTES
 """Random bytes that a new token takes."""
 
-# Base 32 in small letters: one double click marks it all, and no character needs escaping in a URL or a shell.
+# Base 32 in small letters: a double click selects it whole, and no character needs escaping in a URL or a shell.
 _ID = re.compile(r"[a-z2-7]{16}")
 _TEXT = re.compile(r"ibi_([a-z2-7]{16})_([a-z2-7]{52})")
 _NO_DIGEST = bytes(32)
-"""Compared with when there is no such token: no secret is known that hashes to it."""
+"""The digest to compare with if there is no such token: no known secret hashes to it."""
 
 
 def new_token(
@@ -255,8 +248,11 @@ def new_token(
     expires: Instant | None = None,
     person: Person | None = None,
 ) -> tuple[str, Token]:
-    """The text to be shown once, and the token to be stored. `random` is `TOKEN_BYTES` from an unpredictable source,
-    and is used for nothing else. `BeyondRole` if the `person` whose token it is may not do as much."""
+    """Return the text to show once, and the token to store.
+
+    `random` is `TOKEN_BYTES` from an unpredictable source, and must be used for nothing else. Raise `BeyondRole` if the
+    scope exceeds the role of `person`, the owner of the token.
+    """
     if len(random) != TOKEN_BYTES:
         raise ValueError(f"a token takes {TOKEN_BYTES} random bytes")
     _check_name(name)
@@ -278,7 +274,7 @@ def new_token(
 
 
 def authenticate(text: str, find: Callable[[str], Token | None], now: Instant) -> Token:
-    """The valid token that `text` spells; `NotAuthenticated` for everything else, whatever is wrong with it.
+    """Return the valid token that `text` spells. Raise `NotAuthenticated` for everything else, without the cause.
 
     A text of the right form costs one `find`, one hash and one comparison, whether or not there is such a token.
     """
@@ -289,7 +285,7 @@ def authenticate(text: str, find: Callable[[str], Token | None], now: Instant) -
 
 
 def recognise(text: str, find: Callable[[str], Token | None]) -> Token | None:
-    """The token that `text` spells, revoked and expired ones too; None if there is none."""
+    """Return the token that `text` spells, even if it is revoked or expired. None if there is none."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -299,15 +295,15 @@ def recognise(text: str, find: Callable[[str], Token | None]) -> Token | None:
 
 
 def require(token: Token, needed: Scope) -> None:
-    """Refuse with `NotAllowed` what the token's scope does not include."""
+    """Raise `NotAllowed` unless the token's scope includes `needed`."""
     if not token.scope.includes(needed):
         raise NotAllowed(scope=str(token.scope), needed=str(needed))
 
 
 def as_person_may(token: Token, person: Person | None) -> Token:
-    """A person's token as it counts now: it ends with their account, and never allows more than their role.
+    """Return a person's token with its scope limited to the role of that person.
 
-    `NotAuthenticated` if there is no such person any more, or they are disabled.
+    The token ends with the account: raise `NotAuthenticated` if the person is missing or disabled.
     """
     if person is None or person.disabled is not None:
         raise NotAuthenticated()
@@ -326,7 +322,7 @@ def _check_role(person: Person, scope: Scope) -> None:
 
 
 def revoke(tokens: Tokens, identity: str, now: Instant) -> Token:
-    """Make a token invalid for good; the token as it is then. A second time changes nothing."""
+    """Make a token invalid for good, and return it. Repeating this changes nothing."""
     revoked = tokens.revoke(identity, _whole(now)) if _ID.fullmatch(identity) else None
     if revoked is None:
         raise UnknownToken(id=_quote(identity))
@@ -341,13 +337,13 @@ def scope_named(text: str) -> Scope:
 
 
 def _check_name(name: str) -> None:
-    """A name stands in tables and log lines: it may neither break them nor fill them."""
+    """Raise `InvalidTokenName` if a name could break or fill the tables and log lines that show it."""
     if len(name) > MAX_NAME or not name.isprintable():
         raise InvalidTokenName(most=MAX_NAME)
 
 
 def _quote(text: str) -> str:
-    """What a message quotes. A whole token may be given where its id is asked for: the secret is not repeated."""
+    """Return the text for a message. A caller may give a whole token instead of its id: its secret is not repeated."""
     return repr(text if len(text) <= 16 else f"{text[:16]}…")
 
 

@@ -1,1 +1,1 @@
-"""The Archive's rules, without any I/O: what may become of an item (R §5), and what is answered for it (R §9)."""
+"""The rules of an Archive, without any I/O: the life cycle of items (R §5) and the answers about them (R §9)."""

@@ -1,7 +1,7 @@
-"""What an Archive answers to a resolver, and for how long that is true (R Algorithms 1 and 2).
+"""The answer of an Archive to a resolver, and its validity period (R Algorithms 1 and 2).
 
-The answer to a `urlRequest` is all but constant: only its key changes every time. `StaticAnswer` is that constant part,
-to be kept by a server that answers often.
+Two answers to the same `urlRequest` differ only in the key. `StaticAnswer` is the constant part, which a busy server
+caches.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from ibi.vocabulary import ContentType, State
 def assemble_url_list(
     profile: ArchiveProfile, catalog: Catalog, request: UrlRequest, reader: Reader, key: UrlKey | None = None
 ) -> UrlList | Deletion | None:
-    """R Algorithm 2, whole: every relation that `profile` has. None if there is no such item here.
+    """Return the whole answer of R Algorithm 2, with every relation of `profile`. None if there is no such item here.
 
-    `key` is the fresh urlkey of line 19; it stands in the answer only beside a URL.
+    `key` is the fresh urlkey of line 19; it appears in the answer only beside a URL.
     """
     answer = Assembler(profile, catalog, request, reader).assemble_whole()
     if key is None or not isinstance(answer, UrlList) or not has_url(answer):
@@ -49,13 +49,13 @@ def assemble_url_list(
 
 
 def has_url(answer: UrlList | Deletion) -> bool:
-    """Whether it leads anywhere, so that there can be something to acknowledge."""
+    """Return whether the answer has a URL, and so can be acknowledged."""
     return isinstance(answer, UrlList) and any(entry.url is not None for entry in answer.entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Assembler:
-    """One request that is being answered, as yet without a key. `reader` learns what the answer hangs on."""
+    """The answer to one request, still without a key. `reader` records the facts that the answer depends on."""
 
     profile: ArchiveProfile
     catalog: Catalog
@@ -63,7 +63,7 @@ class Assembler:
     reader: Reader
 
     def assemble_whole(self) -> UrlList | Deletion | None:
-        """All that is known."""
+        """Return the unfiltered answer, with all relations of the profile."""
         item = find_labelled(self.catalog, self.request.label)  # line 2
         return (
             None
@@ -72,27 +72,27 @@ class Assembler:
         )
 
     def of_item(self, item: Item) -> UrlList | Deletion:
-        """What is answered about the item that bears the label, filtered or not, as the profile says."""
+        """Return the answer about the item with the label, filtered if the profile says so."""
         if self.profile.filtered:
             return self._filter_wanted(item)
         return self._answer(item, self._entries(item, self.profile.relations))
 
     def _filter_wanted(self, item: Item) -> UrlList | Deletion:
         left = filter_url_list(self._answer(item, self._wanted_entries(item)), self.request.relation)
-        assert left is not None  # the filter leaves the item itself at least
+        assert left is not None  # the filter always keeps the item itself
         return left
 
     def _answer(self, item: Item, entries: Iterable[UrlEntry]) -> UrlList | Deletion:
         profile = self.profile
         archive = (profile.address, profile.service, profile.platform_software)  # lines 6 to 10
         if item.state is State.DELETED:  # lines 11 to 15
-            assert item.tombstone is not None  # no item is deleted without one
+            assert item.tombstone is not None  # every deleted item has a tombstone
             return Deletion(*archive, item.labels, item.tombstone.when)
         by_relation = {entry.relation: entry for entry in entries}
         return UrlList(*archive, entries=tuple(by_relation.values()), next_edition=item.next_edition)
 
     def _wanted_entries(self, item: Item) -> Iterator[UrlEntry]:
-        """The relation asked for; of what it begins with, and of the item, the IBI alone."""
+        """Yield the requested relation. For its prefixes and for the item itself, yield the IBI alone."""
         relation = self.request.relation
         yield from self._entries(item, (relation,))
         if not relation.is_itself:
@@ -103,7 +103,7 @@ class Assembler:
                 yield UrlEntry(prefix, forms)
 
     def _entries(self, item: Item, relations: Iterable[Relation]) -> Iterator[UrlEntry]:
-        """Lines 21 to 32."""
+        """Yield the entries of lines 21 to 32."""
         for relation, related in self._related_items(item, relations):
             entry = self._entry(relation, related)
             if entry is not None:
@@ -135,12 +135,13 @@ class Assembler:
 
     @property
     def _path(self) -> str | None:
-        """The path, if it applies: GetMetadata wins over it (E16)."""
+        """The path, if it applies: GetMetadata overrides it (E16)."""
         return None if self.request.relation.asks_metadata else self.request.file_path
 
     # R §9.2, CRIARPARURL: <r, i, z>₃ before <r, i, y>₂ before <r, i>₁
     def _data_url(self, item: Item) -> tuple[str | None, ContentType]:
-        """Where the item is for this reader and this path. No such file (E16): no URL, and only the IBI is given."""
+        """Return the address of the item for this reader and this path. If there is no such file, the answer has no URL
+        and gives only the IBI (E16)."""
         urls, path = self.profile.urls, self._path
         kind = ContentType.DATA if described_by(self.catalog, item) is None else ContentType.METADATA
         if self.request.file_list:
@@ -159,18 +160,19 @@ class Assembler:
         return (item.target_url if name is None else urls.file(item, name)), kind
 
     def _keeps_names_secret(self, item: Item) -> bool:
-        """Whether the reader may neither list the files nor see them: then E16 must not reveal which names there
-        are."""
+        """Return whether the reader may neither list nor see the files. Then E16 must not reveal which names exist."""
         return not item.visibility.listing and not self.reader.may_see(item.visibility)
 
     def _metadata_page(self, item: Item) -> str:
-        """Where readers are sent who may not see the item, or whose item has neither files nor a URL."""
+        """Return the metadata page, for readers who may not see the item, or for an item with neither files nor a
+        URL."""
         own = None if item.metadata_item is None else find_forms(self.catalog, item.metadata_item)
         readable = own is not None and own.state is not State.DELETED and self.reader.may_see(own.visibility)
         return self.profile.urls.metadata(item, own if readable else None, None)
 
     def _metadata_url(self, described: Described) -> tuple[str | None, ContentType]:
-        """Where metadata is. Paths and lists of files are those of an item: what is written on demand has none."""
+        """Return the address of the metadata. Only a metadata item has paths and lists of files, not metadata written
+        on demand."""
         own = None if described.own is None else described.own.item
         if self.request.file_list or self._path is not None:
             return (None, ContentType.METADATA) if own is None else self._data_url(own)
@@ -179,7 +181,8 @@ class Assembler:
 
 
 def filter_url_list(answer: UrlList | Deletion | None, wanted: Relation) -> UrlList | Deletion | None:
-    """FILTRARLISTADEURL (R §9.2): the same without what cannot help a resolver that wants that relation."""
+    """Return the answer without the entries that a resolver cannot use for the relation `wanted`: FILTRARLISTADEURL (R
+    §9.2)."""
     if not isinstance(answer, UrlList):
         return answer
     entries = tuple(_surviving(answer, wanted))
@@ -206,7 +209,7 @@ def _surviving(answer: UrlList, wanted: Relation) -> Iterator[UrlEntry]:
 
 
 def _forms(related: Related) -> LabelForms | None:
-    """The IBI of what was found; metadata that is no item of its own has none."""
+    """Return the IBI of a related item. Metadata that is no item of its own has none."""
     match related:
         case Described(_, own):
             return None if own is None else own.forms
@@ -215,8 +218,9 @@ def _forms(related: Related) -> LabelForms | None:
 
 
 def _bearer(related: Held | Described | Named) -> Item:
-    """Whose state and date a URL has: what is written from a description is as old as the item described."""
-    assert not isinstance(related, Named)  # there is no URL of what is elsewhere
+    """Return the item that gives a URL its state and date. Metadata written on demand is as old as the item
+    described."""
+    assert not isinstance(related, Named)  # a named item is elsewhere, and has no URL here
     return related.own.item if isinstance(related, Described) and related.own is not None else related.item
 
 
@@ -227,32 +231,32 @@ _URLKEY = b"\r\nurlkey "
 
 @dataclass(frozen=True, slots=True)
 class StaticAnswer:
-    """The answer to a `urlRequest` but for the key, and how long and for whom it is true.
+    """The answer to a `urlRequest` without the key, with its validity.
 
-    `urlkey` sorts after every other name of R Table 9.3: its pair is always the last.
+    `urlkey` sorts after every other name of R Table 9.3, so its pair is always the last.
     """
 
     body: bytes
     subject: KeySubject | None = None
-    """What the key speaks for; None if the answer has no URL and so no key."""
+    """The subject of the key. None if the answer has no URL and so no key."""
     depends_on_client: bool = False
-    """Whether a client elsewhere gets another answer: then neither other clients nor caches may use it (E32)."""
+    """True if another client may get another answer. Then neither other clients nor caches may use it (E32)."""
     good_until: Instant | None = None
-    """When it stops being true by itself, because an embargo ends."""
+    """The instant at which the answer expires, because an embargo ends."""
     message: UrlList | Deletion | None = field(default=None, repr=False, compare=False)
-    """What `body` says, for a caller in this process, which need not parse it."""
+    """The parsed `body`, for callers in this process."""
     missing: Label | None = None
-    """The label of which nothing is known here, if that is the answer (R Algorithm 2, line 4)."""
+    """The label, if this Archive knows no item with it (R Algorithm 2, line 4)."""
     transferred_to: Label | None = None
     """The service of the Archive to which the Original was given (E63)."""
     copies_at: tuple[Label, ...] = ()
     """The services of Archives that hold Copies of this Original (E64)."""
     fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
-    """What the last two say as header fields; and of an empty answer that nothing is certain, unless it is final
-    (E62)."""
+    """`transferred_to` and `copies_at` as header fields. An empty answer that is not final also has the field of
+    E62."""
     is_lasting: bool = field(init=False, repr=False, compare=False)
-    """Whether it may be cached by all, for the longest time there is. "Not here" may not: the item may be deposited in
-    a minute."""
+    """True if every cache may keep it for the longest time. "Not here" may not be cached: the item may be deposited a
+    minute later."""
 
     def __post_init__(self) -> None:
         is_lasting = self.body != b"" and not self.depends_on_client and self.good_until is None
@@ -263,7 +267,7 @@ class StaticAnswer:
         object.__setattr__(self, "fields", (*fields, copies_field(self.copies_at)) if self.copies_at else fields)
 
     def max_age(self, now: Instant, most: int) -> int:
-        """For how many seconds, at most `most`, a recipient may give it to others: `Cache-Control` of E32."""
+        """Return the seconds, at most `most`, for which a recipient may give it to others: `Cache-Control` of E32."""
         if self.depends_on_client:
             return 0
         if self.good_until is None:
@@ -272,13 +276,13 @@ class StaticAnswer:
         return max(0, min(most, left))
 
     def with_key(self, keys: UrlKeys, seconds: int, random: int) -> bytes:
-        """The whole answer, with the key of this second; `random` is as for `UrlKeys.make`."""
+        """Return the whole answer with the key of this second. `random` is as for `UrlKeys.make`."""
         if self.subject is None:
             return self.body
         return self.body + _URLKEY + keys.make(self.subject, seconds, random)
 
     def message_with_key(self, keys: UrlKeys, seconds: int, random: int) -> UrlList | Deletion | None:
-        """What would be read from `with_key`; None from nothing."""
+        """Return the message that `with_key` encodes; None if it is empty."""
         if self.subject is None or not isinstance(self.message, UrlList):
             return self.message
         return self.message.with_key(keys.issue(self.subject, seconds, random))
@@ -287,12 +291,12 @@ class StaticAnswer:
 def static_answer(
     profile: ArchiveProfile, catalog: Catalog, request: UrlRequest, now: Instant, keys: UrlKeys
 ) -> StaticAnswer:
-    """R Algorithm 1, lines 16 and 17."""
+    """Return the answer of R Algorithm 1, lines 16 and 17, without the key."""
     item = find_labelled(catalog, request.label)
     if item is None:
         transfer = catalog.transfer(request.label) if request.label.is_dated else None
         return StaticAnswer(b"", missing=request.label, transferred_to=None if transfer is None else transfer.to)
-    if item.original_tombstone is not None:  # E86: no link leads to a Copy of what was deleted
+    if item.original_tombstone is not None:  # E86: no link leads to a Copy of a deleted item
         return StaticAnswer(b"", transferred_to=item.transferred_to)
     reader = Reader(request.client_addresses, now)
     told = Assembler(profile, catalog, request, reader).of_item(item)
@@ -311,11 +315,11 @@ def static_answer(
 def answer(
     profile: ArchiveProfile, catalog: Catalog, query: str, now: Instant, random: int, keys: UrlKeys
 ) -> tuple[bytes, Request | None]:
-    """The body of the answer, and the request it answers: an acknowledgment is still to be counted. None for a request
-    of which only the subject can be read: one for a URL gets no answer (line 2 of R Algorithm 2), an acknowledgment its
-    constant one.
+    """Return the body of the answer, and the request, so that an acknowledgment can be counted.
 
-    `InvalidMessage` for what is no request to an Archive (E18).
+    The request is None if only its subject can be read. Then a URL request gets an empty answer (line 2 of R Algorithm
+    2), and an acknowledgment gets its constant one. Raise `InvalidMessage` if the query is no request to an Archive
+    (E18).
     """
     request = parse_archive_request(query)
     if isinstance(request, ServiceSubject):

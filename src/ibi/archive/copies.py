@@ -1,5 +1,5 @@
-"""What may become a Copy here, judged before a byte of it is kept. The source is a stranger: what it says is compared
-with what was asked for, and with what is here.
+"""Checks of an item that is to become a Copy here, before any byte is stored. The source is a stranger: its statements
+are compared with the request and with the items here.
 
     wanted ──▶ `check_wanted`: is it ours, is it a sandbox's?      before anything is asked
     record ──▶ `CopyRules.check_record`: is it what was asked for, an Original, of a size that is taken?
@@ -28,10 +28,10 @@ from ibi.persistent_url import PersistentUrl
 from ibi.vocabulary import State
 
 MOST_FILES: Final = 100_000
-"""Files of one Copy: ten times what may be sent to a server for one item, since commands deposit more."""
+"""Files of one Copy. This is ten times the limit of an upload to a server, since commands deposit more."""
 MOST_DESCRIPTION: Final = 2 << 20
-"""Bytes of the record of one Copy without its files: twice what a deposit is described by, since a record writes out
-what a depositor may say in short, and has relations to other items."""
+"""Bytes of the record of one Copy without its files. This is twice the limit of a deposit: a record writes out the
+short forms of a depositor, and has relations to other items."""
 
 
 class NotWanted(IbiError):
@@ -99,7 +99,7 @@ class CopiesTooLarge(IbiError):
 
 
 def read_wanted(text: str) -> Label:
-    """The item that is meant: by a label, or by a persistent URL. `InvalidLabel` or `InvalidPersistentUrl`."""
+    """Return the label in a label or a persistent URL. Raise `InvalidLabel` or `InvalidPersistentUrl`."""
     try:
         return parse(text)
     except InvalidInput:
@@ -109,7 +109,7 @@ def read_wanted(text: str) -> Label:
 
 
 def read_source(text: str) -> str:
-    """The address of an Archive, `http(s)://host[:port]`; `InvalidOrigin` if it is something else."""
+    """Return the address of an Archive, `http(s)://host[:port]`. Raise `InvalidOrigin` if it is something else."""
     origin = Origin.of_url(text)
     if str(origin).lower() != text.strip().rstrip("/").lower():
         raise InvalidOrigin(text, 0, "it is http:// or https:// with a host, and a port if need be")
@@ -117,11 +117,14 @@ def read_source(text: str) -> str:
 
 
 def check_local(label: Label, here: Item | None, transfer: Transfer | None, prefixes: Iterable[str]) -> None:
-    """Refuse a label of which no Copy can be here: the Original is, or was deleted here, or has to be, since this
-    Archive gave out the label. `prefixes` are its own; `transfer` says that the Original was given away."""
+    """Raise an error if no Copy of the label can be here.
+
+    The Original is here, or was deleted here, or belongs here, since this Archive gave out the label. `prefixes` are
+    its own; `transfer` says that the Original was given away.
+    """
     act = life_cycle.Act.COPY if here is None else life_cycle.Act.REFRESH
     if here is not None and here.state is not State.COPY:
-        act = life_cycle.Act.COPY  # whose refusals say what is here instead
+        act = life_cycle.Act.COPY  # the refusals of COPY name the state of the item here
     life_cycle.require(here, act, LabelForms.of(label))
     is_given_away = transfer is not None or (here is not None and here.transferred_to is not None)
     if label.is_dated and label.prefix in prefixes and not is_given_away:
@@ -129,8 +132,11 @@ def check_local(label: Label, here: Item | None, transfer: Transfer | None, pref
 
 
 def check_sandbox(label: Label, *, is_sandbox: bool, is_on_loopback: bool) -> None:
-    """Refuse an item that never leaves its machine. Labels that mean no place on the whole Internet are those of
-    sandboxes (E11). `is_sandbox` is said of this Archive, `is_on_loopback` of the address of the other."""
+    """Raise `SandboxItem` for an item that never leaves its machine.
+
+    Labels that mean no place on the whole Internet are those of sandboxes (E11). `is_sandbox` is about this Archive,
+    `is_on_loopback` about the address of the other.
+    """
     if label.is_dated and not label.is_global:
         _check_sandbox(str(label), is_sandbox=is_sandbox, is_on_loopback=is_on_loopback)
 
@@ -144,7 +150,7 @@ def _check_sandbox(label: str, *, is_sandbox: bool, is_on_loopback: bool) -> Non
 
 @dataclass(frozen=True, slots=True)
 class CopyRules:
-    """What the settings say of Copies. 0 is no bound."""
+    """The settings for Copies. 0 means no limit."""
 
     largest: int = 0
     """Bytes of the files of one item."""
@@ -153,12 +159,12 @@ class CopyRules:
     reserve: int = 0
     """Bytes that Copies leave free on the disk."""
     is_sandbox: bool = False
-    """Whether this Archive is for trying out."""
+    """True if this Archive is a sandbox, for trying out."""
     prefixes: frozenset[str] = frozenset()
-    """Of the labels that this Archive gives out."""
+    """The prefixes of the labels that this Archive gives out."""
 
     def check_record(self, label: Label, record: ItemObjectRecord, source: str, *, is_on_loopback: bool) -> None:
-        """Refuse what is not the item that was asked for, or was never to leave its machine."""
+        """Raise an error if the record is of another item, or of an item that must not leave its machine."""
         if label not in record.labels.labels:
             raise WrongObject(label=str(label), source=source, reason=f"it is the record of {record.labels.labels[0]}")
         if record.is_sandbox:
@@ -167,26 +173,27 @@ class CopyRules:
             check_sandbox(each, is_sandbox=self.is_sandbox, is_on_loopback=is_on_loopback)
 
     def check_size(self, label: Label, original: Item) -> int:
-        """The bytes of all files; refuse an item that is too large whatever is here."""
+        """Return the bytes of all files. Raise `CopyTooLarge` if they exceed the limit of one item."""
         size = sum(file.size for file in original.files)
         if self.largest and size > self.largest:
             raise CopyTooLarge(label=str(label), size=size, most=self.largest)
         return size
 
     def check_quota(self, label: Label, size: int, used: int) -> None:
-        """`used` are the bytes of all other Copies, and of those on their way."""
+        """Raise `CopiesTooLarge` if the quota is exceeded. `used` are the bytes of all other Copies, including those
+        under way."""
         if self.quota and size and used + size > self.quota:
             raise CopiesTooLarge(label=str(label), size=size, total=used + size, most=self.quota)
 
 
 def check_file_count(label: Label, files: int) -> None:
-    """Refuse an item that has too many files, before any of them is looked at."""
+    """Raise `CopyHasTooManyFiles` before any file is read."""
     if files > MOST_FILES:
         raise CopyHasTooManyFiles(label=str(label), files=files, most=MOST_FILES)
 
 
 def check_record_size(label: Label, size: int) -> None:
-    """Refuse a description that is too long, before it is read."""
+    """Raise `NotWanted` if a description is too long, before it is read."""
     if size > MOST_DESCRIPTION:
         raise NotWanted(
             label=str(label), reason=f"its description has {size} bytes, and {MOST_DESCRIPTION} are the most"
@@ -194,7 +201,7 @@ def check_record_size(label: Label, size: int) -> None:
 
 
 def check_description(label: Label, original: Item) -> None:
-    """Refuse a description that could not be deposited here."""
+    """Raise `NotWanted` if the description could not be deposited here."""
     if not original.metadata.title:
         raise NotWanted(label=str(label), reason="it has no title")
     for found, most, what in (
@@ -206,18 +213,18 @@ def check_description(label: Label, original: Item) -> None:
 
 
 def check_original(label: Label, record: ItemObjectRecord, source: str) -> None:
-    """Refuse a record of which no Copy can be made."""
+    """Raise an error if no Copy can be made from the record."""
     if record.state is State.COPY:
         away = f"and says that it gave it to {record.transferred_to}" if record.transferred_to else "but a Copy"
         where = f"{away}, taken from {record.source}" if record.source and not record.transferred_to else away
         raise NotTheOriginal(label=str(label), source=source, reason=where)
     if record.state is State.DELETED:
-        assert record.tombstone is not None  # a record is not read without one
+        assert record.tombstone is not None  # a record of a deleted item always has a tombstone
         raise OriginalDeleted(label=str(label), when=str(record.tombstone.when)[:10], why=record.tombstone.why)
 
 
 def check_labels(original: Item, here: Iterable[Item]) -> None:
-    """Refuse labels of which one is borne by another item here."""
+    """Raise `LabelTaken` if another item here has one of the labels."""
     for held in here:
         if held.rep != original.rep and name_one_item(held.labels, original.labels):
             taken = next(each for each in original.labels.labels if held.is_called(each))
@@ -225,7 +232,8 @@ def check_labels(original: Item, here: Iterable[Item]) -> None:
 
 
 def check_taken(original: Item, taken: Mapping[str, TakenFile], source: str) -> None:
-    """Refuse files that are not what the record of their item says; those that are kept are not among `taken`."""
+    """Raise `WrongObject` if a file differs from the record of its item. Files that are here already are not in
+    `taken`."""
     for file in original.files:
         found = taken.get(file.path)
         if found is not None and (found.size != file.size or found.digest != file.sha512):

@@ -1,6 +1,6 @@
-"""What counts as use of an item: acknowledged resolutions (E32) and downloads, robots apart.
+"""Rules for counting the use of an item: acknowledged resolutions (E32) and downloads, with robots apart.
 
-Nothing is remembered of a client longer than the half minute within which a second click is the same wish.
+Nothing about a client is remembered longer than half a minute. Within that time a second click counts as the same one.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind, day_of
 
 WINDOW: Final = 30
-"""Seconds within which the same client wanting the same thing counts once (E32; COUNTER's double click)."""
+"""Seconds within which repeated requests of one client for one thing count once (E32; COUNTER's double click)."""
 MOST_REMEMBERED: Final = 100_000
-"""Wishes remembered at once, so that a flood cannot fill the memory: beyond it the oldest are forgotten early."""
+"""Requests remembered at once, so that a flood cannot fill the memory. Beyond it the oldest are forgotten early."""
 MOST_COUNTED: Final = 10_000
-"""Resolutions that one key stands for. A resolver keeps an answer for five minutes and thanks with its key for every
-reader meanwhile: that many are thirty-three new readers of one item a second. A resolver with more readers asks anew
-for each ten thousand."""
+"""Resolutions that one key can count. A resolver caches an answer for five minutes, and acknowledges with its key for
+every reader meanwhile. This number means thirty-three new readers of one item per second. A resolver with more readers
+asks again for each ten thousand."""
 
 _MOST_KEYS: Final = 10_000
 _SOME: Final = range(16)
-"""How many are forgotten at a time, so that no request after a flood waits until all of it is forgotten."""
+"""Entries forgotten at a time, so that no request after a flood waits until all are forgotten."""
 
 
 class Recent:
-    """Wishes of the last half minute, one memory for each process: what it forgets is counted once more, no worse.
+    """The requests of the last half minute, per process. A forgotten request is counted once more, no worse.
 
-    Kept is a number that follows from a wish and not the wish, which may be long: sixty-four addresses. If two of them
-    ever agree, one is not counted.
+    It stores the hash of a request, because a request may be long: sixty-four addresses. If two hashes ever agree, one
+    request is not counted.
     """
 
     __slots__ = ("_by_key", "_most", "_most_counted", "_seen", "_window")
@@ -45,9 +45,9 @@ class Recent:
         self._by_key: OrderedDict[int, int] = OrderedDict()
 
     def is_first(self, wish: Hashable, seconds: int) -> bool:
-        """Whether this is the first such wish within the window; it is remembered if so.
+        """Return whether this is the first such request within the window, and remember it if so.
 
-        A wish that is repeated is measured from when it counted: an hour of clicks counts every half minute.
+        The window begins at the request that counted: an hour of clicks counts every half minute.
         """
         number = hash(wish)
         self._forget(seconds)
@@ -60,7 +60,7 @@ class Recent:
         return True
 
     def is_within_share(self, key: Hashable) -> bool:
-        """Whether a key counts once more; from then on it has. Those that counted first are forgotten first."""
+        """Return whether a key may count once more, and count it. The keys that counted first are forgotten first."""
         number = hash(key)
         counted = self._by_key.get(number, 0)
         if counted >= self._most_counted:
@@ -71,8 +71,8 @@ class Recent:
         return True
 
     def _forget(self, seconds: int) -> None:
-        """Some of the oldest: they are in the order in which they came, which is that of their times. A clock set back
-        keeps no wish for ever."""
+        """Forget some of the oldest requests. They are in order of arrival, so of time. A clock set back keeps none for
+        ever."""
         seen = self._seen
         for _ in _SOME:
             if not seen or (len(seen) < self._most and abs(seconds - next(iter(seen.values()))) < self._window):
@@ -90,12 +90,12 @@ def counted_acknowledgment(
     recent: Recent,
     now: Instant,
 ) -> tuple[UsageDay, UsageKind] | None:
-    """The resolution that an acknowledgment stands for; None if its key is not ours, not good any more, or has counted:
-    for this client just now, or for very many.
+    """Return the resolution that an acknowledgment counts for. None if its key is not ours, has expired, or has counted
+    already: for this client just now, or too often.
 
-    `rep_of` tells which of the items here has a label. It counts for the item that was asked for here, as the key says.
-    Resolvers speak for people and robots alike: which it was, only an extra pair of the acknowledgment tells. From one
-    that does not send it all count as people, and the download tells.
+    `rep_of` returns the item here with a label. The item that was requested here counts, as the key says. Resolvers ask
+    for people and robots alike; only an extra pair of the acknowledgment distinguishes them. If a resolver does not
+    send it, all count as people, and the download shows the difference.
     """
     known = keys.check(acknowledgment.url_key, now.seconds)
     rep = None if known is None else known.rep or rep_of(known.label)
@@ -111,7 +111,7 @@ def counted_acknowledgment(
 def counted_resolution(
     item: Item, client: str, recent: Recent, now: Instant, *, robot: bool
 ) -> tuple[UsageDay, UsageKind] | None:
-    """A resolution by this Archive itself, without a resolver and so without an acknowledgment."""
+    """Return the resolution by this Archive itself, without a resolver and so without an acknowledgment."""
     if not recent.is_first((item.rep, client), now.seconds):
         return None
     return UsageDay(item.rep, day_of(now)), _resolution_kind(robot=robot)
@@ -122,9 +122,9 @@ def _resolution_kind(*, robot: bool) -> UsageKind:
 
 
 def counts_as_download(method: str, status: int, first_byte: int) -> bool:
-    """Whether an HTTP exchange delivered the file: a GET that was answered with its bytes from the first one on.
+    """Return whether an HTTP exchange delivered the file: a GET answered with its bytes from the first one on.
 
-    Parts that follow belong to the same download; a HEAD, and a 304 for what a reader has already, are none.
+    Later parts belong to the same download. A HEAD, and a 304 for a cached file, do not count.
     """
     return method == "GET" and status in (200, 206) and first_byte == 0
 
@@ -132,7 +132,7 @@ def counts_as_download(method: str, status: int, first_byte: int) -> bool:
 def counted_download(
     item: Item, path: str, client: str, recent: Recent, now: Instant, *, robot: bool
 ) -> tuple[UsageDay, UsageKind] | None:
-    """The download of a file by `client`, an address or whatever else tells clients apart; None for a double click."""
+    """Return the download of a file by `client`, an address or another client id. None for a double click."""
     if not recent.is_first((item.rep, path, client), now.seconds):
         return None
     return UsageDay(item.rep, day_of(now)), UsageKind.ROBOT_DOWNLOAD if robot else UsageKind.DOWNLOAD

@@ -1,12 +1,4 @@
-"""Rules of drafts and of their review.
-
-Rules for drafts that are worked on for a while: how much goes into one, how long it is kept, what becomes of it.
-
-Rules of reviews: what may be done with a draft in which state, and what may be said of it.
-
-A draft that was submitted waits. Its depositor withdraws it, or a librarian publishes it or sends it back; sent back or
-withdrawn, it can be submitted again. Comments can be made in every state.
-"""
+"""Rules of drafts: their size, their lifetime and their publication."""
 
 from __future__ import annotations
 
@@ -76,7 +68,7 @@ class DiskNearlyFull(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one depositor has in drafts that are not published; files on their way are among the bytes."""
+    """The unpublished drafts of one depositor. The bytes include files under way."""
 
     drafts: int = 0
     size: int = 0
@@ -84,16 +76,16 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class DraftQuota:
-    """What the settings say; 0 is no bound."""
+    """The limits in the settings. 0 means no limit."""
 
     drafts: int = 0
-    """Of one depositor, at a time."""
+    """Drafts of one depositor at a time."""
     size: int = 0
     """Bytes of the files of all these drafts together."""
     reserve: int = 0
-    """Bytes that drafts leave free on the disk: what else is done there, publishing among it, has to go on."""
+    """Bytes that drafts leave free on the disk for other work, such as publishing."""
     share: int = 100
-    """Percent of what the disk has for drafts that those of one depositor may take, so that others have room."""
+    """Percent of the disk space for drafts that one depositor may use, so that others have room."""
 
     @property
     def bounds_depositors(self) -> bool:
@@ -104,19 +96,20 @@ class DraftQuota:
         return self.share < 100
 
     def check_begin(self, held: Holding) -> None:
-        """Refuse a draft that is one too many."""
+        """Raise `TooManyDrafts` if no further draft is allowed."""
         if self.drafts and held.drafts >= self.drafts:
             raise TooManyDrafts(drafts=held.drafts, most=self.drafts)
 
     def check_send(self, owner: str, path: str, held: Holding, more: int) -> None:
-        """Refuse a file of `more` bytes if `held` and it together are too much; a file without bytes never is."""
+        """Raise `DraftsTooLarge` if a file of `more` bytes exceeds the limit together with `held`. An empty file never
+        does."""
         if self.size and more and held.size + more > self.size:
             name = owner.partition(":")[2]
             raise DraftsTooLarge(owner=name, size=held.size, more=more, path=repr(path), most=self.size)
 
     def check_share(self, owner: str, path: str, held: Holding, more: int, *, written: int, free: int) -> None:
-        """Refuse a file with which one depositor would have more than a share. The disk has for drafts what is `free`
-        beyond the reserve, and what this depositor has `written` there already."""
+        """Raise `DraftShareUsed` if the file would exceed the depositor's share of the disk. The disk space for drafts
+        is the `free` space beyond the reserve, plus the bytes that this depositor has `written`."""
         most = (max(0, free - self.reserve) + written) * self.share // 100
         if self.bounds_share and more and held.size + more > most:
             name = owner.partition(":")[2]
@@ -124,7 +117,8 @@ class DraftQuota:
             raise DraftShareUsed(owner=name, path=repr(path), **sizes)
 
     def check_disk(self, free: int, more: int) -> None:
-        """Refuse what would leave less than the reserve; `free` are the bytes that no upload has been promised."""
+        """Raise `DiskNearlyFull` if less than the reserve would be left. `free` are the bytes not promised to an
+        upload."""
         if self.reserve and free - more < self.reserve:
             raise DiskNearlyFull(room=max(0, free - self.reserve))
 
@@ -134,7 +128,7 @@ MOST_FILES: Final = 10_000
 
 _DAY: Final = 86_400
 _DAYS_AFTER: Final = 2
-"""Days for which a draft that was published is remembered: a client that lost the answer asks again before that."""
+"""Days for which a published draft is remembered: a client that lost the answer asks again before that."""
 
 
 class UnknownDraft(IbiError):
@@ -194,7 +188,7 @@ class FieldsRefused(IbiError):
 
 
 def check_readable(record: DraftRecord) -> None:
-    """Refuse a draft of which the form could not read every value: `FieldsRefused`."""
+    """Raise `FieldsRefused` if the form could not read every value of the draft."""
     if record.refused:
         raise FieldsRefused(draft=record.id, fields=", ".join(sorted(record.refused)))
 
@@ -275,43 +269,44 @@ _NO_QUOTA: Final = DraftQuota()
 
 @dataclass(frozen=True, slots=True)
 class DraftRules:
-    """What the settings say."""
+    """The limits in the settings."""
 
     largest: int
-    """Bytes of all files that were sent for one draft."""
+    """Bytes of all files sent for one draft."""
     days: int
-    """After so many days without a change a draft goes."""
+    """Days without a change after which a draft is removed."""
     quota: DraftQuota = _NO_QUOTA
 
     def check_room(self, path: str, files: int, size: int, more: int) -> None:
-        """Refuse a file that is one too many, or that with `more` bytes would make all of them too large."""
+        """Raise an error if a file of `more` bytes is one too many, or makes the draft too large."""
         if files >= MOST_FILES:
             raise TooManyFiles(most=MOST_FILES)
         if size + more > self.largest:
             raise DepositTooLarge(most=self.largest, path=repr(path))
 
     def is_stale(self, changed: int, now: Instant, *, done: bool = False) -> bool:
-        """`changed` are the POSIX seconds of the last change; of one that is `done`, of its publication."""
+        """Return whether the draft is removed now. `changed` are the POSIX seconds of its last change, or, if it is
+        `done`, of its publication."""
         return now.seconds - changed > (_DAYS_AFTER if done else self.days) * _DAY
 
 
 def same_name(path: str, files: Iterable[File]) -> File | None:
-    """The file whose name some system takes for `path`."""
+    """Return the file with a name that some system takes for `path`."""
     key = collision_key(path)
     return next((file for file in files if collision_key(file.path) == key), None)
 
 
 def check_upload(path: str, same: File | None) -> None:
-    """Refuse a name that cannot be kept, or that is `same` to some system and not to others. Spellings of folders are
-    compared when the draft is published, for the files may come in any order."""
+    """Raise an error if a name cannot be stored, or equals the name of `same` on some systems only. Spellings of
+    folders are compared at publication, because the files may come in any order."""
     check_file_name(path)
     if same is not None and same.path != path:
         raise InvalidFileName(path, 0, "{other} is the same name to many systems", other=same.path)
 
 
 def check_folders(path: str, file_there: str | None, file_below: str | None) -> None:
-    """Refuse a name that is a file here and a folder there: `file_there` has the name of one of its folders, or
-    `file_below` is in a folder of its name."""
+    """Raise `InvalidFileName` if a name is both a file and a folder. `file_there` has the name of one of its folders,
+    or `file_below` is in a folder of its name."""
     if file_there is not None:
         raise InvalidFileName(path, 0, "{other} is a file, and no folder can have its name", other=file_there)
     if file_below is not None:
@@ -319,15 +314,16 @@ def check_folders(path: str, file_there: str | None, file_below: str | None) -> 
 
 
 def together(kept: Iterable[File], uploaded: Iterable[File]) -> tuple[File, ...]:
-    """The files of a draft: those from the item that it changes, unless others of the same name were sent."""
+    """Return the files of a draft: the files of the item that it changes, replaced by uploaded files of the same
+    name."""
     files = {file.path: file for file in (*kept, *uploaded)}
     return tuple(files[path] for path in sorted(files))
 
 
 def is_published_already(item: Item, record: DraftRecord, draft: Draft) -> bool:
-    """Whether the item is what an update with `draft` makes of it: then the update was made, and its answer was lost.
+    """Return whether the update with `draft` was already made, and its answer was lost.
 
-    `DraftOutdated` if another change was made to the item since the draft was made.
+    Raise `DraftOutdated` if another change was made to the item since the draft was made.
     """
     if item.version == record.base:
         return False
@@ -338,22 +334,20 @@ def is_published_already(item: Item, record: DraftRecord, draft: Draft) -> bool:
     raise DraftOutdated(label=str(item.rep), found=item.version, draft=record.id, base=record.base)
 
 
-# --- what is written now ----------------------------------------------------------------------------------------------
-
 MOST_REASON: Final = 10_000
 """Characters of the reason for a deletion, or for an embargo."""
 
 
 def is_over(embargo: Instant | None, now: Instant) -> bool:
-    """Whether the files would be open already."""
+    """Return whether the embargo has ended."""
     return embargo is not None and embargo <= now
 
 
 def check_terms(description: Description, known: Iterable[Description], now: Instant) -> None:
-    """Refuse a licence that SPDX does not list, an embargo that is over, and a reason without an embargo.
+    """Raise an error for a licence that SPDX does not list, a past embargo, or a reason without an embargo.
 
-    Only what is written now is judged: what one of the `known` says already, the item or its draft before, stays.
-    `InvalidMetadata` names the member at fault.
+    Only new values are checked: values that one of the `known` descriptions (the item, the earlier draft) has already
+    may stay. `InvalidMetadata` names the member at fault.
     """
     said, before = description.visibility, tuple(known)
     licence = description.metadata.licence
@@ -426,7 +420,7 @@ _NEXT: Final[Mapping[tuple[ReviewState | None, ReviewAct], ReviewState]] = {
     (ReviewState.SUBMITTED, ReviewAct.RETURNED): ReviewState.RETURNED,
     (ReviewState.SUBMITTED, ReviewAct.WITHDRAWN): ReviewState.RETURNED,
     (ReviewState.SUBMITTED, ReviewAct.PUBLISHED): ReviewState.PUBLISHED,
-    # By a librarian, who may publish every draft, or by its depositor once reviews are switched off.
+    # A librarian may publish every draft; its depositor may do so once reviews are switched off.
     (ReviewState.RETURNED, ReviewAct.PUBLISHED): ReviewState.PUBLISHED,
     **{(state, ReviewAct.COMMENTED): state for state in ReviewState},
 }
@@ -439,8 +433,8 @@ _SHOWN: Final = {
 
 
 def advance(draft: str, state: ReviewState | None, act: ReviewAct) -> ReviewState:
-    """The state after the act; `NotUnderReview` if the act has no place in that state. None stands for a draft that was
-    never submitted."""
+    """Return the state after the act. None stands for a draft that was never submitted. Raise `NotUnderReview` if the
+    state does not allow the act."""
     after = _NEXT.get((state, act))
     if after is None:
         raise NotUnderReview(draft=draft, state=_SHOWN[state])
@@ -448,7 +442,7 @@ def advance(draft: str, state: ReviewState | None, act: ReviewAct) -> ReviewStat
 
 
 def read_comment(text: str, *, is_required: bool = True) -> str:
-    """A comment as it is kept: lines of visible characters. `InvalidComment` says what is wrong with it."""
+    """Return a comment as lines of visible characters. `InvalidComment` gives the reason if it is refused."""
     comment = tidy_lines(text)
     if not comment and is_required:
         raise InvalidComment("text", "enter a message: it is read by the people who work on the draft")
@@ -462,23 +456,23 @@ def read_comment(text: str, *, is_required: bool = True) -> str:
 
 
 def deletion_id(item: Item, owner: str) -> str:
-    """The draft with which this account asks for the deletion of the item: asked for again, it is the same one."""
+    """Return the draft id for the request of this account to delete the item. A repeated request has the same id."""
     digest = sha256(f"deletion\n{item.rep}\n{owner}".encode()).digest()
     return f"draft-{b32encode(digest[:10]).decode('ascii').lower()}"
 
 
 def seal_deletion(deletion: RequestedDeletion, version: int | None) -> str:
-    """Another text for every other reason and successor, and every other version of the item."""
+    """Return a digest that differs for every reason and successor, and for every version of the item."""
     said = [deletion_document(deletion), version]
     return sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def reason_as_comment(reason: str) -> str:
-    """The reason for a deletion, as it stands in the conversation of the review."""
+    """Return the reason for a deletion as a comment of the review."""
     return "\n".join(reveal(line) for line in reason.splitlines())[:LONGEST_COMMENT]
 
 
 def seal_content(description: Description, files: Iterable[File]) -> str:
-    """Another text for every other content of a draft: what is judged by one is published by the same."""
+    """Return a digest of the content of a draft: only the content that was reviewed can be published."""
     said = [description_document(description), [file_document(file) for file in files]]
     return sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

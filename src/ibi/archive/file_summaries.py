@@ -1,7 +1,7 @@
-"""What files of certain types say of themselves, read from a few of their bytes: FITS, netCDF, ZIP and tables of text.
+"""Summaries of files, read from a few of their bytes: FITS, netCDF, ZIP, tables of text and pictures.
 
-Files are strangers' work. Every reader is given bytes, or asks for them by offset, and never for more than its bounds;
-nothing is unpacked, so that a decompression bomb is a list of sizes like any other. What cannot be read is None.
+Strangers made the files. Each reader gets bytes, or reads them by offset, within fixed limits. Nothing is unpacked, so
+a decompression bomb is a harmless list of sizes. An unreadable file yields None.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from ibi.safe_text import reveal
 
 ReadAt = Callable[[int, int], bytes]
-"""Bytes of a file from an offset on, at most so many; fewer at its end."""
+"""A function that returns bytes of a file from an offset on, up to a length; fewer at its end."""
 
 _SHOWN: Final = 200
 """Characters of a value."""
@@ -35,17 +35,17 @@ _SEPARATORS: Final = ",;\t|"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The first rows of a table, each as long as the first; the first names the columns."""
+    """The first rows of a table, cut or filled to the length of the first row. That row names the columns."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     is_whole: bool = True
-    """Whether no row and no column was left out."""
+    """True if no row and no column was left out."""
 
 
 def read_table(text: str, *, is_whole: bool = True) -> Table | None:
-    """The table in a text with separated values; unless it `is_whole`, its last line may be cut. None if it has no
-    separator in its first line."""
+    """Return the table in a text with separated values, or None if its first line has no separator. Unless `is_whole`,
+    the last line may be cut."""
     if not is_whole:
         text = text[: text.rfind("\n") + 1]
     first = text.partition("\n")[0]
@@ -78,7 +78,7 @@ _END: Final = Struct("<4s4H2LH")
 _ENTRY: Final = Struct("<4s6H3L5H2L")
 _MOST_COMMENT: Final = 0xFFFF
 _BOMB: Final = 1_000
-"""How many times larger than packed a file may become; Deflate cannot do more than 1,032 times."""
+"""The most that a file may grow when unpacked, as a factor. Deflate reaches at most 1,032."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +87,23 @@ class PackedFile:
     size: int
     is_folder: bool
     is_unsafe: bool
-    """Whether its name leads out of the folder into which it is unpacked, or has characters that are not seen: they may
-    turn the direction of writing, so that it ends otherwise than it seems to."""
+    """True if the name leads out of the folder into which it is unpacked, or has invisible characters. These may change
+    the direction of writing, so that the name seems to end otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZipSummary:
     number: int
-    """Of files and folders, as the directory counts them."""
+    """Number of files and folders in the directory."""
     size: int
-    """Of the files shown, unpacked, as the directory says."""
+    """Unpacked bytes of the files shown, as the directory says."""
     files: tuple[PackedFile, ...]
     is_bomb: bool
-    """Whether it says that it becomes so much larger that it is not to be unpacked."""
+    """True if the directory claims so large a growth that the file should not be unpacked."""
 
 
 def read_zip(size: int, read: ReadAt) -> ZipSummary | None:
-    """The directory of a ZIP file of `size` bytes. Nothing is unpacked."""
+    """Return the directory of a ZIP file of `size` bytes. Nothing is unpacked."""
     tail_size = min(size, _END.size + _MOST_COMMENT)
     tail = read(size - tail_size, tail_size)
     place = tail.rfind(b"PK\x05\x06")
@@ -164,7 +164,7 @@ FITS: Final = b"SIMPLE  ="
 
 @dataclass(frozen=True, slots=True)
 class FitsUnit:
-    """A header with the data that it describes. `cards` are keyword, value and comment."""
+    """A header with the shape of its data. `cards` are keyword, value and comment."""
 
     name: str
     shape: tuple[int, ...]
@@ -172,7 +172,7 @@ class FitsUnit:
 
 
 def read_fits(size: int, read: ReadAt) -> tuple[FitsUnit, ...] | None:
-    """The headers of a FITS file, of its first units."""
+    """Return the headers of the first units of a FITS file."""
     if read(0, len(FITS)) != FITS:
         return None
     units: list[FitsUnit] = []
@@ -191,7 +191,7 @@ def read_fits(size: int, read: ReadAt) -> tuple[FitsUnit, ...] | None:
 
 
 def _fits_header(offset: int, read: ReadAt) -> tuple[list[tuple[str, str, str]], int] | None:
-    """The cards up to END, and the bytes of the header; None if there is no end within its bounds."""
+    """Return the cards up to END, and the bytes of the header. None if END is not within the limit."""
     cards: list[tuple[str, str, str]] = []
     for number in range(_MOST_BLOCKS):
         block = read(offset + number * _BLOCK, _BLOCK)
@@ -210,7 +210,7 @@ def _fits_header(offset: int, read: ReadAt) -> tuple[list[tuple[str, str, str]],
 
 
 def _fits_value(text: str) -> tuple[str, str]:
-    """The value of a card, and its comment after a slash; quotes are doubled in a text."""
+    """Return the value of a card and the comment after the slash. In a text, quotes are doubled."""
     stripped = text.strip()
     if not stripped.startswith("'"):
         value, _, comment = stripped.partition("/")
@@ -222,7 +222,7 @@ def _fits_value(text: str) -> tuple[str, str]:
 
 
 def _fits_data(values: dict[str, str]) -> tuple[tuple[int, ...], int]:
-    """The shape of the data, and its bytes."""
+    """Return the shape of the data, and its bytes."""
     axes = min(_whole_number(values.get("NAXIS"), 0), 999)
     shape = tuple(_whole_number(values.get(f"NAXIS{number + 1}"), 0) for number in range(axes))
     if not shape:
@@ -265,7 +265,7 @@ _SIZES: Final = {"b": 1, "c": 1, "h": 2, "i": 4, "f": 4, "d": 8, "B": 1, "H": 2,
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES = 10, 11, 12
 _MOST_VALUES: Final = 20
 _MOST_OF_VARIABLE: Final = 20
-"""Dimensions that are named with a variable. Each takes four bytes of the file, however long its name is."""
+"""Dimensions listed for one variable. Each takes four bytes of the file, however long its name is."""
 _NAMED: Final = 60
 """Characters of such a name."""
 
@@ -279,7 +279,7 @@ class NetcdfVariable:
     kind: str
     rank: int
     dimensions: tuple[str, ...]
-    """The names of the first."""
+    """The names of the first dimensions."""
     attributes: tuple[Attribute, ...]
 
 
@@ -287,7 +287,7 @@ class NetcdfVariable:
 class NetcdfSummary:
     version: str
     dimensions: tuple[tuple[str, int | None], ...]
-    """Names and lengths; None is the dimension that grows with records."""
+    """Names and lengths. None is the length of the dimension that grows with records."""
     attributes: tuple[Attribute, ...]
     variables: tuple[NetcdfVariable, ...]
 
@@ -297,7 +297,7 @@ class _Unreadable(Exception):
 
 
 class _Header:
-    """Reads a header from its beginning: big-endian, filled up to four bytes."""
+    """A reader of a header from its beginning: big-endian, padded to four bytes."""
 
     def __init__(self, content: bytes, version: int) -> None:
         self._content, self._at = content, 4
@@ -331,7 +331,7 @@ class _Header:
         return _shorten(self.take(self.count()).decode("utf-8", "replace"))
 
     def number_of(self, tag: int) -> int:
-        """How many elements a list has; an absent one has none."""
+        """Return the number of elements in a list; 0 if the list is absent."""
         found, number = self.tag(), self.count()
         if found not in {tag, 0} or (found == 0 and number):
             raise _Unreadable
@@ -355,8 +355,8 @@ class _Header:
 
 
 def read_netcdf(begun: bytes) -> NetcdfSummary | None:
-    """What the first bytes of a file in one of the classic formats of netCDF say; None if they are no such header, or
-    it is longer."""
+    """Return the summary of a file in a classic format of netCDF, from its first bytes. None if they are no such
+    header, or the header is longer."""
     if begun[:3] != b"CDF" or begun[3:4] not in {b"\x01", b"\x02", b"\x05"}:
         return None
     try:
@@ -366,7 +366,7 @@ def read_netcdf(begun: bytes) -> NetcdfSummary | None:
 
 
 def _netcdf(header: _Header, version: int) -> NetcdfSummary:
-    header.count()  # of records
+    header.count()  # number of records
     dimensions = []
     for _ in range(header.number_of(_DIMENSIONS)):
         name, length = header.name(), header.count()
@@ -378,7 +378,7 @@ def _netcdf(header: _Header, version: int) -> NetcdfSummary:
         places = [header.count() for _ in range(rank)]
         own = tuple(header.attributes())
         kind = header.tag()
-        header.count()  # of bytes
+        header.count()  # number of bytes
         header.skip_offset()
         if kind not in _TYPES or any(place >= len(dimensions) for place in places):
             raise _Unreadable
@@ -393,16 +393,16 @@ def _netcdf(header: _Header, version: int) -> NetcdfSummary:
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 MOST_PICTURE_HEADER: Final = 1 << 20
-"""Bytes in which the size of a picture is looked for: a JPEG file may have much before it."""
+"""Bytes in which the size of a picture is searched: a JPEG file may have much before it."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _MOST_SEGMENTS: Final = 1_000
-"""Before the frame of a JPEG file: a camera writes some dozens, and a colour profile takes at most 255."""
+"""Segments before the frame of a JPEG file. A camera writes some dozens, and a colour profile takes at most 255."""
 _NO_FILL: Final = re.compile(rb"[^\xff]")
 _JPEG_FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 def read_points(begun: bytes) -> tuple[int, int] | None:
-    """Width and height of a picture, as the beginning of a PNG, JPEG, GIF or WebP file says them."""
+    """Return width and height of a picture, from the beginning of a PNG, JPEG, GIF or WebP file."""
     try:
         if begun.startswith(_PNG):
             width, height = unpack_from(">LL", begun, 16)
@@ -420,7 +420,7 @@ def read_points(begun: bytes) -> tuple[int, int] | None:
 
 
 def _webp_points(begun: bytes) -> tuple[int, int]:
-    """RFC 9649: a simple file, lossy or lossless, or an extended one with a canvas."""
+    """Return the size of a WebP file (RFC 9649): a simple one, lossy or lossless, or an extended one with a canvas."""
     kind = begun[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(begun[24:27], "little"), 1 + int.from_bytes(begun[27:30], "little")
@@ -434,7 +434,7 @@ def _webp_points(begun: bytes) -> tuple[int, int]:
 
 
 def _jpeg_points(begun: bytes) -> tuple[int, int]:
-    """ITU-T T.81, B.2: segments up to that of the frame."""
+    """Return the size in the frame segment (ITU-T T.81, B.2)."""
     at = 2
     for _ in range(_MOST_SEGMENTS):
         kind = _NO_FILL.search(begun, at + 1)  # any number of fill bytes may come before it
@@ -446,4 +446,4 @@ def _jpeg_points(begun: bytes) -> tuple[int, int]:
             return width, height
         (length,) = unpack_from(">H", begun, at)
         at += max(length, 2)
-    return 0xFFFF, 0xFFFF  # one that hides its size counts as the largest that there can be
+    return 0xFFFF, 0xFFFF  # a file that hides its size counts as the largest possible

@@ -1,16 +1,16 @@
-"""What harvesters get: records by OAI-PMH 2.0, and the lines of a dump.
+"""Records for harvesters by OAI-PMH 2.0.
 
-**Identifiers** are `oai:<host>:<repository name>`: the host is that of the Archive's own label, which never changes,
-so that an Archive that moves to another address keeps the identifiers of its records. (A persistent URL would change
-with the resolver.)
+**Identifiers** are `oai:<host>:<repository name>`. The host is that of the Archive's own label, which never changes. So
+an Archive that moves to another address keeps the identifiers of its records. (A persistent URL would change with the
+resolver.)
 
-**Sets** are `prefix:…`, the items named by one host, and `type:…`, those of one kind; `prefix` and `type` are all of
-them. What a setSpec may not contain is written as `~` and two hexadecimal digits.
+**Sets** are `prefix:…`, the items named by one host, and `type:…`, the items of one kind. `prefix` and `type` alone
+contain all of them. Characters that a setSpec may not contain are written as `~` and two hexadecimal digits.
 
-**Tokens** say where a list goes on: in which epoch of the feed of changes, after which number, and in which second that
-entry was listed. Nothing is kept for them, so that they survive a restart; after a rebuild, which begins another epoch,
-the list goes on from that second, and repeats at most what was listed in it. They are no secret and grant nothing:
-whatever is made up in one selects records that anyone may have.
+**Tokens** say where a list goes on: the epoch of the feed of changes, the number of an entry, and the second in which
+it was listed. The server stores nothing for them, so they survive a restart. A rebuild begins another epoch: then the
+list goes on from that second, and repeats at most the entries of that second. Tokens are no secret and grant nothing:
+any forged token selects only public records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ibi.model.metadata import ResourceType
 
 METADATA_PREFIX: Final = "oai_dc"
 LONGEST_TOKEN: Final = 1_000
-"""Characters; those given out have at most some four hundred."""
+"""Characters. Issued tokens have at most about four hundred."""
 
 Arguments = Mapping[str, str]
 
@@ -53,13 +53,13 @@ class HarvestRefused(IbiError):
 
     @property
     def second(self) -> int | None:
-        """Up to which second it is known that there is nothing, if that is what it says."""
+        """The second up to which there are no records, if the refusal says so."""
         found = self.parameters.get("second")
         return found if isinstance(found, int) else None
 
 
 class HarvestVerb(StrEnum):
-    """What may be asked."""
+    """The verbs of the protocol."""
 
     IDENTIFY = "Identify"
     FORMATS = "ListMetadataFormats"
@@ -95,7 +95,8 @@ _SYNTAX: Final = {
 
 
 def read_arguments(pairs: Sequence[tuple[str, str]]) -> Arguments:
-    """The arguments of a request, the verb among them; `badVerb` or `badArgument` if they break the protocol."""
+    """Return the arguments of a request, including the verb. Raise `badVerb` or `badArgument` if they break the
+    protocol."""
     verbs = [value for name, value in pairs if name == "verb"]
     if len(verbs) != 1 or verbs[0] not in _VERBS:
         known = ", ".join(HarvestVerb)
@@ -126,7 +127,7 @@ def _refusal(error: str, reason: str) -> HarvestRefused:
 
 
 class RecordSet(NamedTuple):
-    """A set of records: by the `prefix` of their labels or by their `type`; without a value, all that have one."""
+    """A set of records by the `prefix` of their labels or by their `type`. Without a value it has all of that kind."""
 
     kind: str
     value: str | None = None
@@ -147,7 +148,7 @@ def escape_spec(text: str) -> str:
 
 
 def unescape_spec(text: str) -> str | None:
-    """What was escaped; None if it was not written by `escape_spec`."""
+    """Return the unescaped text. None if `escape_spec` did not write it."""
     raw = re.sub(rb"~([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), text.encode())
     try:
         found = raw.decode()
@@ -157,7 +158,7 @@ def unescape_spec(text: str) -> str | None:
 
 
 def read_set(spec: str) -> RecordSet | None:
-    """The set of that name; None if there can be none."""
+    """Return the set of that name; None if no such set can exist."""
     kind, colon, rest = spec.partition(":")
     if not colon:
         return next((known for known in (PREFIXES, TYPES) if known.kind == kind), None)
@@ -168,7 +169,7 @@ def read_set(spec: str) -> RecordSet | None:
 
 
 class Selection(NamedTuple):
-    """Which records a list has: those whose current entry was listed in these seconds, of that set."""
+    """The records of a list: of one set, with a current entry listed within these seconds."""
 
     since: int | None = None
     until: int | None = None
@@ -176,18 +177,18 @@ class Selection(NamedTuple):
 
 
 class Resumption(NamedTuple):
-    """Where a list goes on: after the entry of that number and second in that epoch."""
+    """The position where a list goes on: after the entry of that number and second in that epoch."""
 
     selection: Selection
     epoch: str
     number: int
     second: int
     cursor: int
-    """How many records came before."""
+    """Number of records before it."""
 
 
 def read_selection(arguments: Arguments) -> Selection:
-    """What a list is asked for that does not go on with another."""
+    """Return the records that a new list asks for."""
     since, until = arguments.get("from"), arguments.get("until")
     if since is not None and until is not None and len(since) != len(until):
         raise _refusal("badArgument", "from and until have different granularities")
@@ -236,7 +237,7 @@ def write_token(resumption: Resumption) -> str:
 
 
 def read_token(text: str) -> Resumption:
-    """What `write_token` wrote; `badResumptionToken` if it is anything else."""
+    """Return the position that `write_token` wrote. Raise `badResumptionToken` for anything else."""
     match = _TOKEN.fullmatch(_strip_checksum(text))
     if match is None:
         raise bad_token()
@@ -249,7 +250,7 @@ def read_token(text: str) -> Resumption:
 
 
 def write_set_token(prefix: str) -> str:
-    """A list of sets goes on after that of `prefix`."""
+    """Return the token by which a list of sets goes on after `prefix`."""
     return _append_checksum(f"sets,{escape_spec(prefix)}")
 
 
@@ -262,7 +263,7 @@ def read_set_token(text: str) -> str:
 
 
 def _append_checksum(text: str) -> str:
-    """With a checksum: a token that was cut or mistyped is told from one that is whole."""
+    """Return the text with a checksum, which reveals a cut or mistyped token."""
     return f"{text},{crc32(text.encode()):08x}"
 
 
@@ -277,12 +278,12 @@ def bad_token() -> HarvestRefused:
     return _refusal("badResumptionToken", "it is not one that was given out here, or is cut; begin the list again")
 
 
-# oai-identifier.xsd: what may stand for a repository. A host with a label that begins with a digit is left undescribed.
+# oai-identifier.xsd: the form of a repository. A host with a part that begins with a digit is not described.
 _REPOSITORY: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9\-]*(?:\.[a-zA-Z][a-zA-Z0-9\-]*)+")
 
 
 class RecordIdentifiers:
-    """The identifiers of the records of the Archive whose own label has that host."""
+    """The identifiers of records of the Archive with that host in its own label."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -290,14 +291,14 @@ class RecordIdentifiers:
 
     @property
     def is_described(self) -> bool:
-        """Whether they are of the form that the guidelines of the protocol call `oai-identifier`."""
+        """True if they have the form `oai-identifier` of the protocol's guidelines."""
         return _REPOSITORY.fullmatch(self.host) is not None
 
     def of(self, label: str) -> str:
         return f"{self._beginning}{label}"
 
     def label(self, identifier: str) -> RepositoryName:
-        """The repository name in an identifier; `idDoesNotExist` if it is none of this Archive's."""
+        """Return the repository name in an identifier. Raise `idDoesNotExist` if it is not one of this Archive."""
         if identifier.startswith(self._beginning):
             try:
                 return RepositoryName.parse(identifier.removeprefix(self._beginning))
@@ -311,7 +312,7 @@ def unknown_identifier() -> HarvestRefused:
 
 
 def no_records(second: int) -> HarvestRefused:
-    """A harvester goes on from the second of this answer, too."""
+    """Return the refusal for an empty list. A harvester goes on from the second of this answer."""
     return HarvestRefused(error="noRecordsMatch", reason="there is no record in these bounds", second=second)
 
 
@@ -321,11 +322,6 @@ def no_formats() -> HarvestRefused:
 
 # --- dumps ------------------------------------------------------------------------------------------------------------
 
-# The lines of a dump: every record of an Archive that everyone may see, as NDJSON.
-#
-# The first line says where the dump stands: the epoch of the feed of changes, and the number after which its reader
-# goes on with the feed. A record that changed while the dump was written is in it as it was or as it became, or not at
-# all: its change has a later number, and comes with the feed.
 
 FORMAT: Final = "ibi-dump-1"
 _ADMINISTRATIVE: Final = frozenset({"schema", "source", "owner", "declined"})
@@ -333,7 +329,12 @@ _DIGESTS: Final = frozenset({"sha512", "crc32"})
 
 
 def dump_head(position: FeedPosition) -> dict[str, Any]:
-    """The first line."""
+    """Return the first line of a dump. It names the epoch of the feed of changes, and the number after which the reader
+    goes on with the feed.
+
+    A record that changes while the dump is written appears in its old form, in its new form, or not at all. Its change
+    has a later number and comes with the feed.
+    """
     return {
         "format": FORMAT,
         "epoch": position.epoch,
@@ -343,7 +344,7 @@ def dump_head(position: FeedPosition) -> dict[str, Any]:
 
 
 def dump_record(change: ItemChange, item: Item, now: Instant) -> dict[str, Any]:
-    """The line of an item: its public record, and the last entry that it has in the feed."""
+    """Return the line of an item: its public record, and its last entry in the feed."""
     entry = {
         "number": change.number,
         "at": change.at,
@@ -354,8 +355,11 @@ def dump_record(change: ItemChange, item: Item, now: Instant) -> dict[str, Any]:
 
 
 def public_record(item: Item, now: Instant) -> Mapping[str, Any]:
-    """What the API tells everyone of an item, without the links: it lacks the files if they may not be listed, the
-    digests of restricted files, which let the content of short ones be guessed, and the URL of a restricted service."""
+    """Return the record that the API gives to everyone, without the links.
+
+    It omits the files if they may not be listed, and the URL of a restricted service. It also omits the digests of
+    restricted files: they would let readers guess the content of short files.
+    """
     shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
     visibility = item.visibility

@@ -1,8 +1,8 @@
-"""Licences that depositors choose from: their SPDX identifiers, names, texts, and what they allow.
+"""Licences for depositors to choose from: their SPDX identifiers, names, texts and terms.
 
-`Licence` takes what looks like an identifier of SPDX, and any URL. `known_licences.tsv` has the licences that items of
-repositories have; `find_licence` also knows them by the address of their text, as records of other systems name them.
-`spdx_identifiers.tsv` tells an identifier from a word that only looks like one.
+`Licence` accepts any URL, and any text in the form of an SPDX identifier. `known_licences.tsv` lists the licences
+common in repositories. `find_licence` also finds them by the address of their text, as records of other systems name
+them. `spdx_identifiers.tsv` tells identifiers from words that only look like one.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from ibi.package_data import read_table
 
 
 class LicenceTerm(Enum):
-    """One thing that a licence allows or asks for; pages say it in words."""
+    """One permission or condition of a licence. Pages describe it in words."""
 
     FREE = "free"
-    """To be used, changed and shared for any purpose."""
+    """Use, change and sharing are allowed for any purpose."""
     UNCHANGED = "unchanged"
-    """To be shared, but only as it is."""
+    """Sharing is allowed, but only unchanged."""
     PUBLIC_DOMAIN = "public domain"
     ATTRIBUTION = "attribution"
     SHARE_ALIKE = "share alike"
     NON_COMMERCIAL = "non-commercial"
     NOTICE = "notice"
-    """Its notice of copyright and licence stays with it."""
+    """The notice of copyright and licence must stay."""
     OPEN_SOURCE = "open source"
-    """Programs that contain it are given with their source, on the same terms."""
+    """Programs that contain it must come with their source, on the same terms."""
     OPEN_LIBRARY = "open library"
-    """Changes to it are given with their source; programs that use it need not be."""
+    """Changes to it must come with their source; programs that use it need not."""
     OPEN_SERVICE = "open service"
-    """Who runs it as a service gives its source to its users."""
+    """A service that runs it must give the source to its users."""
     PATENTS = "patents"
     """Patents of its contributors that it needs may be used."""
     DATABASE = "database"
 
 
 class LicenceGroup(Enum):
-    """For what a licence is meant; pages have headings for them."""
+    """The intended use of a licence. Pages have headings for them."""
 
     WORKS = "works"
     DATA = "data"
@@ -58,7 +58,7 @@ class KnownLicence:
     id: str
     name: str
     url: str
-    """Of its text, for people."""
+    """The address of its text for people."""
     terms: tuple[LicenceTerm, ...]
     group: LicenceGroup
 
@@ -78,7 +78,7 @@ def known_licences() -> tuple[KnownLicence, ...]:
 
 @cache
 def common_licences() -> tuple[KnownLicence, ...]:
-    """Return the short list, for a form: the licences that are usual today, the most usual first."""
+    """Return the short list for a form: the licences usual today, the most usual first."""
     return tuple(each for each in known_licences() if not each.id.startswith("CC-") or each.id.endswith("-4.0"))
 
 
@@ -110,8 +110,8 @@ def _plain(url: str) -> str:
 
 
 def find_licence(text: str) -> KnownLicence | None:
-    """The licence that a text names: by its identifier in any case, or by the address of its text; None if it is none
-    of the list."""
+    """Return the licence that a text names: by its identifier in any case, or by the address of its text. None if it is
+    not listed."""
     text = text.strip()
     if len(text) > 300:
         return None
@@ -124,9 +124,10 @@ def find_licence(text: str) -> KnownLicence | None:
 
 
 def read_licence(text: str) -> Licence:
-    """What a depositor wrote, in the spelling of SPDX where it is known; `InvalidMetadata` if it is no licence.
+    """Return the licence that a depositor wrote, in the spelling of SPDX if it is listed. Raise `InvalidMetadata` if it
+    is no licence.
 
-    Only what is written now is held against the list of SPDX: what is kept, or comes from elsewhere, may be newer.
+    Only new values are checked against the list of SPDX: stored values, and values from elsewhere, may be newer.
     """
     found = find_licence(text)
     if found is not None:

@@ -1,1 +1,2 @@
-"""Archives among each other: what they sign, and how an Original moves. No clock, no chance and no store of its own."""
+"""Archives among each other: signed messages, and how an Original moves. The package has no clock, no randomness and no
+store of its own."""

@@ -1,7 +1,7 @@
-"""What an Archive does that may have been put back from a backup: ask others for its own releases.
+"""The state of an Archive that may have been restored from a backup.
 
-A directory that is put back does not know what was given away since. Those know who were told: the resolver, and the
-Archives that received something. What they show is signed by this Archive itself, and so is believed from any of them.
+A restored directory does not know which Originals were given away since the backup. The resolver and the receiving
+Archives know it. They return releases that this Archive itself signed, so it believes them from anyone.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ibi.vocabulary import State
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """One item as this Archive has it, and who this Archive is."""
+    """One item as this Archive has it, with the identity of this Archive."""
 
     service: LabelForms
     keys: tuple[PublicKey, ...]
-    """The present key, and those before it."""
+    """The present key, then the former keys."""
     state: State | None = None
     manifest: str | None = None
     chain: Chain = NO_CHAIN
     transferable: bool = True
     resolver_keys: tuple[PublicKey, ...] = ()
-    """The key by which the resolver of this Archive is known here, and those before it: what they sign in the place of
-    this Archive, which it took for lost, counts as signed by it (E97)."""
+    """The present and former keys of this Archive's resolver. A statement that the resolver signs in place of this
+    Archive, because it took it for lost, counts as signed by this Archive (E97)."""
     in_doubt: bool = False
-    """Whether the directory may have been put back from a backup, and not all were heard who might know (`Doubt`)."""
+    """True if the directory may come from a backup and some witnesses have not answered yet (`Doubt`)."""
 
     @property
     def is_original(self) -> bool:
@@ -50,31 +50,31 @@ class Here:
 
     @property
     def is_owed(self) -> bool:
-        """Whether the chain gives the Original to this Archive, which has no more than a Copy yet: it was put back from
-        a backup, or its Copy was refreshed after the release."""
+        """True if the chain gives the Original to this Archive, but it holds at most a Copy. Either it was restored
+        from a backup, or its Copy was refreshed after the release."""
         release = self.chain.last_release
         if self.is_original or release is None:
             return False
         return release.to in self.service.labels and release.to_key in self.keys
 
     def knows_release(self, number: int, giver: PublicKey) -> bool:
-        """Whether the chain goes on from the release of that number, and this Archive or the `giver` itself has signed
-        that: a chain that came along with a Copy proves nothing else."""
+        """Return whether the chain goes on from release `number`, and `giver` signed that release or this Archive
+        signed the next link. A chain that merely came along with a Copy proves nothing."""
         links = self.chain.links
         return len(links) > number > 0 and (links[number - 1].signer == giver or links[number].signer in self.keys)
 
     @property
     def has_signed(self) -> bool:
-        """Whether a link of the chain is of this Archive."""
+        """True if this Archive signed a link of the chain."""
         return any(link.signer in self.keys for link in self.chain.links)
 
 
 def recall(here: Here, texts: Iterable[str]) -> Chain | None:
-    """The chain, if it goes on from what is known here by a release of this Archive; None if it says nothing new.
+    """Return the chain if it extends the known one by a release of this Archive, or None if it adds nothing.
 
-    It is believed because this Archive signed it itself, or its resolver in its place: of what others signed, before
-    and after, only the order is checked. `InvalidProvenance` for what is no chain, and for one that contradicts that
-    which is here.
+    A chain that extends a release under way is returned too. This Archive, or its resolver in its place, signed the
+    release, so it is believed. Of links that others signed, only the order is checked. Raise `InvalidProvenance` if the
+    texts are no chain, or contradict the chain here.
     """
     texts = tuple(texts)
     order = compare_chains(here.chain.texts, texts)
@@ -88,7 +88,7 @@ def recall(here: Here, texts: Iterable[str]) -> Chain | None:
 
 
 def signs_for(here: Here, link: ProvenanceLink) -> bool:
-    """Whether this Archive signed the link, or its resolver in its place."""
+    """Return whether this Archive, or its resolver in its place, signed the link."""
     return link.signer in here.keys or _is_release_of(here, link)
 
 
@@ -99,8 +99,8 @@ def _is_release_of(here: Here, link: ProvenanceLink) -> bool:
 
 
 def is_key_for(here: Here) -> IsKeyOf:
-    """Of this Archive the own keys, of the resolver those that are known; of those before this Archive and after it,
-    whatever they sign with."""
+    """Return the key check for chains of `here`. For this Archive it accepts only its own keys, for the resolver only
+    the known ones, and for any other Archive every key."""
 
     def is_key_of(who: Label, key: PublicKey) -> bool:
         if who == resolver_service():
@@ -112,11 +112,11 @@ def is_key_for(here: Here) -> IsKeyOf:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What an Archive does not know that may have been put back from a backup: whether it gave Originals away since.
+    """The witnesses that an Archive must hear after a restore, before it knows whether it gave Originals away.
 
-    Others know: the resolver, to which every chain is told, and the Archives that received something. Until the
-    resolver was heard and all known receivers were tried, no item is called Original. Until all were heard, nothing is
-    released and nothing taken over: a second release of one Original could not be settled by itself.
+    The resolver is told every chain; the receivers know the Originals that they took. The Archive calls no item
+    Original until the resolver was heard and every known receiver was tried. It releases nothing and takes nothing over
+    until all were heard: two releases of one Original could not be settled automatically.
     """
 
     resolver: str | None
@@ -134,7 +134,7 @@ class Doubt:
 
     @property
     def is_grave(self) -> bool:
-        """Whether nothing may be called Original."""
+        """True if no item may be called Original."""
         if self.resolver is not None and self.resolver not in self.heard:
             return True
         return not self.receivers <= self.tried
@@ -148,5 +148,5 @@ class Doubt:
         return replace(self, heard=told, tried=self.tried | {witness})
 
     def with_receivers(self, others: Iterable[str]) -> Doubt:
-        """Others who may have received something: a resolver names all Archives that it knows."""
+        """Return the doubt with further possible receivers. A resolver names all Archives that it knows."""
         return replace(self, receivers=self.receivers | frozenset(others))

@@ -1,12 +1,12 @@
-"""Notifications of the COAR Notify protocol 1.0.1, which are W3C Linked Data Notifications in Activity Streams 2.0.
+"""Notifications of the COAR Notify protocol 1.0.1: W3C Linked Data Notifications in Activity Streams 2.0.
 
-What is read comes from strangers: every text in it is bounded, every address is an absolute URL of HTTP, and what is
-not understood is refused by name. The documents are plain JSON-LD with the two contexts of the protocol; a sender that
-renames terms by a context of its own is not understood.
+Strangers send these documents. So every text has a maximum length, and every address is an absolute URL of HTTP. A
+document that this module does not understand is refused by name. The documents are plain JSON-LD with the two contexts
+of the protocol; terms that a sender renames by its own context are not understood.
 
-An Archive offers a relationship (`Offer`, `coar-notify:RelationshipAction`), for which the protocol has the answers
-`Accept` and `Reject` and the taking back `Undo`. The pattern Announce Relationship says the same to those who do not
-answer.
+An Archive offers a relationship (`Offer`, `coar-notify:RelationshipAction`). The protocol answers it by `Accept` or
+`Reject`, and revokes it by `Undo`. The pattern Announce Relationship carries the same statement to receivers that do
+not answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RELATIONS: Final[Mapping[ClaimRelation, str]] = {
     ClaimRelation.TRANSLATION_OF: f"{_FRBR}translationOf",
     ClaimRelation.DESCRIBES: "http://www.iana.org/assignments/relation/describes",
 }
-"""The IRIs that are written."""
+"""The IRI that this Archive writes for each relation."""
 _MEANINGS: Final[Mapping[str, ClaimRelation]] = {
     **{iri: relation for relation, iri in RELATIONS.items()},
     "http://purl.org/dc/terms/isVersionOf": ClaimRelation.EDITION_OF,
@@ -45,7 +45,7 @@ _MEANINGS: Final[Mapping[str, ClaimRelation]] = {
     "https://schema.org/translationOfWork": ClaimRelation.TRANSLATION_OF,
     "http://schema.org/translationOfWork": ClaimRelation.TRANSLATION_OF,
 }
-"""And those that are read."""
+"""The IRIs that this Archive reads, with their relations."""
 
 
 class InvalidNotification(InvalidInput):
@@ -67,7 +67,7 @@ class NotificationKind(Enum):
 
     @property
     def is_reply(self) -> bool:
-        """Whether it is about another notification, which it names."""
+        """True if it is about another notification, which it names."""
         return self in {
             NotificationKind.ACCEPT,
             NotificationKind.REJECT,
@@ -86,29 +86,26 @@ class Party:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """A notification that was read."""
+    """A parsed notification."""
 
     id: str
     kind: NotificationKind
     origin: Party
     target: Party
     name: str | None = None
-    """Who acts, by their own name."""
+    """The name that the actor gives itself."""
     subject: str | None = None
-    """What makes the claim: the item, the review. None of a reply."""
+    """The address of the claimant: an item or a review. None in a reply."""
     relation: ClaimRelation | None = None
     iri: str | None = None
     objects: tuple[str, ...] = ()
-    """Addresses of what it is claimed of."""
+    """Addresses of the item that the claim is about."""
     in_reply_to: str | None = None
     summary: str | None = None
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def read_notification(body: bytes) -> Notification:
-    """The notification in a body; `InvalidNotification` names the member at fault."""
+    """Return the notification in a body. Raise `InvalidNotification`, which names the member at fault."""
     try:
         document = decode_document(body)
     except InvalidDocument as error:
@@ -133,7 +130,8 @@ def read_notification(body: bytes) -> Notification:
 
 
 def _check_context(context: object) -> None:
-    """The deprecated namespace of the protocol is the same vocabulary."""
+    """Raise `InvalidNotification` unless both contexts are named. The deprecated namespace of the protocol counts too:
+    it has the same vocabulary."""
     named = {context} if isinstance(context, str) else set()
     if isinstance(context, list):
         named = {each.rstrip("/") for each in context if isinstance(each, str)}
@@ -180,7 +178,7 @@ def _relationship(document: Mapping[str, Any], _: NotificationKind) -> dict[str,
 
 
 def _announcement(document: Mapping[str, Any], kind: NotificationKind) -> dict[str, Any]:
-    """A review or an endorsement: the object is that, and the context what it is about."""
+    """Return the members of a review or an endorsement. The object is the review, the context the reviewed item."""
     said = _object(document, "object")
     objects = _context_urls(document, None)
     if not objects:
@@ -194,8 +192,8 @@ def _announcement(document: Mapping[str, Any], kind: NotificationKind) -> dict[s
 
 
 def _context_urls(document: Mapping[str, Any], subject: str | None) -> tuple[str, ...]:
-    """The addresses of the context. That of a relationship may be either end of it, so that one with the address of the
-    subject counts for nothing."""
+    """Return the addresses of the context. In a relationship the context may be either end, so a context with the
+    address of the subject yields none."""
     context = document.get("context")
     if isinstance(context, str):
         context = {"id": context}
@@ -206,7 +204,7 @@ def _context_urls(document: Mapping[str, Any], subject: str | None) -> tuple[str
 
 
 def _read_reply_target(document: Mapping[str, Any]) -> str:
-    """The notification that is answered: `inReplyTo`, which the object repeats."""
+    """Return the answered notification: `inReplyTo`, which the object repeats."""
     named = _uri(document, "inReplyTo") if "inReplyTo" in document else None
     said = document.get("object")
     repeated = said if isinstance(said, str) else _uri(said, "id", "object") if isinstance(said, dict) else None
@@ -224,7 +222,7 @@ def _object(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _uri(document: Mapping[str, Any], name: str, place: str = "") -> str:
-    """An absolute URI of any scheme."""
+    """Return an absolute URI of any scheme."""
     value = document.get(name)
     where = f"{place}.{name}" if place else name
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_URL:
@@ -239,7 +237,7 @@ def _uri(document: Mapping[str, Any], name: str, place: str = "") -> str:
 
 
 def _url(document: Mapping[str, Any], name: str, place: str) -> str:
-    """An absolute URL of HTTP or HTTPS."""
+    """Return an absolute URL of HTTP or HTTPS."""
     value = _uri(document, name, place)
     try:
         return wire.url(value)
@@ -248,7 +246,7 @@ def _url(document: Mapping[str, Any], name: str, place: str) -> str:
 
 
 def _text(document: Mapping[str, Any], name: str, longest: int) -> str | None:
-    """A text for people, on one line."""
+    """Return a text for people, on one line; None if there is none."""
     value = document.get(name)
     if not isinstance(value, str):
         return None
@@ -277,7 +275,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """What an item says of another, by persistent URLs; `page` is where the page of the other is, if that is known."""
+    """A statement of one item about another, by persistent URLs. `page` is the page of the other item, if known."""
 
     subject: str
     iri: str
@@ -286,7 +284,7 @@ class Relationship:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Its URI is that of the statement within the record of the item that makes it."""
+        """The relationship as JSON-LD. Its URI is that of the statement within the record of the subject."""
         return {
             "id": f"{self.subject}#{self.iri.replace('#', '/').rpartition('/')[2]}",
             "type": "Relationship",
@@ -303,7 +301,7 @@ def service_document(party: Party) -> dict[str, Any]:
 def offer_document(
     sender: Sender, target: Party, offer: str, relationship: Relationship, *, announces: bool = False
 ) -> dict[str, Any]:
-    """The offer of a relationship; or the announcement of it, which wants no answer."""
+    """Return the offer of a relationship, or its announcement, which expects no answer."""
     context = {"id": relationship.page or relationship.object, "ietf:cite-as": relationship.object}
     return {
         **_activity(sender, target, offer, ["Announce" if announces else "Offer", "coar-notify:RelationshipAction"]),
@@ -315,7 +313,7 @@ def offer_document(
 def announcement_document(
     sender: Sender, target: Party, identifier: str, relation: ClaimRelation, url: str, about: str
 ) -> dict[str, Any]:
-    """The announcement of a review or an endorsement at `url`."""
+    """Return the announcement of a review or an endorsement at `url`."""
     action, kind = ("Review", "sorg:Review") if relation is ClaimRelation.REVIEW else ("Endorsement", "sorg:WebPage")
     return {
         **_activity(sender, target, identifier, ["Announce", f"coar-notify:{action}Action"]),
@@ -327,7 +325,7 @@ def announcement_document(
 def reply_document(
     sender: Sender, target: Party, reply: str, activity: str, offer: Mapping[str, Any], summary: str | None = None
 ) -> dict[str, Any]:
-    """`Accept`, `Reject` or `Undo` of an offer, which it contains."""
+    """Return the `Accept`, `Reject` or `Undo` of an offer. It contains the offer."""
     document = {**_activity(sender, target, reply, activity), "inReplyTo": offer["id"], "object": dict(offer)}
     return document if summary is None else {**document, "summary": summary}
 

@@ -1,16 +1,15 @@
-"""How an Original came to be where it is: the chain of releases and countersignatures that is kept with the item.
+"""The chain of releases and countersignatures that an item keeps: it proves where the Original is.
 
-Link 1 is the release by which the first Archive gave the Original away, link 2 the countersignature of the Archive that
-took it, link 3 the release by which that one gave it on, and so on. Each link is a signed statement
-(`ibi.signing`) that has its number and the digest of the link before it, so that none can be left out, put
-elsewhere or used again: a release that was played once does not fit a chain that went on. A release names the receiver
-by its service and by its key, and what was given by the digest of its manifest.
+Link 1 is the release by which the first Archive gave the Original away. Link 2 is the countersignature of the Archive
+that took it. Link 3 is the release by which that Archive gave it on, and so on. Each link is a signed statement
+(`ibi.signing`) with its number and the digest of the link before it. So no link can be left out, moved or replayed. A
+release names the receiver by its service and its key, and the content by the digest of its manifest.
 
-A countersignature has no date of its own. Signatures of Ed25519 are the same whenever they are made, so an Archive that
-was put back from a backup and takes the Original over a second time makes the same link, and no second chain.
+A countersignature has no date. Ed25519 signatures are deterministic. So an Archive that was restored from a backup and
+takes the Original over again makes the same link, and no second chain.
 
-Whose key the first signer has cannot be seen from a chain: `check_chain` asks. Every later signer was named by the link
-before.
+A chain does not show which Archive has the first signer's key: `check_chain` asks for that. Every later signer was
+named by the link before.
 """
 
 from __future__ import annotations
@@ -39,15 +38,16 @@ from ibi.signing import PublicKey, SigningKey, Statement, read_statement, sign_s
 RELEASE: Final = "release"
 COUNTERSIGNATURE: Final = "countersignature"
 FOLDER: Final = "provenance/"
-"""Where the links are among the logical files of an item's object."""
+"""The folder of the links among the logical files of an item's object."""
 MOST_LINKS: Final = 64
-"""Of one chain: an item that moved more often than 32 times is not believed, whatever the signatures say."""
+"""The most links in one chain. A chain of an item that moved more than 32 times is not believed, despite valid
+signatures."""
 LONGEST_LINK: Final = 8192
 """Characters of one statement."""
 _LONGEST_ACCEPTANCE: Final = 4096
-"""Characters of an acceptance in a release, which has to stay shorter than `LONGEST_LINK`."""
+"""Characters of an acceptance within a release. The release must stay shorter than `LONGEST_LINK`."""
 _REMEMBERED: Final = 4096
-"""Links that need not be checked again: each is looked at many times while its item moves."""
+"""Size of the cache of checked links. Each link is read many times while its item moves."""
 _SCHEMA: Final = 1
 _LINK: Final = re.compile(r"provenance/[0-9]+\.json")
 
@@ -60,12 +60,12 @@ class InvalidProvenance(InvalidInput):
 
 
 IsKeyOf = Callable[[Label, PublicKey], bool]
-"""Whether a key is that of the Archive with this service, or was one that it changed for the present one."""
+"""A function that tells whether a key is the present or a former key of the Archive with this service."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What an Archive says when it gives an Original away."""
+    """The statement by which an Archive gives an Original away."""
 
     labels: LabelForms
     number: int
@@ -77,21 +77,20 @@ class Release:
     manifest: str
     at: Instant
     by: Label | None = None
-    """Who signed it in the place of the giver, which is lost: the service of the resolver (E97). None if the giver
-    itself did."""
+    """The service of the resolver that signed in place of a lost giver (E97). None if the giver signed."""
     acceptance: str | None = None
-    """What the receiver signed when it held the Copy. A receiver that was restored from an older backup sees by it
-    that it agreed (E102). None in releases of earlier versions."""
+    """The statement that the receiver signed when it held the Copy. It shows a receiver that was restored from an older
+    backup that it agreed (E102). None in releases of earlier versions."""
 
     @property
     def speaker(self) -> Label:
-        """The service whose key has to have signed it."""
+        """The service that must have signed it."""
         return self.giver if self.by is None else self.by
 
 
 @dataclass(frozen=True, slots=True)
 class Countersignature:
-    """What the receiver says when it has taken the Original."""
+    """The statement by which a receiver takes the Original."""
 
     labels: LabelForms
     number: int
@@ -102,7 +101,7 @@ class Countersignature:
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceLink:
-    """One link as it is kept: the statement, who signed it, and what it says."""
+    """One stored link: the statement, its signer and its parsed content."""
 
     text: str
     signer: PublicKey
@@ -114,13 +113,13 @@ class ProvenanceLink:
 
     @property
     def speaker(self) -> Label:
-        """The service whose key has to have signed it."""
+        """The service that must have signed it."""
         return self.said.speaker if isinstance(self.said, Release) else self.said.by
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The links of one item, checked: each follows from the one before."""
+    """The checked links of one item. Each follows from the one before."""
 
     links: tuple[ProvenanceLink, ...] = ()
 
@@ -142,36 +141,38 @@ class Chain:
 
     @property
     def last_release(self) -> Release | None:
-        """The latest one, countersigned or not."""
+        """The latest release, countersigned or not."""
         return next((link.said for link in reversed(self.links) if isinstance(link.said, Release)), None)
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the receiver of the last release has not countersigned: no Archive says Original at the moment."""
+        """True if the receiver of the last release has not countersigned yet. At the moment no Archive says
+        Original."""
         return bool(self.links) and isinstance(self.links[-1].said, Release)
 
     @property
     def successors(self) -> tuple[Label, ...]:
-        """The services to which the Original was given, one after the other; the last has it, or is to have it."""
+        """The services that received the Original, in order. The last one has it, or is about to have it."""
         return tuple(link.said.to for link in self.links if isinstance(link.said, Release))
 
 
 NO_CHAIN: Final = Chain()
-"""Of an item that never moved."""
+"""The chain of an item that never moved."""
 
 
 class ChainOrder(Enum):
-    """How a chain that comes in stands to the one that is known."""
+    """The relation of an incoming chain to the known chain."""
 
     SAME = "the same"
     NEWER = "goes on from it"
     OLDER = "a beginning of it"
     FORKED = "another one"
-    """Two releases of one number: an Archive said two things. What is known stays, and people have to decide."""
+    """Two releases have the same number: an Archive signed contradictory statements. The known chain stays, and people
+    decide."""
 
 
 def compare_chains(known: Sequence[str], found: Sequence[str]) -> ChainOrder:
-    """Of two chains as texts. Dates play no part: they are what the signer likes."""
+    """Compare two chains as texts. Dates do not count: the signer chooses them."""
     shared = min(len(known), len(found))
     if tuple(known[:shared]) != tuple(found[:shared]):
         return ChainOrder.FORKED
@@ -180,12 +181,11 @@ def compare_chains(known: Sequence[str], found: Sequence[str]) -> ChainOrder:
     return ChainOrder.NEWER if len(found) > len(known) else ChainOrder.OLDER
 
 
-# --- making ----------------------------------------------------------------------------------------------------------
-
-
 def manifest_digest(files: Mapping[str, str]) -> str:
-    """The digest of what an item consists of, by the SHA-512 of each of its logical files: `item.json` and `doc/**`.
-    What an Archive writes beside them is its own, and not in it."""
+    """Return the digest of an item: of the SHA-512 of each of its logical files `item.json` and `doc/**`.
+
+    Files that an Archive writes beside them are its own, and are not included.
+    """
     lines = sorted(
         f"{digest.lower()}  {path}\n" for path, digest in files.items() if path == "item.json" or path[:4] == "doc/"
     )
@@ -209,8 +209,11 @@ def sign_release(
     by: Label | None = None,
     acceptance: str | None = None,
 ) -> Chain:
-    """The chain with one release more. Not for a chain that is under way: what was given away cannot be given again.
-    `by` is the service that signs in the place of a giver that is lost; `acceptance` is what the receiver signed."""
+    """Return the chain with one more release.
+
+    The chain must not be under way: an Original that was given away cannot be given again. `by` is the service that
+    signs in place of a lost giver. `acceptance` is the statement that the receiver signed.
+    """
     assert not chain.is_under_way
     claims = {
         "labels": forms_document(labels),
@@ -228,10 +231,10 @@ def sign_release(
 
 
 def countersign(chain: Chain, key: SigningKey) -> Chain:
-    """The chain with the countersignature of the receiver of its last release, which is under way."""
+    """Return the chain with the countersignature of the receiver of its last release, which is under way."""
     release = chain.last_release
     assert chain.is_under_way
-    assert release is not None  # which is what is under way
+    assert release is not None  # a chain under way ends with a release
     claims = {
         "labels": forms_document(release.labels),
         "number": chain.next_number,
@@ -246,12 +249,9 @@ def _extend_chain(chain: Chain, text: str) -> Chain:
     return Chain((*chain.links, read_link(text, chain.next_number)))
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def read_link(text: str, number: int) -> ProvenanceLink:
-    """The link of that number: odd ones are releases. The signature is checked, and no more."""
+    """Return the link of that number; odd numbers are releases. Only the signature is checked."""
     if len(text) > LONGEST_LINK:
         raise InvalidProvenance(text, LONGEST_LINK, "a link has at most {most} characters", most=LONGEST_LINK)
     kind, read = (RELEASE, _read_release) if number % 2 else (COUNTERSIGNATURE, _read_countersignature)
@@ -265,11 +265,13 @@ def read_link(text: str, number: int) -> ProvenanceLink:
 def check_chain(
     texts: Iterable[str], is_key_of: IsKeyOf, labels: LabelForms | None = None, *, known: tuple[str, ...] = ()
 ) -> Chain:
-    """The chain, every link of which follows from the one before; `InvalidProvenance` names the first that does not.
+    """Return the chain if every link follows from the one before.
 
-    `is_key_of` says whether the first signer is the Archive that it says it is, and is asked again where an Archive
-    signs with another key than it was named by. `labels` are those of the item that it has to be about. Whose keys
-    signed the links of a `known` chain was decided before, and is not asked again: keys are replaced.
+    Raise `InvalidProvenance`, which names the first link that does not follow.
+
+    `is_key_of` says whether the key of the first signer belongs to the Archive that it names. It is asked again where
+    an Archive signs with another key than the link before named. `labels` are those of the item that the chain must be
+    about. The signers of a `known` chain are not asked again, because keys are replaced over time.
     """
     links: list[ProvenanceLink] = []
     for number, text in enumerate(texts, 1):
@@ -348,7 +350,7 @@ def _read_previous(value: object, path: str) -> str | None:
 
 
 def _read_release(fields: Fields) -> Release:
-    """What a later version says beside this is signed with it, and not understood here: it is left aside."""
+    """Return the release. Members that a later version added are signed too, but ignored here."""
     return Release(
         fields.required("labels", read_forms),
         fields.required("number", integer),
@@ -364,7 +366,7 @@ def _read_release(fields: Fields) -> Release:
 
 
 def _read_speaker(fields: Fields) -> Label | None:
-    """Only a resolver signs in the place of another."""
+    """Return the service that signs in place of the giver, or None. Only a resolver may do so."""
     by = fields.nullable("by", read_label)
     if by is not None and by != resolver_service():
         raise InvalidDocument(str(by), 0, "it is not the service of a resolver")
@@ -381,15 +383,12 @@ def _read_countersignature(fields: Fields) -> Countersignature:
     )
 
 
-# --- as files --------------------------------------------------------------------------------------------------------
-
-
 def link_path(number: int) -> str:
     return f"{FOLDER}{number}.json"
 
 
 def encode_link(link: ProvenanceLink) -> bytes:
-    """The file of a link: the statement, which counts, and what it says, for people."""
+    """Return the file of a link: the statement, which counts, and its content for people."""
     kind = RELEASE if isinstance(link.said, Release) else COUNTERSIGNATURE
     statement: Statement = read_statement(link.text, kind)
     document: dict[str, Any] = {
@@ -403,16 +402,17 @@ def encode_link(link: ProvenanceLink) -> bytes:
 
 
 def decode_link(body: bytes) -> str:
-    """The statement of a file, unchecked."""
+    """Return the statement of a file, unchecked."""
     fields = Fields(decode_document(body), "provenance")
     fields.check_schema(_SCHEMA)
     return fields.required("statement", string)
 
 
 def check_files(files: Mapping[str, bytes], labels: LabelForms) -> Chain:
-    """The chain among the further files of an object that a stranger has sent; `InvalidProvenance` names the file.
+    """Return the chain among the further files of an object that a stranger sent.
 
-    All that can be seen in the files is checked, and not whose the keys are.
+    Check everything that the files show, but not the owners of the keys. Raise `InvalidProvenance`, which names the
+    file.
     """
     paths = link_paths(files)
     beyond = next((path for path in files if _LINK.fullmatch(path) and path not in paths), None)
@@ -428,7 +428,7 @@ def check_files(files: Mapping[str, bytes], labels: LabelForms) -> Chain:
 
 
 def link_paths(paths: Iterable[str]) -> list[str]:
-    """Those of the logical files of an object that are links, in their order, as far as there is no gap."""
+    """Return the logical files of an object that are links, in order, up to the first gap."""
     found, ordered = set(paths), list[str]()
     while (path := link_path(len(ordered) + 1)) in found:
         ordered.append(path)

@@ -1,6 +1,6 @@
-"""What an Archive says of one of its items, as others read it: its record as JSON.
+"""The record of an item at another Archive, read from JSON.
 
-What is not needed is not looked at; what is needed and cannot be read makes the record unreadable.
+Members that claims do not need are ignored. A needed member that cannot be read makes the record unreadable.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class RemoteRecord:
     translations: Translations
 
     def claims(self, relation: ClaimRelation, held: LabelForms) -> bool:
-        """Whether it says that of the item `held`."""
+        """Return whether the record states this relation to the item `held`."""
         named = self.links.get(relation.value)
         if relation is ClaimRelation.DESCRIBES and "translation_of" in self.links:
             return False  # a translation of metadata makes no claim on the item described
         return self.state is not State.DELETED and named is not None and name_one_item(named, held)
 
     def names(self, relation: ClaimRelation, claimant: LabelForms) -> bool:
-        """Whether it says in turn what a claim of that item wants it to."""
+        """Return whether the record states the inverse relation that a claim of `claimant` requires."""
         if relation is ClaimRelation.TRANSLATION_OF:
             return any(name_one_item(forms, claimant) for _, forms in self.translations)
         named = self.links.get(_BACKLINKS.get(relation, ""))
         return named is not None and name_one_item(named, claimant)
 
     def texts(self) -> Translations:
-        """Every text of its group that it knows of, itself among them if it has a language."""
+        """Return every known text of its group by language, including itself if it has a language."""
         known = dict(self.translations)
         if self.language is not None:
             known.setdefault(self.language, self.labels)
@@ -64,7 +64,7 @@ class RemoteRecord:
 
 
 def read_record(body: bytes) -> RemoteRecord:
-    """`InvalidDocument` if it is not the record of an item."""
+    """Return the record in a body. Raise `InvalidDocument` if it is not the record of an item."""
     document = decode_document(body)
     if not isinstance(document, dict):
         raise InvalidDocument("record", 0, "it is not an object")
@@ -107,7 +107,8 @@ def _translations(value: object) -> Translations:
 
 
 def label_in(url: str) -> Label | None:
-    """The label in a persistent URL of any resolver, or in the address of a page of an Archive; None if it has none."""
+    """Return the label in a persistent URL of any resolver, or in the address of an Archive's page. None if it has
+    none."""
     try:
         return PersistentUrl.parse(url).label
     except InvalidInput:
@@ -118,6 +119,6 @@ def label_in(url: str) -> Label | None:
 
 
 def is_of_sandbox(label: Label) -> bool:
-    """Whether only a sandbox can have made the label, since it means no place on the whole Internet (E11, E87): others
-    may have the same one."""
+    """Return whether only a sandbox can have made the label. Such a label means no place on the whole Internet (E11,
+    E87), so several Archives may have the same one."""
     return label.is_dated and not label.is_global

@@ -1,15 +1,15 @@
-"""How an Archive makes chain and state agree again: decisions without I/O.
+"""Decisions that make chain and state agree again, without I/O.
 
-A backup that is put back is older than the releases that came after it. The chain of an item says who has the Original,
-and outlives one backup in other places: the ledger, the resolver, the other Archive, a Copy. Two signatures of an
-Archive itself are believed from anyone who shows them:
+A restored backup is older than the releases made after it. The chain of an item says which Archive has the Original. It
+survives a lost backup in other places: the ledger, the resolver, the other Archive, a Copy. An Archive believes two of
+its own signatures from anyone who shows them:
 
-- its own release: it gave the Original away, and is a Copy from now on, also where the Original came back since:
-  the bytes of the backup are older than those that came back;
-- its own word that it takes the Original: a countersignature, or the acceptance that a release carries.
+- Its own release. The Archive gave the Original away and is a Copy from now on. That holds even if the Original came
+  back later, because the bytes of the backup are older than those that came back.
+- Its own agreement to take the Original: a countersignature, or the acceptance in a release.
 
-So no stranger can take an Original away or push one on an Archive, and no order of crashes makes two of them: the
-receiver takes the Original by the same release, and countersigns with the same text, however often it is restored.
+So no stranger can take an Original away or push one on an Archive. No order of crashes makes two Originals: after any
+restore, the receiver takes the Original by the same release and countersigns with the same text.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from ibi.vocabulary import State
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Chain and state agree, as far as is known here."""
+    """Chain and state agree, as far as this Archive knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LearnRelease:
-    """Write the chain into the object, which is a Copy from then on: this Archive gave the Original away."""
+    """Write the chain into the object: this Archive gave the Original away. The object is a Copy from then on."""
 
     chain: Chain
 
 
 @dataclass(frozen=True, slots=True)
 class TellReceiver:
-    """Tell the receiver of the release, until it says that it has the Original."""
+    """Tell the receiver about the release until it says that it has the Original."""
 
     chain: Chain
     release: Release
@@ -56,7 +56,7 @@ class TellReceiver:
 
 @dataclass(frozen=True, slots=True)
 class FetchContent:
-    """Fetch the bytes that were released, from any Archive that has them, and keep them with the chain as a Copy."""
+    """Fetch the released bytes from any Archive that has them, and store them with the chain as a Copy."""
 
     chain: Chain
     release: Release
@@ -64,17 +64,17 @@ class FetchContent:
 
 @dataclass(frozen=True, slots=True)
 class AwaitWitnesses:
-    """Wait: this Archive may have been put back from a backup, and others were not heard yet."""
+    """Wait: this Archive may have been restored from a backup, and some witnesses have not answered yet."""
 
 
 RepairStep = Settled | LearnRelease | TellReceiver | FetchContent | TakeOver | AwaitWitnesses
 
 
 def believe(here: Here, known: Chain, texts: Iterable[str]) -> Chain | None:
-    """Return a chain that another has shown, if it goes on from the known one and this Archive signed what is new.
+    """Return a chain that another Archive showed, if it extends the known one and this Archive signed a new link.
 
-    None if it says nothing new, or nothing that this Archive signed. `InvalidProvenance` for what is no chain, and for
-    one that contradicts the known one.
+    A chain that completes a release under way, or shows the agreement of this Archive, is returned too. Otherwise, and
+    if it adds nothing, return None. Raise `InvalidProvenance` if the texts are no chain, or contradict the known one.
     """
     texts = tuple(texts)
     order = compare_chains(known.texts, texts)
@@ -88,7 +88,7 @@ def believe(here: Here, known: Chain, texts: Iterable[str]) -> Chain | None:
 
 
 def has_agreed(here: Here, chain: Chain) -> bool:
-    """Whether this Archive signed that it takes the Original of the last release."""
+    """Return whether this Archive signed that it takes the Original of the last release."""
     release = chain.last_release
     if release is None or release.to not in here.service.labels or release.to_key not in here.keys:
         return False
@@ -98,7 +98,7 @@ def has_agreed(here: Here, chain: Chain) -> bool:
 
 
 def _has_accepted(here: Here, chain: Chain, release: Release) -> bool:
-    """Whether the release carries the acceptance of this Archive, of this very release."""
+    """Return whether the release carries this Archive's acceptance of this very release."""
     if release.acceptance is None:
         return False
     try:
@@ -114,10 +114,10 @@ def _has_accepted(here: Here, chain: Chain, release: Release) -> bool:
 
 
 def newest_chain(here: Here, remembered: Chain) -> Chain:
-    """Return the chain of the object, or that of the ledger if it goes on from it.
+    """Return the chain of the object, or the chain of the ledger if it extends it.
 
-    Of an item that is not the Original, a chain without a signature of this Archive is what another said, and gives
-    way to what this Archive remembers.
+    If the item is not the Original and this Archive signed no link of the object's chain, others supplied that chain.
+    Then the remembered chain is preferred.
     """
     if not _is_own(here, remembered):
         return here.chain
@@ -131,20 +131,19 @@ def _is_own(here: Here, chain: Chain) -> bool:
 
 
 def own_chain(here: Here, remembered: Chain) -> Chain:
-    """Return the newest chain that this Archive signed; empty if there is none. What others show has to go on from
-    it."""
+    """Return the newest chain that this Archive signed, else an empty one. A chain that others show must extend it."""
     newest = newest_chain(here, remembered)
     return newest if here.is_original or _is_own(here, newest) else NO_CHAIN
 
 
 def next_repair(here: Here, known: Chain) -> RepairStep:
-    """Return what this Archive does now about an item of which it knows this chain (`newest_chain`)."""
+    """Return the next step of this Archive for an item with this known chain (`newest_chain`)."""
     release = known.last_release
     if release is None or here.state is State.DELETED:
         return Settled()
     if release.to not in here.service.labels:
         return _after_release(here, known, release)
-    if here.is_original:  # which came back since the backup, and its bytes with it
+    if here.is_original:  # the Original, and its bytes, came back after the backup
         is_behind = compare_chains(here.chain.texts, known.texts) is ChainOrder.NEWER
         return LearnRelease(known) if is_behind else Settled()
     if not has_agreed(here, known):

@@ -1,8 +1,8 @@
-"""Who the sender of an Original is by the register of the resolver, and whether the Original is its to give (E100).
+"""The standing of a sender in the resolver's register: it shows whether the Original is the sender's to give (E100).
 
-A signature shows that one key has signed, and not whose key it is: the register says that. The sender of an offer has
-to be the Archive that it says it is, and the home of the item, or the last of a chain of releases that begins with the
-home. What the register contradicts is refused, with a token too; of what it does not know, the librarian decides.
+A signature proves the key, not its owner: the register names the owner. The sender of an offer must be the Archive that
+it names. It must also be the home of the item, or the last of a chain of releases that begins with the home. An offer
+that the register contradicts is refused, even with a token. Where the register knows too little, the librarian decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ibi.signing import PublicKey
 
 
 class SenderVerdict(Enum):
-    """What follows from the standing of a sender."""
+    """The consequence of a sender's standing."""
 
     PROVEN = "proven"
     UNKNOWN = "unknown"
@@ -32,7 +32,7 @@ class SenderVerdict(Enum):
 
 
 class SenderStanding(Enum):
-    """Who a sender is by the register: a word for programs, and what people are told."""
+    """The standing of a sender in the register: a word for programs and a description for people."""
 
     REGISTERED = ("registered", "the Archive that it says it is, by the register of the resolver", SenderVerdict.PROVEN)
     NO_REGISTER = (
@@ -59,7 +59,7 @@ class RegisteredArchive(NamedTuple):
 
     labels: tuple[Label, ...]
     prefixes: frozenset[str]
-    """Of which it is the home, as `home_prefix` writes them."""
+    """The prefixes for which it is the home, as `home_prefix` writes them."""
     key: PublicKey | None = None
     former_keys: tuple[PublicKey, ...] = ()
 
@@ -69,7 +69,7 @@ class RegisteredArchive(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownArchives:
-    """The register as an Archive has it, and the keys of the resolver that has signed it."""
+    """The register as an Archive has it, and the keys of the resolver that signed it."""
 
     archives: tuple[RegisteredArchive, ...]
     resolver_keys: tuple[PublicKey, ...] = ()
@@ -78,14 +78,15 @@ class KnownArchives:
         return next((each for each in self.archives if service in each.labels), None)
 
     def is_key_of(self, service: Label, key: PublicKey) -> bool:
-        """Whether the Archive, or the resolver, signs with this key or did before."""
+        """Return whether the Archive, or the resolver, signs with this key or did before."""
         if service == resolver_service():
             return key in self.resolver_keys
         found = self.find(service)
         return found is not None and found.has_signed_with(key)
 
     def is_home(self, service: Label, labels: LabelForms) -> bool:
-        """Whether it is the home of the item by its repository name, and no other Archive is by its other label."""
+        """Return whether the service is the home of the item by its repository name. No other Archive may be home by
+        the other label."""
         rep, found = labels.rep, self.find(service)
         if rep is None or found is None or home_prefix(rep) not in found.prefixes:
             return False
@@ -95,7 +96,8 @@ class KnownArchives:
         return any(home_prefix(label) in each.prefixes for each in self.archives)
 
     def judge_sender(self, giver: Label, key: PublicKey, labels: LabelForms, number: int) -> SenderStanding:
-        """The standing of one that offers the release of this number; of the chain before it, `judge_chain` decides."""
+        """Return the standing of an Archive that offers the release of this number. `judge_chain` judges the chain
+        before it."""
         found = self.find(giver)
         if found is None:
             return SenderStanding.NOT_REGISTERED
@@ -108,8 +110,10 @@ class KnownArchives:
     def judge_chain(
         self, texts: Sequence[str], giver: Label, labels: LabelForms, own: Iterable[PublicKey] = ()
     ) -> tuple[SenderStanding, str]:
-        """The standing of one that has the Original by these releases, and what is wrong. What this Archive itself has
-        signed, with one of its `own` keys, it has judged before."""
+        """Return the standing of an Archive that has the Original by these releases, and the reason.
+
+        Links up to the last one signed with an `own` key are not judged again: this Archive judged them when it signed.
+        """
         try:
             chain = check_chain(texts, lambda _who, _key: True, labels)
         except InvalidProvenance as error:

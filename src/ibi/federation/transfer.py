@@ -3,20 +3,21 @@
     sender     offered ──────────────▶ released ──────▶ done                declined, withdrawn
     receiver   waiting ──▶ accepted ──▶ held ──▶ taken                      declined, ended
 
-The sender offers; the receiver's side agrees, and brings a complete Copy; then the sender keeps the release, in one
-version of its object together with the word that it is a Copy from now on. That is the commit point: before it the
-sender has the Original, after it no one, until the receiver has fetched the release and keeps it together with its
-countersignature and the word that it is the Original. Either side may stop at any moment and be asked again: all that
-matters is in its object and in its ledger, and every message may come twice, late or never.
+The sender offers the Original. The receiver agrees and brings a complete Copy. Then the sender stores the release and
+its new state Copy, in one version of its object. That is the commit point: before it the sender has the Original. After
+it no Archive has the Original, until the receiver has fetched the release. The receiver stores the release, its
+countersignature and its new state Original in one version. Either side may stop at any moment and resume: the object
+and the ledger hold all that matters. Every message may come twice, late or never.
 
 Rules that make two Originals impossible:
-- a release is kept only by who has the Original, on top of the whole chain, and never on top of another release;
-- it names the receiver by its key, and the receiver has said, signed, that it holds what is released;
-- a receiver that has said so does not decline any more: only the sender knows whether it has released;
-- the receiver takes over only by a release that goes on from the chain that it has itself;
-- an Archive that may have been put back from a backup does neither until it has asked for its own releases.
 
-Every function takes what is kept and what was heard, and gives what is to be kept and what is to be done next.
+- Only the holder of the Original stores a release. It stores it on top of the whole chain, never on another release.
+- The release names the receiver by its key, and the receiver has signed that it holds the released content.
+- A receiver that has signed so no longer declines: only the sender knows whether it has released.
+- The receiver takes over only by a release that extends its own chain.
+- An Archive that may have been restored from a backup does neither until it has asked for its own releases.
+
+Each function takes the stored state and the received message, and returns the new state and the next step.
 """
 
 from __future__ import annotations
@@ -55,11 +56,7 @@ class TransferRefused(IbiError):
 
 _NOT_OFFERED: Final = "what the sender has is not what it offered"
 _MOST_MISSED: Final = 10
-"""Times that the Copy may be another than the one offered: about eight minutes, in which a sender that lives has
-offered it again."""
-
-
-# --- what is to be done ----------------------------------------------------------------------------------------------
+"""Times that the Copy may differ from the offer: about eight minutes. A running sender repeats its offer by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +66,11 @@ class SendOffer:
 
 @dataclass(frozen=True, slots=True)
 class KeepRelease:
-    """Keep the release and be a Copy, in one version, if the item is still the Original with this manifest and this
-    chain; else ask again what to do."""
+    """Store the release and become a Copy, in one version.
+
+    This applies only if the item is still the Original with this manifest and this chain. Otherwise ask again for the
+    next step.
+    """
 
     to: Label
     to_key: PublicKey
@@ -81,7 +81,7 @@ class KeepRelease:
 
 @dataclass(frozen=True, slots=True)
 class KeepChain:
-    """Keep a chain that others have, in which this Archive gave the Original away: it is a Copy, whatever it says."""
+    """Store a chain that others have. In it this Archive gave the Original away, so the item is a Copy here."""
 
     chain: Chain
 
@@ -102,8 +102,11 @@ class AskChain:
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """Countersign unless this Archive did so before, keep the chain and be the Original, in one version, if the item is
-    still the Copy with this manifest, whose chain this one goes on from; else ask again what to do."""
+    """Store the chain and become the Original, in one version. Countersign first, unless this Archive did so before.
+
+    This applies only if the item is still the Copy with this manifest, and the chain extends the item's chain.
+    Otherwise ask again for the next step.
+    """
 
     chain: Chain
     manifest: str
@@ -111,23 +114,20 @@ class TakeOver:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Nothing before it is due."""
+    """Do nothing until the transfer is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Nothing more."""
+    """The transfer needs no further step."""
 
 
 SenderStep = SendOffer | KeepRelease | KeepChain | Rest | Finish
 ReceiverStep = BringCopy | AskChain | TakeOver | KeepChain | Rest | Finish
 
 
-# --- the sender ------------------------------------------------------------------------------------------------------
-
-
 def next_of_sender(kept: OutgoingTransfer, here: Here) -> tuple[OutgoingTransfer, SenderStep]:
-    """What the sender does now."""
+    """Return the next step of the sender."""
     if kept.stage.is_final:
         return kept, Finish()
     release = here.chain.last_release
@@ -142,7 +142,8 @@ def next_of_sender(kept: OutgoingTransfer, here: Here) -> tuple[OutgoingTransfer
 
 
 def _told_of_release(kept: OutgoingTransfer, here: Here) -> tuple[OutgoingTransfer, SenderStep]:
-    """The Original is released: to this receiver, who is told until it has it, or to another."""
+    """Return the step after the Original is released: repeat the release to this receiver until it has the Original. If
+    another receiver got the Original, end the transfer."""
     release, accepted = here.chain.last_release, _accepted_by(kept)
     assert release is not None
     if accepted is not None and (release.to, release.to_key) != accepted:
@@ -156,8 +157,8 @@ def _told_of_release(kept: OutgoingTransfer, here: Here) -> tuple[OutgoingTransf
 
 
 def still_wants(kept: OutgoingTransfer | None, step: KeepRelease) -> bool:
-    """Whether the transfer that a release was decided for is still the one that is wanted: it may have been withdrawn,
-    and another begun. To be asked when the release is kept, under the lock of the item."""
+    """Return whether the transfer still wants the release in `step`. The transfer may have been withdrawn, and another
+    begun. Call this under the lock of the item, when the release is stored."""
     return kept is not None and kept.stage is SenderStage.OFFERED and _accepted_by(kept) == (step.to, step.to_key)
 
 
@@ -180,7 +181,7 @@ def _sender_refusal(here: Here) -> str | None:
 
 def _offer(kept: OutgoingTransfer, here: Here) -> Offer:
     service, manifest = here.service.labels[0], here.manifest
-    assert manifest is not None  # whatever is here has one
+    assert manifest is not None  # every item here has a manifest
     number = here.chain.next_number
     return Offer(
         kept.labels,
@@ -196,8 +197,8 @@ def _offer(kept: OutgoingTransfer, here: Here) -> Offer:
 
 
 def withdraw(kept: OutgoingTransfer, here: Here, reason: str = "") -> tuple[OutgoingTransfer, Offer]:
-    """The sender keeps its Original after all; the receiver is told, if it can be. `TransferRefused` once the release
-    is kept."""
+    """Withdraw the transfer: the sender keeps its Original. Return the offer that tells the receiver, if it can be
+    reached. Raise `TransferRefused` once the release is stored."""
     if kept.stage is not SenderStage.OFFERED or not here.is_original:
         raise TransferRefused(label=str(kept.rep), reason="it cannot be withdrawn any more: the Original was released")
     offer = replace(_offer(kept, here), withdrawn=True)
@@ -205,15 +206,15 @@ def withdraw(kept: OutgoingTransfer, here: Here, reason: str = "") -> tuple[Outg
 
 
 def give_up(kept: OutgoingTransfer, now: int, reason: str) -> tuple[OutgoingTransfer, SenderStep]:
-    """What the sender does when the other server knows no transfers: it keeps its Original, unless that server has
-    taken part before and may do so again."""
+    """Return the step after the other server knows no transfers: the sender keeps its Original. If that server has
+    taken part before, it may do so again, so the sender waits."""
     if kept.stage is SenderStage.OFFERED and kept.remote is None:
         return replace(kept, stage=SenderStage.WITHDRAWN, reason=reason), Finish()
     return kept.delayed(now, reason), Rest()
 
 
 def sender_hears(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:
-    """What the sender does when the receiver has answered."""
+    """Return the step of the sender after an answer of the receiver."""
     if kept.stage.is_final:
         return kept, Finish()
     kept = replace(kept, remote=reply.stage, reason=reply.reason)
@@ -226,7 +227,7 @@ def sender_hears(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> 
         return kept.delayed(now, f"its answer is not understood: {error.reason.format(**error.details)}"), Rest()
     if here.is_original and reply.stage is ReceiverStage.DECLINED:
         return replace(kept, stage=SenderStage.DECLINED), Finish()
-    if here.is_original and reply.stage is ReceiverStage.ENDED:  # a withdrawal that was lost here, with a backup
+    if here.is_original and reply.stage is ReceiverStage.ENDED:  # a restore lost the withdrawal here
         return replace(kept, stage=SenderStage.WITHDRAWN), Finish()
     return kept.delayed(now, reply.reason), Rest()
 
@@ -239,13 +240,14 @@ def _hear_held(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tu
     if not is_ours or said.number != here.chain.next_number or said.to in here.service.labels:
         return kept.delayed(now, "it accepts something else"), Rest()
     kept = replace(kept, acceptance=reply.acceptance, to=said.to, attempts=0, due=now)
-    if said.manifest != here.manifest:  # the Original has changed since: the receiver refreshes its Copy
+    if said.manifest != here.manifest:  # the Original has changed: the receiver refreshes its Copy
         return kept, SendOffer(_offer(kept, here))
     return kept, KeepRelease(said.to, signer, said.manifest, here.chain, reply.acceptance)
 
 
 def _hear_taken(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> tuple[OutgoingTransfer, SenderStep]:
-    """The receiver says that it has the Original. If this Archive knows of no release, it has lost it, and is told."""
+    """Return the step after the receiver says that it has the Original. If this Archive knows of no release, it lost
+    the release, and learns the chain."""
     chain = recall(here, reply.chain)
     if chain is None:
         if here.is_original or here.chain.is_under_way:
@@ -254,12 +256,9 @@ def _hear_taken(kept: OutgoingTransfer, here: Here, reply: Reply, now: int) -> t
     return kept, KeepChain(chain)
 
 
-# --- the receiver ----------------------------------------------------------------------------------------------------
-
-
 def accept(kept: IncomingTransfer, now: int, key: str | None = None) -> IncomingTransfer:
-    """The librarian agrees; to what the Archive with this `key` offers, if one is named: from then on the transfer is
-    that of this key alone. `TransferRefused` if another offers it by now."""
+    """Return the transfer that the librarian accepted. If `key` is given, accept only an offer with that key, and raise
+    `TransferRefused` if another Archive offers it by now. From then on the transfer belongs to this key alone."""
     if key is not None and key != str(kept.giver_key):
         raise TransferRefused(label=str(kept.rep), reason=f"another Archive offers it, with the key {kept.giver_key}")
     if kept.stage is not ReceiverStage.WAITING:
@@ -268,8 +267,8 @@ def accept(kept: IncomingTransfer, now: int, key: str | None = None) -> Incoming
 
 
 def decline(kept: IncomingTransfer, reason: str = "") -> IncomingTransfer:
-    """The librarian does not. `TransferRefused` once this Archive has said that it holds the Copy: the Original may
-    have been released already, and would be nowhere."""
+    """Return the transfer that the librarian declined. Raise `TransferRefused` once this Archive has signed that it
+    holds the Copy: the Original may be released already, and no Archive would have it."""
     if kept.stage in (ReceiverStage.HELD, ReceiverStage.TAKEN):
         why = "this Archive has agreed, and the Original may be on its way: ask the sender to withdraw it"
         raise TransferRefused(label=str(kept.rep), reason=why)
@@ -279,7 +278,7 @@ def decline(kept: IncomingTransfer, reason: str = "") -> IncomingTransfer:
 
 
 def answer_offer(kept: IncomingTransfer, here: Here) -> Reply:
-    """What the receiver says to the sender."""
+    """Return the receiver's reply to the sender."""
     if here.knows_release(kept.number, kept.giver_key) and not here.is_owed:
         return Reply(ReceiverStage.TAKEN, chain=here.chain.texts)
     if kept.stage is ReceiverStage.HELD:
@@ -288,7 +287,7 @@ def answer_offer(kept: IncomingTransfer, here: Here) -> Reply:
 
 
 def next_of_receiver(kept: IncomingTransfer, here: Here) -> tuple[IncomingTransfer, ReceiverStep]:
-    """What the receiver does now."""
+    """Return the next step of the receiver."""
     if kept.stage.is_final:
         return kept, Finish()
     if here.knows_release(kept.number, kept.giver_key) and not here.is_owed:
@@ -301,7 +300,7 @@ def next_of_receiver(kept: IncomingTransfer, here: Here) -> tuple[IncomingTransf
 
 
 def receiver_holds(kept: IncomingTransfer, here: Here, key: SigningKey, now: int) -> IncomingTransfer:
-    """The Copy was brought: what is held is said, signed, and from then on not taken back."""
+    """Return the transfer after the Copy was brought. The receiver signs its content, and cannot take that back."""
     if kept.stage is not ReceiverStage.ACCEPTED:
         return kept
     if here.state is not State.COPY or here.manifest is None:
@@ -320,19 +319,19 @@ def receiver_holds(kept: IncomingTransfer, here: Here, key: SigningKey, now: int
 
 
 def _miss(kept: IncomingTransfer, now: int, reason: str) -> IncomingTransfer:
-    """The Copy is not what was offered, or the release not one that can be believed. A sender whose item has changed
-    meanwhile offers it anew, as it is then; one that has released it says so, and it is taken up again; any other will
-    not mend it."""
+    """Return the delayed transfer: the Copy differs from the offer, or the release cannot be believed.
+
+    If the sender's item has changed, the sender offers it anew. If the sender has released it, it says so and the
+    transfer resumes. After `_MOST_MISSED` misses the transfer ends.
+    """
     missed = (kept if kept.reason == reason else replace(kept, attempts=0)).delayed(now, reason)
     return missed if missed.attempts < _MOST_MISSED else replace(missed, stage=ReceiverStage.ENDED)
 
 
-# --- of an Archive that is lost (E97) --------------------------------------------------------------------------------
-
-
 def accept_lost(here: Here, labels: LabelForms, key: SigningKey, told: tuple[str, ...] = ()) -> str:
-    """What an Archive says to the resolver that has a Copy and wants the Original of it, whose Archive is lost. `told`
-    is the chain that the resolver knows, where that is more than came with the Copy."""
+    """Return the signed acceptance of an Original that a lost Archive had (E97). It tells the resolver that this
+    Archive has a Copy and wants the Original. `told` is the resolver's chain, where it is longer than the one with the
+    Copy."""
     name = str(labels.labels[0])
     if not here.resolver_keys:
         reason = (
@@ -348,8 +347,11 @@ def accept_lost(here: Here, labels: LabelForms, key: SigningKey, told: tuple[str
 
 
 def hear_lost(here: Here, texts: Iterable[str], labels: LabelForms) -> TakeOver | None:
-    """The take-over of what the resolver released in the place of a lost Archive; None if it was taken over before.
-    `InvalidProvenance` and `TransferRefused` for what is no such release, or not of the Copy here."""
+    """Return the take-over of an Original that the resolver released in place of a lost Archive (E97).
+
+    Return None if it was taken over before. Raise `InvalidProvenance` or `TransferRefused` if there is no such release,
+    or if it is not of the Copy here.
+    """
     chain = check_chain(texts, lambda who, key: who != resolver_service() or key in here.resolver_keys, labels)
     release = chain.last_release
     if (
@@ -371,13 +373,13 @@ def hear_lost(here: Here, texts: Iterable[str], labels: LabelForms) -> TakeOver 
 def receiver_hears_chain(
     kept: IncomingTransfer, here: Here, texts: Iterable[str], is_key_of: IsKeyOf, now: int
 ) -> tuple[IncomingTransfer, ReceiverStep]:
-    """What the receiver does when the sender has told the chain of the item. `is_key_of` is asked about Archives before
-    the sender; the sender's key is that of its offer."""
+    """Return the step of the receiver after the sender sent the chain of the item. `is_key_of` is asked about earlier
+    Archives; the sender's key is that of its offer."""
     if kept.stage is not ReceiverStage.HELD:
         return kept, Rest()
     texts = tuple(texts)
     if len(texts) < kept.number:
-        return kept.delayed(now), Rest()  # not yet released, which is no failure
+        return kept.delayed(now), Rest()  # not released yet, which is no failure
     try:
         chain = check_chain(texts, lambda who, key: _is_signer(kept, is_key_of, who, key), kept.labels)
     except InvalidProvenance as error:
@@ -398,14 +400,14 @@ def _judge_chain(kept: IncomingTransfer, here: Here, chain: Chain, now: int) -> 
         return replace(kept, stage=ReceiverStage.ENDED, reason="the Original was given to another Archive"), Finish()
     known = compare_chains(here.chain.texts[: kept.number], chain.texts[: kept.number])
     if known is ChainOrder.FORKED and here.state is State.COPY and not here.has_signed:
-        return kept, BringCopy(kept.source)  # the Copy was refreshed meanwhile from where the Original is not
+        return kept, BringCopy(kept.source)  # meanwhile the Copy was refreshed from an Archive without the Original
     try:
         ours = recall(here, chain.texts)
     except InvalidProvenance as error:
         return _miss(kept, now, f"the release is not believed: {error.reason.format(**error.details)}"), Rest()
     if ours is not None and ours.next_number > kept.number + 2:  # this Archive has given it on since
         return replace(kept, stage=ReceiverStage.TAKEN), KeepChain(ours)
-    chain = Chain(chain.links[: kept.number])  # what comes after is the countersignature of this Archive itself
+    chain = Chain(chain.links[: kept.number])  # the rest is the countersignature of this Archive itself
     order = compare_chains(here.chain.texts[: kept.number], chain.texts)
     if order is not ChainOrder.NEWER and not (order is ChainOrder.SAME and here.is_owed):
         return _miss(kept, now, "the release does not go on from what is known of the item here"), Rest()

@@ -1,8 +1,8 @@
-"""What the two sides of a transfer say to each other, signed: the offer, the acceptance, and how far they are.
+"""The signed messages between the two sides of a transfer: the offer, the acceptance and the progress.
 
-An offer is said again and again; each time it asks how far the receiver is. It is signed, so that no other Archive can
-end a transfer or lead it elsewhere. An acceptance says, signed by the receiver, that it holds a complete Copy: the
-sender keeps it, and shows it to a receiver that does not remember.
+The sender repeats an offer; each time it asks for the receiver's progress. The offer is signed, so that no other
+Archive can end a transfer or redirect it. An acceptance states, signed by the receiver, that it holds a complete Copy.
+The sender keeps it, and shows it to a receiver that does not remember.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ ACCEPTANCE: Final = "acceptance"
 _LONGEST_URL: Final = 2000
 _LONGEST_TOKEN: Final = 256
 _LATEST: Final = 1 << 40
-"""POSIX seconds, far from now."""
+"""POSIX seconds, far in the future."""
 _DIGEST: Final = re.compile("[0-9a-f]{128}")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a sender says to a receiver; said again, it asks how far the receiver is."""
+    """A message from the sender to the receiver. A repeated offer asks for the receiver's progress."""
 
     labels: LabelForms
     number: int
-    """Of the release in the chain of the item."""
+    """Number of the release in the chain of the item."""
     giver: Label
     url: str
-    """Where the sender is asked for the item."""
+    """The address at which the sender answers for the item."""
     to: str
-    """The address that it was sent to: it is no offer to others."""
+    """The receiver's address. The offer is not valid for other Archives."""
     manifest: str
     begun: int = 0
-    """When this transfer was begun, by which it differs from an earlier one that was declined or withdrawn."""
+    """Start of this transfer. It distinguishes the transfer from an earlier one that was declined or withdrawn."""
     released: bool = False
     withdrawn: bool = False
     token: str | None = None
-    """A token of the sender by which the receiver may read files that are not for all."""
+    """A token of the sender by which the receiver may read restricted files."""
     acceptance: str | None = None
-    """What the receiver said when it held the Copy: one that was put back from a backup may not remember."""
+    """The acceptance that the receiver signed when it held the Copy. A receiver restored from a backup may not
+    remember."""
 
 
 def sign_offer(offer: Offer, key: SigningKey) -> str:
@@ -77,7 +78,7 @@ def sign_offer(offer: Offer, key: SigningKey) -> str:
 
 
 def read_offer(text: str) -> tuple[Offer, PublicKey]:
-    """The offer and its signer; `InvalidStatement`."""
+    """Return the offer and its signer. Raise `InvalidStatement`."""
     offer, signer = _read_said(text, OFFER, _read_offer)
     if offer.labels.rep is None:
         raise InvalidStatement(text, 0, "it names no item")
@@ -86,7 +87,7 @@ def read_offer(text: str) -> tuple[Offer, PublicKey]:
 
 
 def _read_said(text: str, kind: str, read: Callable[[Fields], T]) -> tuple[T, PublicKey]:
-    """What a statement of this kind says, and its signer; `InvalidStatement`."""
+    """Return the content of a statement of this kind, and its signer. Raise `InvalidStatement`."""
     statement = read_statement(text, kind)
     try:
         return read(Fields(statement.claims, kind)), statement.signer
@@ -113,7 +114,8 @@ def _read_offer(fields: Fields) -> Offer:
 
 
 def _check_address(url: str) -> None:
-    """Refuse what no server can be asked at. An offer needs no token, so that any text may stand there."""
+    """Raise `InvalidStatement` unless a server can be reached at the address. An offer needs no token, so any text may
+    stand there."""
     if len(url) > _LONGEST_URL or not (url.isascii() and url.isprintable()) or set(url) & set(" ?#@"):
         raise InvalidStatement(url[:80], 0, "the sender has no address")
     Origin.of_url(url)
@@ -122,7 +124,8 @@ def _check_address(url: str) -> None:
 
 
 def _check_bounds(offer: Offer, text: str) -> None:
-    """What is offered is kept until a librarian answers: no member is longer than it can be in earnest."""
+    """Raise `InvalidStatement` if a member exceeds its bounds. The offer is stored until a librarian answers, so each
+    member is bounded."""
     wrong = (
         ("number", not 1 <= offer.number <= MOST_LINKS),
         ("begun", not 0 <= offer.begun <= _LATEST),
@@ -138,7 +141,7 @@ def _check_bounds(offer: Offer, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TransferAcceptance:
-    """What a receiver says that holds a complete Copy and is ready to have the Original."""
+    """The statement of a receiver that it holds a complete Copy and is ready to take the Original."""
 
     labels: LabelForms
     number: int
@@ -160,7 +163,7 @@ def sign_acceptance(said: TransferAcceptance, key: SigningKey) -> str:
 
 @lru_cache(maxsize=1024)
 def read_acceptance(text: str) -> tuple[TransferAcceptance, PublicKey]:
-    """The acceptance and its signer; `InvalidStatement`."""
+    """Return the acceptance and its signer. Raise `InvalidStatement`."""
     return _read_said(text, ACCEPTANCE, _read_acceptance)
 
 
@@ -176,18 +179,18 @@ def _read_acceptance(fields: Fields) -> TransferAcceptance:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a receiver answers to an offer."""
+    """The answer of a receiver to an offer."""
 
     stage: ReceiverStage
     acceptance: str | None = None
-    """Of a Copy that is held."""
+    """Present if the receiver holds a Copy."""
     chain: tuple[str, ...] = ()
-    """Of an Original that was taken: with the countersignature."""
+    """The chain with the countersignature, if the receiver took the Original."""
     reason: str = ""
 
 
 def reply_document(reply: Reply) -> dict[str, object]:
-    """The answer as JSON."""
+    """Return the answer as JSON."""
     return {
         "stage": reply.stage.value,
         **({} if reply.acceptance is None else {"acceptance": reply.acceptance}),
@@ -197,7 +200,7 @@ def reply_document(reply: Reply) -> dict[str, object]:
 
 
 def read_reply(document: object) -> Reply:
-    """The answer of another Archive; `InvalidDocument` if it is none. What it says beside this is left aside."""
+    """Return the answer of another Archive. Raise `InvalidDocument` if it is malformed. Unknown members are ignored."""
     fields = Fields(document, "answer")
     return Reply(
         fields.required("stage", of_string(member(ReceiverStage))),

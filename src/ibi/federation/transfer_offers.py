@@ -1,7 +1,7 @@
-"""What a receiver makes of an offer: whom it believes, and what it keeps.
+"""How a receiver treats an offer.
 
-Any server can send offers. What one Archive has offered, no stranger replaces; and what was accepted is the transfer of
-one key, from one address.
+Any server can send offers. No stranger can replace the offer of another Archive. An accepted transfer belongs to one
+key and one address.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def receive_offer(
     network: str = "",
     is_home: Callable[[Offer, PublicKey], bool] = lambda _offer, _signer: False,
 ) -> IncomingTransfer:
-    """What the receiver keeps of an offer. `agreed` is whether it came with a token of this Archive; `network` is where
-    it came from; `is_home` knows whether its signer is the home of the label, as the register of the resolver has it.
+    """Return the transfer that the receiver stores for an offer.
 
-    `TransferRefused` for what cannot be taken over.
+    `agreed` says whether the offer came with a token of this Archive. `network` is its source network. `is_home` tells
+    whether the signer is the home of the label in the resolver's register. Raise `TransferRefused` if the item cannot
+    be taken over.
     """
     _check_offer(offer, signer, here)
     if offer.withdrawn and (kept is None or kept.giver_key != signer):
@@ -60,9 +61,9 @@ def receive_offer(
         return kept
     if offer.withdrawn:
         if offer.begun < kept.begun:
-            return kept  # that of an earlier transfer, which came late or was sent again by another
+            return kept  # an offer of an earlier transfer came late, or another server sent it again
         return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
-    # Once it is accepted, it is brought from where the librarian has seen.
+    # Once a transfer is accepted, the Copy comes from the address that the librarian saw.
     source = offer.url if has_token or kept.stage is ReceiverStage.WAITING else kept.source
     begun = max(kept.begun, offer.begun)
     kept = replace(kept, source=source, token=offer.token or kept.token, begun=begun, due=now)
@@ -74,8 +75,10 @@ def receive_offer(
 
 
 def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: Here, *, goes_first: bool) -> None:
-    """What one Archive offers, no stranger replaces, but the home of the label does what only waits; and once it is
-    accepted, it is the transfer of that one key."""
+    """Raise `TransferRefused` if another Archive's offer blocks this one.
+
+    Only the home of the label may replace an offer that still waits. An accepted transfer belongs to its one key.
+    """
     if kept.stage is ReceiverStage.HELD:
         raise _make_refusal(offer, f"a transfer from {kept.source} is under way")
     if kept.stage is ReceiverStage.ACCEPTED or (kept.stage is ReceiverStage.WAITING and not goes_first):
@@ -90,18 +93,18 @@ def _check_free(kept: IncomingTransfer, offer: Offer, signer: PublicKey, here: H
 
 
 def is_another(kept: IncomingTransfer | None, offer: Offer, signer: PublicKey) -> bool:
-    """Whether the offer begins a transfer, and does not only ask how far a known one is."""
+    """Return whether the offer begins a transfer. Otherwise it asks for the progress of a known one."""
     return kept is None or kept.giver_key != signer or _is_new(kept, offer)
 
 
 def was_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
-    """Whether the offer shows that this Archive has said itself that it takes the Original."""
+    """Return whether the offer proves that this Archive agreed to take the Original."""
     return offer.acceptance is not None and _has_accepted(offer, signer, here)
 
 
 def _is_new(kept: IncomingTransfer, offer: Offer) -> bool:
-    """Whether the offer is another one than that which ended. One that ended, and was released all the same because the
-    sender had not heard, is taken up again."""
+    """Return whether the offer is new, and not the one that ended. If the sender released an ended offer because it had
+    not heard, the offer is taken up again."""
     if offer.number > kept.number:
         return True
     has_ended = kept.stage in (ReceiverStage.DECLINED, ReceiverStage.ENDED)
@@ -118,7 +121,7 @@ def _check_offer(offer: Offer, signer: PublicKey, here: Here) -> None:
 
 
 def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
-    """Whether this Archive has said itself that it takes the Original."""
+    """Return whether this Archive signed the acceptance in the offer."""
     assert offer.acceptance is not None
     said, accepter = read_acceptance(offer.acceptance)
     return (

@@ -1,1 +1,1 @@
-"""How an item is cited: in the styles that people write, and in the formats that their programs read. Pure."""
+"""Citations of an item, in the styles that people write and in the formats that programs read. Without I/O."""

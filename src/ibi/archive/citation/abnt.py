@@ -1,4 +1,4 @@
-"""A citation as ABNT NBR 6023:2018 has it, with the persistent URL and the day on which it was looked at."""
+"""A citation by ABNT NBR 6023:2018, with the persistent URL and the day of access."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ibi.archive.citation.work import Day, Run, Work, WorkKind, citation, end_se
 
 _MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
 _MOST_AUTHORS: Final = 3
-"""NBR 6023 §8.1.1.2: of four and more, the first may stand for all."""
+"""With four or more authors, the first may stand for all (NBR 6023 §8.1.1.2)."""
 _PART_OF: Final = {WorkKind.CHAPTER, WorkKind.CONFERENCE}
 
 
 def abnt(work: Work, accessed: Day) -> tuple[Run, ...]:
-    """The elements that are known, in the order of the standard; those it asks for and the description lacks, in
+    """Return the known elements in the order of the standard. Required elements that the description lacks are in
     brackets."""
     return citation((_responsibility(work), *_body(work), (Run(f"Disponível em: {work.url}."),), (_access(accessed),)))
 
@@ -60,7 +60,7 @@ def _place(work: Work) -> Iterator[str]:
 
 
 def _title(work: Work, *, stands_out: bool) -> tuple[Run, ...]:
-    """Without an author, the first word of the title stands in the place of one, in capitals."""
+    """Return the title. Without an author, its first word is in capitals."""
     if work.authors:
         return end_sentence(Run(work.title, italic=stands_out))
     first, space, rest = work.title.partition(" ")
@@ -68,7 +68,7 @@ def _title(work: Work, *, stands_out: bool) -> tuple[Run, ...]:
 
 
 def _imprint(work: Work) -> tuple[Run, ...]:
-    """Place, publisher and year. Dublin Core has no place: depositors write one before the publisher."""
+    """Return place, publisher and year. Dublin Core has no place: depositors write one before the publisher."""
     year = _year(work)
     if work.publisher is None:
         return Run("["), Run("S. l.: s. n.", italic=True), Run(f"], {year}.")
@@ -78,7 +78,7 @@ def _imprint(work: Work) -> tuple[Run, ...]:
 
 
 def _year(work: Work) -> str:
-    """NBR 6023 §8.6.1.3: where none is told, a probable one, which is that of the label."""
+    """Return the year. Without one, return the year of the label as a probable year (NBR 6023 §8.6.1.3)."""
     return f"[{work.named_in}?]" if work.issued is None else str(work.issued.year)
 
 

@@ -9,8 +9,8 @@ from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Run, Work, WorkKind, citation, end_sentence
 
 _MOST_AUTHORS: Final = 20
-"""Of more, the first nineteen and the last are named (§9.8)."""
-# §9.21: what is not a text says so in brackets.
+"""With more authors, the first nineteen and the last are named (§9.8)."""
+# §9.21: a work that is not a text is described in brackets.
 _DESCRIPTIONS: Final = {
     WorkKind.DATASET: "Data set",
     WorkKind.SOFTWARE: "Computer software",
@@ -22,7 +22,7 @@ _PART_OF: Final = {WorkKind.CHAPTER, WorkKind.CONFERENCE}
 
 
 def apa(work: Work) -> tuple[Run, ...]:
-    """Author, date, title, source; without an author the title comes first (§9.12)."""
+    """Return author, date, title and source. Without an author the title comes first (§9.12)."""
     authors, date = end_sentence(Run(_authors(work.authors))), (Run(f"({_date(work)})."),)
     beginning = (authors, date, _title(work)) if authors else (_title(work), date)
     return citation((*beginning, *_source(work), (Run(work.url),)))
@@ -44,7 +44,7 @@ def _date(work: Work) -> str:
 
 
 def _title(work: Work) -> tuple[Run, ...]:
-    """Of a work that stands for itself, in italics (§9.19)."""
+    """Return the title, in italics if the work stands by itself (§9.19)."""
     is_part = work.source is not None and (work.kind is WorkKind.ARTICLE or work.kind in _PART_OF)
     note = _note(work)
     return end_sentence(Run(work.title, italic=not is_part), Run(f" [{note}]" if note else ""))
@@ -62,14 +62,14 @@ def _source(work: Work) -> Iterator[tuple[Run, ...]]:
         return
     if work.source is not None and work.kind in _PART_OF:
         yield end_sentence(Run("In "), Run(work.source, italic=True), Run(_place_in_book(work)))
-    # §9.29: who published it is left out where the same name stands as author.
+    # §9.29: the publisher is left out if the same name appears as author.
     named = {name.straight.casefold() for name in work.authors} | {name.inverted.casefold() for name in work.authors}
     if work.publisher is not None and work.kind is not WorkKind.THESIS and work.publisher.casefold() not in named:
         yield end_sentence(Run(work.publisher))
 
 
 def _place(work: Work) -> Iterator[Run]:
-    """§9.25: the volume in italics, the issue in parentheses, the pages."""
+    """Yield the volume in italics, the issue in parentheses, and the pages (§9.25)."""
     place = work.place
     if place.volume:
         yield from (Run(", "), Run(place.volume, italic=True))
@@ -80,7 +80,7 @@ def _place(work: Work) -> Iterator[Run]:
 
 
 def _place_in_book(work: Work) -> str:
-    """§9.28: in parentheses after the title of the whole."""
+    """Return the volume and pages in parentheses, for the title of the whole (§9.28)."""
     place = work.place
     pages = f"{'pp.' if place.first_and_last_page[1] else 'p.'} {place.pages}" if place.pages else ""
     told = ", ".join(filter(None, (f"Vol. {place.volume}" if place.volume else "", pages)))

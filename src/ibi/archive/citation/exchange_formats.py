@@ -1,9 +1,4 @@
-"""Citations for programs: tags of pages, schema.org, BibTeX, RIS and CSL-JSON.
-
-What a page says of an item to machines: the tags that scholarly indexes read, and schema.org.
-
-Citations for reference managers: BibTeX, RIS and CSL-JSON.
-"""
+"""Metadata in the page of an item for machines: the tags that scholarly indexes read, and schema.org."""
 
 from __future__ import annotations
 
@@ -44,7 +39,7 @@ _TYPES: Final = {
 
 
 def highwire(work: Work, *, pdf_url: str | None = None) -> tuple[tuple[str, str], ...]:
-    """Names and contents of `<meta>` elements, in order. `pdf_url`: where the text is public as PDF, if it is."""
+    """Return names and contents of `<meta>` elements, in order. `pdf_url` is the address of a public PDF, if any."""
     return tuple(_highwire(work, pdf_url))
 
 
@@ -75,7 +70,7 @@ def _highwire(work: Work, pdf_url: str | None) -> Iterator[tuple[str, str]]:
 
 
 def json_ld(work: Work, licence: Licence | None = None) -> dict[str, Any]:
-    """The item in the words of schema.org."""
+    """Return the item in the vocabulary of schema.org."""
     description: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": _TYPES[work.kind],
@@ -114,7 +109,7 @@ def _agent(name: Name, orcid: Orcid | None) -> dict[str, str]:
 
 
 def script_text(value: dict[str, Any]) -> str:
-    """JSON that may stand in a `<script>` of a page as it is: nothing in it can end the element or begin another."""
+    """Return JSON that is safe within a `<script>` of a page: it cannot end the element or begin another."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -123,7 +118,7 @@ def script_text(value: dict[str, Any]) -> str:
 
 
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-# Braces are written by name: BibTeX counts them wherever they stand, a backslash before them or not.
+# Braces are written by name: BibTeX counts every brace, even after a backslash.
 _SPECIALS: Final = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -137,7 +132,7 @@ _SPECIALS: Final = str.maketrans(
 _URL_SPECIALS: Final = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", " ": "%20"})
 _MASTER: Final = re.compile("mestr|master|maestr|dissertaç", re.IGNORECASE)
 _BIBTEX_TYPES: Final = {WorkKind.BOOK: "book", WorkKind.REPORT: "techreport"}
-# These are nothing without what they are part of.
+# These types need the work that they are part of.
 _PARTS: Final = {
     WorkKind.ARTICLE: ("article", "journal"),
     WorkKind.CHAPTER: ("incollection", "booktitle"),
@@ -147,8 +142,11 @@ _PUBLISHERS: Final = {"techreport": "institution", "phdthesis": "school", "maste
 
 
 def bibtex(work: Work) -> str:
-    """The entry, with a line end. Its key is made of the label, and so there is no other of that name anywhere. Its
-    type is one of BibTeX's own: programs take what they do not know for `misc`, or refuse it."""
+    """Return the entry, with a line end.
+
+    The key contains the label, so it is unique everywhere. The type is one of BibTeX's own: programs treat unknown
+    types as `misc`, or refuse them.
+    """
     kind = _type(work)
     lines = "".join(f"  {name} = {value},\n" for name, value in _fields(work, kind))
     return f"@{kind}{{{_key(work)},\n{lines}}}\n"
@@ -163,8 +161,8 @@ def _type(work: Work) -> str:
 
 
 def _key(work: Work) -> str:
-    """`Banon2009-8JMKD3MGP8W-34PGRBS`: a name to recognise it by, and the label to tell it from all others. Letters,
-    digits and hyphens are what all programs take in a key."""
+    """Return the key, such as `Banon2009-8JMKD3MGP8W-34PGRBS`: a name for people, and the label to make it unique. All
+    programs accept letters, digits and hyphens in a key."""
     family = work.authors[0].family if work.authors else ""
     letters = "".join(re.findall("[A-Za-z]+", normalize("NFKD", family)))[:20]
     return f"{letters}{work.dated.year}-{re.sub('[^A-Za-z0-9]+', '-', work.label)}"
@@ -173,7 +171,7 @@ def _key(work: Work) -> str:
 def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
     if work.authors:
         yield "author", _text(" and ".join(map(_bibtex_name, work.authors)), is_escaped=True)
-    # In braces of its own: styles that write titles in small letters leave it as it is.
+    # The inner braces keep the capitals in styles that write titles in small letters.
     yield "title", f"{{{_text(work.title)}}}"
     yield "year", f"{{{work.dated.year:04}}}"
     if work.dated.month is not None:
@@ -208,13 +206,13 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _named_elsewhere(work: Work) -> Iterator[str]:
-    """Names for which a format has no field of its own."""
+    """Yield the identifiers for which a format has no field of its own."""
     doi = work.identifier(IdentifierScheme.DOI)
     return (f"{each.scheme}: {each.value}" for each in work.identifiers if each.value != doi)
 
 
 def _bibtex_name(name: Name) -> str:
-    """What BibTeX would take apart stands in braces: institutions, and names that have its separators in them."""
+    """Return the name for BibTeX. Braces protect institutions, and names that contain its separators."""
     if not name.given:
         return f"{{{_escape(name.family)}}}"
     return f"{_part(name.family)}, {_part(name.given)}"
@@ -251,7 +249,7 @@ _RIS_TYPES: Final = {
 
 
 def ris(work: Work, accessed: Day | None = None) -> str:
-    """The record: a tag, two spaces, a hyphen, a space, a value on one line; lines end as the format has it."""
+    """Return the record. Each line has a tag, two spaces, a hyphen, a space and a value, and ends with CR LF."""
     return "".join(f"{tag}  - {value}\r\n" for tag, value in _lines(work, accessed))
 
 
@@ -291,7 +289,7 @@ def _lines(work: Work, accessed: Day | None) -> Iterator[tuple[str, str]]:
 
 
 def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
-    """An item of the CSL data schema; a file of them is a list."""
+    """Return an item of the CSL data schema. A CSL file is a list of items."""
     item: dict[str, Any] = {
         "id": work.label,
         "type": str(work.kind),
@@ -319,7 +317,8 @@ def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
 
 
 def _csl_name(name: Name) -> dict[str, str]:
-    """Words such as `da` between the names are told apart: styles that write initials must not make one of them."""
+    """Return the name for CSL. Particles such as `da` are separate: styles that write initials must not abbreviate
+    them."""
     if not name.given:
         return {"literal": name.family}
     given, particles = name.given_and_particles

@@ -1,11 +1,7 @@
-"""What a citation says of an item, before any style, and the identifiers that it names.
+"""The parts of an item that citations need, before any style, with its DOI, ARK and handle identifiers.
 
-Other names of an item that citations know by their kind: DOI, ARK and handle.
-
-They are among its alternates, or among the identifiers of its description, as people write them: bare, with a prefix,
-or as a link. What is none of the three is left to the description.
-
-What a citation says of an item, before any style.
+These identifiers are among the item's alternates, or among the identifiers of its description. People write them bare,
+with a prefix, or as a link. Other identifiers are left to the description.
 """
 
 from __future__ import annotations
@@ -25,12 +21,12 @@ from ibi.model.metadata import IssueDate, Orcid, ResourceType, issue_date
 from ibi.safe_text import close_directions
 
 MOST_IDENTIFIERS: Final = 20
-"""Of one item, in a citation."""
+"""Most identifiers of one item in a citation."""
 _LONGEST_IDENTIFIER: Final = 300
 
 
 class IdentifierScheme(StrEnum):
-    """The value is the name that readers know."""
+    """A kind of identifier. The value is the name that readers know."""
 
     DOI = "DOI"
     ARK = "ARK"
@@ -53,11 +49,11 @@ _HANDLE: Final = re.compile(
 class OtherIdentifier:
     scheme: IdentifierScheme
     value: str
-    """As the scheme writes it: `10.1000/182`, `ark:/12345/x54`, `1822/1234`."""
+    """The value as the scheme writes it: `10.1000/182`, `ark:/12345/x54`, `1822/1234`."""
 
     @property
     def url(self) -> str:
-        """Where its own resolver has it."""
+        """The address at its own resolver."""
         place = quote(self.value, safe="/:;()@!$*',+=._~-")
         return f"{_RESOLVERS[self.scheme]}{place}"
 
@@ -70,7 +66,7 @@ _RESOLVERS: Final = {
 
 
 def read_identifier(text: str) -> OtherIdentifier | None:
-    """The identifier that a text is; None if it is none of these, or more than one."""
+    """Return the identifier in a text. None if it is of no known scheme, or more than one."""
     text = text.strip()
     if len(text) > _LONGEST_IDENTIFIER:
         return None
@@ -88,14 +84,14 @@ def read_identifier(text: str) -> OtherIdentifier | None:
 
 
 def identifiers_of(item: Item) -> tuple[OtherIdentifier, ...]:
-    """Each once: first those by which the item resolves here."""
+    """Return each identifier once. Those by which the item resolves here come first."""
     alternates = (_of_alternate(each) for each in item.alternates)
     described = (read_identifier(text.value) for text in item.metadata.identifier)
     return tuple(dict.fromkeys(filter(None, (*alternates, *described))))[:MOST_IDENTIFIERS]
 
 
 def written_alternate(alternate: Alternate) -> str:
-    """Another name of an item as a URI: where its own resolver has it, if it has one."""
+    """Return another name of an item as a URI, at its own resolver if it has one."""
     known = _of_alternate(alternate)
     if known is not None:
         return known.url
@@ -116,9 +112,6 @@ _SCHEMES: Final = {
 }
 
 
-# --- work -------------------------------------------------------------------------------------------------------------
-
-
 _LONGEST: Final = 2_000
 """Characters of a title or a publisher."""
 _LONGEST_ABSTRACT: Final = 20_000
@@ -128,7 +121,7 @@ _MOST_SOURCES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A piece of a citation in one typeface, not escaped: the page that shows it does that."""
+    """A piece of a citation in one typeface. It is not escaped: the page that shows it does that."""
 
     text: str
     italic: bool = False
@@ -140,7 +133,7 @@ def plain(runs: tuple[Run, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day of the calendar: when something was looked at."""
+    """A day of the calendar, such as the day of access."""
 
     year: int
     month: int
@@ -155,7 +148,7 @@ class Day:
 
 
 class WorkKind(StrEnum):
-    """Kinds of works that citations tell apart; the value is the type of CSL."""
+    """The kinds of works that citations distinguish. The value is the type of CSL."""
 
     ARTICLE = "article-journal"
     BOOK = "book"
@@ -172,7 +165,7 @@ class WorkKind(StrEnum):
     OTHER = "document"
 
 
-# Words of `dc:type`, in the languages most frequent here; the first that a type has decides.
+# Words of `dc:type`, in the languages most frequent here. The first word that a type contains decides.
 _BY_WORD: Final = (
     ("thesis", WorkKind.THESIS),
     ("tese", WorkKind.THESIS),
@@ -210,27 +203,27 @@ _BY_TYPE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PlaceInSource:
-    """Where a work stands in what it is part of."""
+    """The place of a work within its source."""
 
     volume: str = ""
     issue: str = ""
     pages: str = ""
-    """One, or the first and the last with a dash between: `1–9`."""
+    """One page, or the first and the last with a dash between: `1–9`."""
     chapter: str = ""
 
     @property
     def first_and_last_page(self) -> tuple[str, str]:
-        """Without a last one, the first is all that is told of the pages."""
+        """The first and the last page. Without a last page, the first holds the whole text."""
         first, _, last = self.pages.replace("--", "–").replace("-", "–").partition("–")
         return (self.pages, "") if "–" in last else (first.strip(), last.strip())
 
 
-# As records are imported: Dublin Core has no elements for these.
+# Abbreviations of imported records: Dublin Core has no elements for these.
 _PLACES: Final = {"v.": "volume", "n.": "issue", "p.": "pages", "cap.": "chapter"}
 
 
 def read_place(text: str) -> PlaceInSource | None:
-    """`v. 3, n. 2, p. 1–9`; None if the text is something else."""
+    """Return the place in `v. 3, n. 2, p. 1–9`. None if the text is something else."""
     found: dict[str, str] = {}
     named = ""
     for part in text.split(", "):
@@ -238,7 +231,7 @@ def read_place(text: str) -> PlaceInSource | None:
         if word in _PLACES and value:
             named = _PLACES[word]
             found[named] = f"{found[named]}, {value}" if named in found else value
-        elif named:  # pages in several places have commas between them
+        elif named:  # several page ranges have commas between them
             found[named] = f"{found[named]}, {part}"
         else:
             return None
@@ -247,25 +240,25 @@ def read_place(text: str) -> PlaceInSource | None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Every text is on one line, and says something."""
+    """An item as citations describe it. Every text is on one line and not empty."""
 
     label: str
     url: str
     kind: WorkKind
     genre: str | None
-    """Its kind in the words of its description."""
+    """The kind in the words of the description."""
     title: str
-    """The label, if it has no title."""
+    """The title, or the label if there is none."""
     authors: tuple[Name, ...]
     orcids: tuple[Orcid | None, ...]
-    """Of the authors, in their order."""
+    """The ORCID of each author, in the order of `authors`."""
     contributors: tuple[Name, ...]
     issued: IssueDate | None
     named_in: int
     """The year of its label."""
     publisher: str | None
     source: str | None
-    """What it is part of, such as a journal."""
+    """The work that contains it, such as a journal."""
     language: str | None
     abstract: str | None
     keywords: tuple[str, ...]
@@ -275,16 +268,16 @@ class Work:
 
     @property
     def dated(self) -> IssueDate:
-        """When it was issued, as it is described; or else the year of its label, which is when it was given a name."""
+        """The date of issue in the description. Without one, the year of the label, when the item was named."""
         return IssueDate(self.named_in) if self.issued is None else self.issued
 
     def identifier(self, scheme: IdentifierScheme) -> str | None:
-        """The first of that kind."""
+        """Return the first identifier of this scheme."""
         return next((each.value for each in self.identifiers if each.scheme is scheme), None)
 
 
 def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
-    """`url` is the persistent one; `most`, how many authors, contributors and keywords are wanted at most."""
+    """Return the work. `url` is the persistent URL; `most` limits authors, contributors and keywords each."""
     metadata = item.metadata
     creators = metadata.creator[:most]
     sources = [line for line in (_line(str(text), _LONGEST) for text in metadata.source[:_MOST_SOURCES]) if line]
@@ -315,7 +308,7 @@ def _first(texts: Iterable[str], longest: int = _LONGEST) -> str | None:
 
 
 def _line(text: str, longest: int) -> str:
-    """Of a very long text only what may be needed is looked at."""
+    """Return a text on one line, of at most `longest` characters. Only the start of a very long text is processed."""
     return close_directions(one_line(text[: 10 * longest])[:longest].rstrip())
 
 
@@ -333,7 +326,7 @@ _ENDS = (".", "!", "?", "…", "。")
 
 
 def end_sentence(*runs: Run) -> tuple[Run, ...]:
-    """The runs as a sentence: with a full stop at the end, if nothing like it stands there. None of no text."""
+    """Return the runs as a sentence, with a full stop unless it ends with a similar sign. Empty if there is no text."""
     kept = tuple(run for run in runs if run.text)
     if not kept or kept[-1].text.rstrip('”’»")').endswith(_ENDS):
         return kept
@@ -341,7 +334,7 @@ def end_sentence(*runs: Run) -> tuple[Run, ...]:
 
 
 def citation(sentences: Iterable[tuple[Run, ...]]) -> tuple[Run, ...]:
-    """Sentences with spaces between them, and neighbours of one type in one run."""
+    """Return the sentences with spaces between them. Adjacent runs of one typeface are joined."""
     joined: list[Run] = []
     for sentence in filter(None, sentences):
         for run in (Run(" "), *sentence) if joined else sentence:

@@ -1,1 +1,1 @@
-"""Records of other systems, read into descriptions of items."""
+"""Readers for records of other systems, which become descriptions of items."""

@@ -1,7 +1,7 @@
-"""BibTeX and BibLaTeX: read strictly as to braces and quotes, and in time linear in the text.
+"""BibTeX and BibLaTeX, read strictly as to braces and quotes, and in time linear in the text.
 
-What stands between entries is a comment, as BibTeX has it. `@string` is understood; what it stands for is bounded, so
-that a few lines cannot grow into gigabytes.
+Text between entries is a comment, as in BibTeX. `@string` is understood, but its expansion is limited, so that a few
+lines cannot grow into gigabytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MONTHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BibEntry:
-    """One entry; names of fields are in lower case, values as they stand, without their outer braces."""
+    """One entry. Field names are in lower case; values are unchanged, without their outer braces."""
 
     kind: str
     fields: dict[str, str]
@@ -55,7 +55,7 @@ class _Reader:
             self._at = word.end()
             self._skip_space()
             if self._peek() not in ("{", "("):
-                continue  # an address of mail in a comment
+                continue  # an e-mail address in a comment
             entry = self._entry(word[0].lower())
             if entry is not None:
                 yield entry
@@ -131,7 +131,7 @@ class _Reader:
         return self._macros.get(word[0].lower(), word[0])
 
     def _read_braced(self) -> str:
-        """What stands between this brace and the one that closes it."""
+        """Return the text between this brace and its closing one."""
         start, depth = self._at, 0
         for brace in _BRACE.finditer(self._text, start):
             depth += 1 if brace[0] == "{" else -1
@@ -165,7 +165,7 @@ class _Reader:
 
 
 def read_entries(text: str) -> Iterator[BibEntry]:
-    """The entries of a file; `UnreadableRecord` names the line at which it stops making sense."""
+    """Return the entries of a file. `UnreadableRecord` names the first line that cannot be read."""
     return _Reader(text).entries()
 
 
@@ -234,7 +234,7 @@ _PUNCTUATION: Final = (("~", " "), ("---", "—"), ("--", "–"), ("``", "“"),
 
 
 def plain_text(tex: str) -> str:
-    """A value without TeX: accents as letters, commands such as `\\emph` without their names. Never fails."""
+    """Return a value without TeX: accents as letters, commands such as `\\emph` without their names. It never fails."""
     if "\\" not in tex and "{" not in tex:
         return _tidy_punctuation(tex)
     parts: list[str] = []
@@ -264,12 +264,12 @@ def _tidy_punctuation(text: str) -> str:
 
 
 def _read_escape(sign: str | None) -> str:
-    """`\\&` is &, and `\\\\` ends a line."""
+    """Return the text of an escape: `\\&` is &, and `\\\\` ends a line."""
     return " " if sign in (None, "\\", " ", "\n", ",", "/", "-") else sign or ""
 
 
 def _bare(tex: str) -> str:
-    """A DOI or an address, in which ~ and -- are themselves."""
+    """Return a DOI or an address without TeX. In it, ~ and -- are literal."""
     return tex.replace("{", "").replace("}", "").replace("\\", "").strip()
 
 
@@ -322,7 +322,7 @@ _IGNORED: Final = frozenset("timestamp owner keywords-plus date-added date-modif
 
 
 def read_bibtex(text: str) -> tuple[ImportedRecord, ...]:
-    """The records of a BibTeX file, at most `MOST_RECORDS` of them."""
+    """Return the records of a BibTeX file, at most `MOST_RECORDS`."""
     found: list[ImportedRecord] = []
     for entry in read_entries(text):
         if len(found) == MOST_RECORDS:
@@ -365,7 +365,7 @@ def _add_titles(builder: DescriptionBuilder, fields: dict[str, str]) -> None:
 
 
 def _people(names: str) -> Iterator[str]:
-    """Names joined by `and`; one in braces is of an institution, with whatever it contains."""
+    """Yield the names joined by `and`. A name in braces is of an institution, and may contain `and`."""
     names, start, depth = " ".join(names.split()), 0, 0
     for found in _AND.finditer(names):
         if found[0] in "{}":

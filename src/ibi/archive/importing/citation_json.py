@@ -1,7 +1,7 @@
-"""Records of works in JSON: CSL-JSON of reference managers, and what Crossref and DataCite tell of a DOI.
+"""Records of works in JSON: CSL-JSON of reference managers, and the records of Crossref and DataCite for a DOI.
 
-Crossref's records are CSL-JSON with more in them; DataCite's have a schema of their own. Each may come alone, in a
-list, or in the envelope in which a server sends it.
+Crossref's records are CSL-JSON with additions; DataCite has a schema of its own. A record may come alone, in a list, or
+in the envelope of a server.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_LISTED: Final = 20_000
 
 
 def read_json(text: str) -> tuple[ImportedRecord, ...]:
-    """The records of a document, at most `MOST_RECORDS` of them."""
+    """Return the records of a document, at most `MOST_RECORDS`."""
     try:
         document = decode_document(text.encode())
     except (InvalidDocument, UnicodeEncodeError):
@@ -40,7 +40,7 @@ def read_json(text: str) -> tuple[ImportedRecord, ...]:
 
 
 def _works(document: object) -> Iterator[Members]:
-    """Out of the envelopes: a list, `message` of Crossref, `data` and `attributes` of DataCite."""
+    """Yield the works in the envelopes: a list, `message` of Crossref, `data` and `attributes` of DataCite."""
     if isinstance(document, list):
         for each in document:
             yield from _works(each) if isinstance(each, dict) else ()
@@ -60,11 +60,8 @@ def _is_datacite(work: Members) -> bool:
     return any(isinstance(work.get(name), list) for name in ("titles", "creators"))
 
 
-# --- members of any kind ----------------------------------------------------------------------------------------------
-
-
 def _texts(value: object) -> list[str]:
-    """A text, or all texts of a list; numbers are written."""
+    """Return the text, or all texts of a list. Numbers become texts."""
     if isinstance(value, list):
         return [text for each in value[:_MOST_LISTED] if not isinstance(each, list) for text in _texts(each)]
     if isinstance(value, str):
@@ -80,8 +77,6 @@ def _objects(value: object) -> list[Members]:
     listed = value if isinstance(value, list) else [value]
     return [each for each in listed[:_MOST_LISTED] if isinstance(each, dict)]
 
-
-# --- CSL-JSON and Crossref --------------------------------------------------------------------------------------------
 
 _CSL_KINDS: Final = {
     "article": "c_816b",
@@ -180,7 +175,7 @@ def _csl(work: Members) -> ImportedRecord:
         builder.licence("license", _text(licence.get("URL")))
     _add_csl_links(builder, work)
     builder.kind("type", _CSL_KINDS.get(_text(work.get("type"))), _text(work.get("genre")) or None)
-    if not is_crossref:  # Crossref tells much that is about its own service
+    if not is_crossref:  # Crossref adds much about its own service
         builder.pass_over(*(name for name in work if name not in _CSL_READ and name not in ("id", "citation-key")))
     return builder.build()
 
@@ -217,7 +212,7 @@ def _add_csl_date(builder: DescriptionBuilder, work: Members) -> None:
 def _written_date(parts: object) -> str:
     numbers = _texts(parts) if isinstance(parts, list) else []
     if not all(number.isascii() and number.isdigit() and len(number) <= 4 for number in numbers):
-        return "?"  # which is no date, so that it is named among what was passed over
+        return "?"  # not a date, so that it is named among the members passed over
     year, *rest = numbers or [""]
     return "-".join([year.zfill(4), *(number.zfill(2) for number in rest[:2])]) if year else ""
 
@@ -246,8 +241,6 @@ def _add_csl_links(builder: DescriptionBuilder, work: Members) -> None:
             scheme = _SCHEMES.get(_text(other.get("id-type")).lower(), "url")
             builder.related(f"relation {name}", _RELATIONS.get(name, str(name)), scheme, _text(other.get("id")))
 
-
-# --- DataCite ---------------------------------------------------------------------------------------------------------
 
 _GENERAL: Final = {
     "Audiovisual": "c_12ce",
@@ -397,7 +390,7 @@ def _box(place: Members) -> tuple[str, str, str, str] | None:
 
 
 def _degrees(value: object) -> str:
-    """As a decimal number; what is none is refused by the place."""
+    """Return the value as a decimal number. Other values become a text that `place` refuses."""
     if isinstance(value, float):
         return f"{value:.10f}".rstrip("0").rstrip(".") if abs(value) <= 180 else "?"
     return _text(value).strip()

@@ -1,7 +1,7 @@
-"""What was read from a record of another system: a description, and what of the record has no place in it.
+"""The description built from a record of another system, and the members of the record that do not fit.
 
-Readers hand over what they find piece by piece. A piece that cannot stand in a description, such as an ORCID iD with a
-wrong check digit, is left out and named, so that the rest is not lost with it.
+Readers add values piece by piece. A piece that a description cannot hold, such as an ORCID iD with a wrong check digit,
+is left out and named. The rest is not lost.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ibi.model.description_values import (
 from ibi.model.metadata import Agent, DescriptiveMetadata, Orcid, ResourceType, Text, checked_date
 
 MOST_IMPORTED: Final = 250_000
-"""Characters of what is read at once."""
+"""Characters read at once."""
 MOST_RECORDS: Final = 100
 MOST_PIECES: Final = 20_000
 """Values of one record."""
 
 
 class ImportFormat(StrEnum):
-    """What a record was written in; the value is the name that people know."""
+    """The format of a record. The value is the name that people know."""
 
     BIBTEX = "BibTeX"
     RIS = "RIS"
@@ -55,7 +55,7 @@ class UnreadableRecord(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class ImportedRecord:
-    """A record as a description of ours."""
+    """A record as a description of this system."""
 
     format: ImportFormat
     metadata: DescriptiveMetadata
@@ -65,7 +65,7 @@ class ImportedRecord:
 
 
 _TAG: Final = re.compile(r"<[^<>]{0,300}>")
-# Names of languages as reference managers write them; BCP 47 tags are read as such.
+# Names of languages as reference managers write them. BCP 47 tags need no table.
 _LANGUAGES: Final = {
     name: tag
     for tag, names in {
@@ -86,18 +86,18 @@ _LANGUAGES: Final = {
 
 
 def strip_markup(text: str) -> str:
-    """A text without the tags of HTML or JATS, with its entities as characters."""
+    """Return a text without the tags of HTML or JATS, with its entities as characters."""
     return unescape(_TAG.sub(" ", text)) if "<" in text or "&" in text else text
 
 
 def read_language(text: str) -> LanguageTag:
-    """A language by its tag, or by its name in one of a few languages."""
+    """Return a language by its tag, or by its name in one of a few languages."""
     word = text.strip().replace("_", "-")
     return LanguageTag.parse(_LANGUAGES.get(word.lower(), word), registered=True)
 
 
 class DescriptionBuilder:
-    """Gathers the pieces of one record."""
+    """Collects the pieces of one record."""
 
     def __init__(self, format_: ImportFormat) -> None:
         self._format, self._pieces = format_, 0
@@ -112,7 +112,7 @@ class DescriptionBuilder:
         self._passed_over.update(dict.fromkeys(one_line(member[:60]) for member in members))
 
     def take(self, member: str, element: str, make: Callable[[], Any]) -> None:
-        """Add to an element what `make` makes of the member of the record; pass it over if that is refused."""
+        """Add the value of `make` to an element. If it raises `InvalidInput`, pass over the member."""
         self._pieces += 1
         if self._pieces > MOST_PIECES:
             raise UnreadableRecord(member, 0, "it has more than {most} values", most=MOST_PIECES)
@@ -122,17 +122,17 @@ class DescriptionBuilder:
             self.pass_over(member)
             return
         values = self._values.setdefault(element, [])
-        if value not in values[-100:]:  # the same said twice, as a DOI and its link are
+        if value not in values[-100:]:  # a repeated value, such as a DOI and its link
             values.append(value)
 
     def text(self, member: str, element: str, text: str, language: str | None = None) -> None:
-        """A value of an element, on one line. An empty one is nothing."""
+        """Add a value of an element, on one line. An empty one is ignored."""
         said = one_line(strip_markup(text))
         if said:
             self.take(member, element, lambda: Text(said, _tag_or_none(language)))
 
     def prose(self, member: str, text: str, language: str | None = None) -> None:
-        """An abstract, whose paragraphs stay."""
+        """Add an abstract. Its paragraphs stay."""
         lines = [one_line(line) for line in strip_markup(text).splitlines()]
         said = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
         if said:
@@ -146,7 +146,7 @@ class DescriptionBuilder:
         orcid: str | None = None,
         affiliations: Iterable[tuple[str, str | None]] = (),
     ) -> None:
-        """A person or an institution; `affiliations` are names, each with its ROR identifier if it has one."""
+        """Add a person or an institution. `affiliations` are names, each with its ROR identifier if it has one."""
         said = one_line(strip_markup(name)).strip(" ,;")
         if said:
             found = tuple(dict.fromkeys(filter(None, (self._affiliation(*each) for each in affiliations))))
@@ -172,14 +172,14 @@ class DescriptionBuilder:
             self.take(member, "date", lambda: Text(checked_date(said)))
 
     def identifier(self, member: str, text: str, prefix: str = "") -> None:
-        """A name of the work elsewhere, such as a DOI or an ISBN, with `prefix` unless it begins so."""
+        """Add an identifier of the work elsewhere, such as an ISBN. It gets the `prefix` unless it contains it."""
         said = one_line(text)
         if said:
             begins = prefix.strip().lower() in said.lower()
             self.text(member, "identifier", said if begins or not prefix else f"{prefix}{said}")
 
     def doi(self, member: str, text: str) -> None:
-        """A DOI, bare or as a link."""
+        """Add a DOI, bare or as a link."""
         said = text.strip()
         self.take(
             member,
@@ -188,8 +188,7 @@ class DescriptionBuilder:
         )
 
     def licence(self, member: str, text: str) -> None:
-        """On what terms it may be used: a licence if it is one, or else words about rights. The first one counts that
-        is known."""
+        """Add the terms of use: a licence, or else words about rights. The first known licence counts."""
         said = one_line(text)
         if self._licence is None and (find_licence(said) is not None or said.startswith(("http://", "https://"))):
             self._licence = self._convert_value(member, read_licence, said)
@@ -197,7 +196,7 @@ class DescriptionBuilder:
             self.text(member, "rights", said)
 
     def kind(self, member: str, coar: str | None, own: str | None = None, kind: ResourceType | None = None) -> None:
-        """What it is: a code of COAR, or a kind of DCMI; `own` are words of the record for it."""
+        """Add the kind of work: a code of COAR, or a kind of DCMI. `own` are the record's words for it."""
         self._coar, self._kind = self._coar or coar, self._kind or kind
         if own is not None and own.strip() and len(own) < 200:
             known = find_coar_type(own)
@@ -228,7 +227,7 @@ class DescriptionBuilder:
         self.take(member, "places", lambda: GeoPlace(one_line(name or "") or None, box))
 
     def build(self) -> ImportedRecord:
-        """The record; `UnreadableRecord` if nothing in it describes anything."""
+        """Return the record. Raise `UnreadableRecord` if it has no title, creator, identifier or description."""
         if not self._values.keys() & {"title", "creator", "identifier", "description"}:
             raise UnreadableRecord("", 0, "it has neither a title nor authors")
         bounded = {name: tuple(values) for name, values in self._values.items()}

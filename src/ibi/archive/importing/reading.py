@@ -1,7 +1,4 @@
-"""A description from what a depositor pasted: BibTeX, RIS, CSL-JSON, or the JSON of Crossref or DataCite for a DOI.
-
-Short: which of the formats it is, and one door to all of them.
-"""
+"""Entry point for records that a depositor pasted: BibTeX, RIS, CSL-JSON, or the JSON of Crossref or DataCite."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ _DOI_ALONE: Final = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?10\.[0-
 
 
 def read_records(text: str) -> tuple[ImportedRecord, ...]:
-    """The records in a text, at least one; `UnreadableRecord` says why there is none, or at which line it stops making
-    sense. The format is found out by how the text begins."""
+    """Return the records in a text, at least one. `UnreadableRecord` gives the reason, or the first unreadable line.
+    The format is recognised by the beginning of the text."""
     if len(text) > MOST_IMPORTED:
         raise UnreadableRecord(text[:80], 0, "it is longer than {most} characters", most=MOST_IMPORTED)
     bare = text.lstrip("\ufeff \t\r\n")
@@ -29,7 +26,7 @@ def read_records(text: str) -> tuple[ImportedRecord, ...]:
     if looks_like_ris(bare):
         return read_ris(bare)
     if "@" in bare:
-        return read_bibtex(text)  # as it came, so that its lines can be counted
+        return read_bibtex(text)  # unchanged, so that its lines can be counted
     if _DOI_ALONE.fullmatch(bare.strip()):
         reason = "it is a DOI alone; paste the record that doi.org gives for it, as BibTeX, RIS or JSON"
         raise UnreadableRecord(bare[:80], 0, reason)

@@ -1,4 +1,4 @@
-"""RIS: lines of a tag and a value, `TY  - JOUR` to `ER  - `. What has no tag belongs to the line before it."""
+"""RIS: lines of a tag and a value, from `TY  - JOUR` to `ER  - `. A line without a tag continues the one before."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _KINDS: Final = {
     "VIDEO": "c_12ce",
     "WEB": "c_7ad9",
 }
-# The first tag that is there says it; the others repeat it in other words.
+# The first tag that is present counts; the others repeat it in other words.
 _FIRST: Final = (
     (("TI", "T1", "CT"), "title"),
     (("T2", "JO", "JF", "BT", "JA", "J2"), "source"),
@@ -70,13 +70,13 @@ Tags = dict[str, list[str]]
 
 
 def looks_like_ris(text: str) -> bool:
-    """Whether its first line with anything in it begins a record."""
+    """Return whether the first non-empty line begins a record."""
     first = text.lstrip("\ufeff \t\r\n")[:8]
     return re.match(r"TY {0,2}-", first) is not None
 
 
 def read_ris(text: str) -> tuple[ImportedRecord, ...]:
-    """The records of a RIS file, at most `MOST_RECORDS` of them."""
+    """Return the records of a RIS file, at most `MOST_RECORDS`."""
     found: list[ImportedRecord] = []
     for tags in _records(text):
         if len(found) == MOST_RECORDS:
@@ -113,7 +113,7 @@ def _records(text: str) -> Iterator[Tags]:
     if tags is not None:
         if last:
             tags[last[0]].append(" ".join(last[1:]))
-        yield tags  # its last line was not copied with it
+        yield tags  # the end of the file was cut
 
 
 def _record(tags: Tags) -> ImportedRecord:
@@ -148,14 +148,14 @@ def _record(tags: Tags) -> ImportedRecord:
 
 
 def _within(tags: Tags) -> str:
-    """Where in its journal or book it stands."""
+    """Return the place of the work in its journal or book."""
     parts = [f"{words}{tags.pop(tag)[0]}" for tag, words in _WITHIN if any(tags.get(tag, ()))]
     pages = "–".join(tags.pop(tag)[0] for tag in ("SP", "EP") if any(tags.get(tag, ())))
     return ", ".join([*parts, f"p. {pages}"] if pages else parts)
 
 
 def _add_date(builder: DescriptionBuilder, tags: Tags) -> None:
-    """The most exact of its dates; a year alone is often said beside a day."""
+    """Add the most exact of its dates: a year often stands beside a day."""
     written = [(tag, value) for tag in ("DA", "PY", "Y1") for value in tags.pop(tag, ()) if value]
     dates = []
     for tag, value in written:
