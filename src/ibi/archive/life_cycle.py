@@ -1,4 +1,4 @@
-"""What may become of an item in one Archive (R §5.2).
+"""The life cycle of an item in one Archive (R §5.2).
 
     (nothing) ──begin──▶ draft ──edit──▶ draft ──publish──▶ Original          draft ──discard──▶ (nothing)
     Original ──update, relate──▶ Original ──delete──▶ Deleted ──purge──▶ Deleted
@@ -6,9 +6,9 @@
     Original ──send away──▶ (nothing), or a Copy anew        (nothing), Copy ──take over──▶ Original
     Original ──yield──▶ Copy, when a dispute was settled for another Archive
 
-Whatever is not in `TABLE` is refused, and `REFUSALS` says why. Nothing ever leads back from Deleted to life: the IBI
-has been said to be gone. "(nothing)" answers as if the item had never been here: Deleted is said of Originals alone.
-Where an Original went that was sent away is remembered all the same (`Transfer`), and said beside the answer.
+An act that is not in `TABLE` is refused, with the reason in `REFUSALS`. No act leads out of Deleted: resolvers were
+told that the IBI is gone. "(nothing)" answers as if the item had never been here: only Originals become Deleted. The
+new place of an Original that was sent away is remembered (`Transfer`), and given beside the answer.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from ibi.vocabulary import ArchiveProtocol, State
 
 
 class Standing(Enum):
-    """What an item is here, from before it exists to after it is gone."""
+    """The state of an item here, from before it exists to after it is gone."""
 
     NOTHING = "nothing"
-    """Not here: never, or no longer, as a Copy that was dropped and an Original that was transferred."""
+    """Not here: never, or no longer, such as a dropped Copy or a transferred Original."""
     DRAFT = "draft"
-    """Seen by those who work on it; no answer speaks of it, though a label may be reserved for it."""
+    """Visible to the people who work on it. No answer mentions it, though a label may be reserved for it."""
     ORIGINAL = "Original"
     """Published, in its first version or in a later one."""
     COPY = "Copy"
@@ -53,7 +53,7 @@ class Standing(Enum):
 
 
 class Act(Enum):
-    """What is to be done with an item; the value stands in messages."""
+    """An act on an item. The value appears in messages."""
 
     BEGIN = message("beginning a draft")
     EDIT = message("editing the draft")
@@ -126,7 +126,7 @@ def standing_of(item: Item | Draft | None) -> Standing:
 
 
 def require(item: Item | Draft | None, act: Act, labels: LabelForms | None = None) -> None:
-    """Refuse what the table does not have. `labels` name, in the message, what has no label of its own."""
+    """Raise an error unless the table allows the act. `labels` name an item without labels in the message."""
     where = standing_of(item), act
     if where in TABLE:
         return
@@ -137,7 +137,7 @@ def require(item: Item | Draft | None, act: Act, labels: LabelForms | None = Non
 
 @dataclass(frozen=True, slots=True)
 class FileRemoved:
-    """A warning: the persistent path of this file dies with the update (R §8.1), though older versions keep it."""
+    """A warning: the update removes the persistent path of this file (R §8.1), though older versions keep it."""
 
     path: str
 
@@ -149,7 +149,7 @@ class Updated:
 
 
 def publish(draft: Draft, labels: LabelForms, now: Instant, *, here: Item | None = None) -> Item:
-    """The Original that `draft` becomes under an unused label; `here` is what bears it already, if any."""
+    """Return the Original made from `draft` under an unused label. `here` is the item that bears the label, if any."""
     require(draft if here is None else here, Act.PUBLISH, labels)
     _check_publishable(draft)
     return Item(
@@ -170,7 +170,7 @@ def publish(draft: Draft, labels: LabelForms, now: Instant, *, here: Item | None
 
 
 def update(item: Item, draft: Draft, now: Instant) -> Updated:
-    """The same item with other content: IBI, editions and the place among translations stay as they are."""
+    """Return the item with other content. Its IBI, its editions and its place among translations stay."""
     require(item, Act.UPDATE)
     _check_publishable(draft)
     if draft.language != item.language and (item.translation_of is not None or item.translations):
@@ -194,7 +194,7 @@ def update(item: Item, draft: Draft, now: Instant) -> Updated:
 def delete(
     item: Item, now: Instant, why: str, *, replaced_by: LabelForms | None = None, service: LabelForms | None = None
 ) -> Item:
-    """The tombstone of an Original. `service` is the Archive's own item, which stays."""
+    """Return the tombstone of an Original. `service` is the Archive's own item, which cannot be deleted."""
     require(item, Act.DELETE)
     check_not_service(item, service)
     when = max(now, item.updated)
@@ -211,20 +211,20 @@ def delete(
 
 
 def purge(item: Item) -> Item:
-    """The tombstone alone, earlier versions gone."""
+    """Return the tombstone without earlier versions."""
     require(item, Act.PURGE)
-    assert item.tombstone is not None  # what is deleted has one
+    assert item.tombstone is not None  # every deleted item has a tombstone
     return replace(item, tombstone=replace(item.tombstone, purged=True))
 
 
 def copy(original: Item, source: str, *, here: Item | None = None) -> Item:
-    """A Copy of what `source` keeps as its Original: no Copy without one."""
+    """Return a Copy of the Original at `source`. There is no Copy without an Original."""
     require(here, Act.COPY, original.labels)
     return replace(_as_copy(original, source), owner=None)
 
 
 def refresh(item: Item, original: Item, source: str | None = None) -> Item:
-    """The Copy as its Original is now, which `source` keeps if it is not kept where it was."""
+    """Return the Copy with the present content of its Original. `source` is its new address, if it moved."""
     require(item, Act.REFRESH)
     after = _as_copy(original, item.source if source is None else source)
     later = (original.later[0], item.later[1])
@@ -232,22 +232,23 @@ def refresh(item: Item, original: Item, source: str | None = None) -> Item:
 
 
 def outlive(item: Item, tombstone: Tombstone) -> Item:
-    """The Copy, whose Original was deleted: it keeps its bytes until it is dropped, and says so."""
+    """Return the Copy of an Original that was deleted. It keeps its bytes until it is dropped, and records the
+    deletion."""
     require(item, Act.REFRESH)
     return replace(item, original_tombstone=tombstone)
 
 
 def drop(item: Item, now: Instant) -> Transfer | None:
-    """A Copy that goes leaves nothing: the caller removes it from its catalogue. If the Original was given away from
-    here, that is what is left to be said."""
+    """Check that the Copy may be dropped; the caller removes it from the catalogue. Return the transfer to remember if
+    the Original was given away from here, else None."""
     require(item, Act.DROP)
     return None if item.transferred_to is None else Transfer(item.labels, item.transferred_to, now)
 
 
 def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None = None) -> Transfer:
-    """What an Original leaves that the Archive with the service `to` has taken over; `keep_copy` makes a Copy of it.
+    """Return the transfer to remember for an Original that the Archive with the service `to` has taken over.
 
-    `service` is the Archive's own item, which stays.
+    `keep_copy` makes a Copy of it. `service` is the Archive's own item, which cannot be sent away.
     """
     require(item, Act.SEND_AWAY)
     check_not_service(item, service)
@@ -261,12 +262,13 @@ def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None
 
 
 def keep_copy(item: Item, transfer: Transfer, source: str | None) -> Item:
-    """The Copy that stays here of an Original that is sent away; `source` is the address of who has it, if known."""
+    """Return the Copy that stays here of an Original that is sent away. `source` is the address of the new holder, if
+    known."""
     return replace(_as_copy(item, source), transferred_to=transfer.to)
 
 
 def yield_to(item: Item, to: Label, source: Origin, *, service: LabelForms | None = None) -> Item:
-    """The Copy that an Archive keeps of what it took for its Original, when a dispute was settled for another (E98)."""
+    """Return the Copy that an Archive keeps of its supposed Original, after a dispute was settled for another (E98)."""
     require(item, Act.YIELD)
     check_not_service(item, service)
     protocol = ArchiveProtocol.HTTPS if source.scheme == "https" else None
@@ -274,14 +276,14 @@ def yield_to(item: Item, to: Label, source: Origin, *, service: LabelForms | Non
 
 
 def take_over(original: Item, *, here: Item | None = None) -> Item:
-    """The Original that another Archive sends away, as it is here from now on."""
+    """Return the Original that another Archive sends away, as an item of this Archive."""
     require(here, Act.TAKE_OVER, original.labels)
     require(original, Act.SEND_AWAY)
     return replace(original, owner=None, transferred_to=None)
 
 
 def become_original(item: Item) -> Item:
-    """The Copy that becomes the Original because the Archive that had it has released it to this one."""
+    """Return the Original made from a Copy, because the former holder released it to this Archive."""
     require(item, Act.TAKE_OVER)
     return replace(
         item,
@@ -310,7 +312,7 @@ def _check_publishable(draft: Draft) -> None:
 
 
 def _target(draft: Draft) -> str | None:
-    """The target; a single file is the target without being named."""
+    """Return the target. A single file is the target without being named."""
     return draft.files[0].path if draft.target is None and len(draft.files) == 1 else draft.target
 
 

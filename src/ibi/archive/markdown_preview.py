@@ -1,8 +1,8 @@
 """Renders the Markdown of strangers as elements that neither run nor load anything.
 
-HTML in it is shown as text, a picture as its words, and links lead to the Web or nowhere. What is rendered does not
-depend on where the file is: links within the Archive are left open, for `fill_links` to complete on a page. To render
-may take seconds of the processor, so that no process does it that answers requests.
+HTML appears as text and a picture as its alternative text; links lead to the Web, into the Archive, or nowhere. The
+result does not depend on the place of the file: links within the Archive stay open, and `fill_links` completes them on
+a page. Rendering may take seconds of CPU time, so no process that answers requests does it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 MOST_RENDERED: Final = 400_000
-"""Characters of a preview with its links: a short text can name a long address once and lead to it a thousand times."""
+"""Characters of a preview with its links. A short text can define a long address once and link to it a thousand
+times."""
 RENDERING: Final = 2
-"""To be raised when the same text is rendered otherwise: what was rendered before is rendered again."""
+"""Version of the rendering. Increase it when the output changes: earlier previews are then rendered again."""
 _LEVELS: Final = 2
-"""By how much headings are lower than in the file: it stands below a heading of the page."""
+"""Levels by which headings are lowered: the preview stands below a heading of the page."""
 _DEEPEST: Final = 20
-"""Blocks within each other; of what lies deeper the parser says nothing. Each level of a list is two."""
+"""Nesting of blocks. The parser drops deeper blocks silently. Each level of a list counts as two."""
 _LONGEST_LINK: Final = 2_000
-"""Characters of an address; a link to a longer one leads nowhere."""
+"""Characters of an address. A longer link leads nowhere."""
 _OPEN: Final = "\x01"
-"""Begins what stands for the first part of an address; a letter tells which. No text has this character."""
+"""The start of a placeholder for the first part of an address; the next letter names that part. No text may contain
+this character."""
 _ITSELF, _ORIGIN = "@", "/"
 _FOLDERS: Final = "abcdefghijklmnop"
-"""The folder of the file, that above it, and so on."""
+"""The folder of the file, the folder above it, and so on."""
 
 
 class PreviewRefused(Exception):
@@ -45,7 +47,7 @@ _RENDERER: Final = _make_renderer()
 
 
 def render(text: str) -> str:
-    """The elements, with open links. Raises PreviewRefused if they become too long, or would lack some of the text."""
+    """Return the elements, with open links. Raise `PreviewRefused` if they become too long or would lose text."""
     tokens, left = _RENDERER.parse(text.replace(_OPEN, "\ufffd")), MOST_RENDERED
     number = 0
     for token in tokens:
@@ -53,7 +55,7 @@ def render(text: str) -> str:
             raise PreviewRefused("its quotes or lists are too deep")
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + _LEVELS)}"
-        token.attrs.pop("style", None)  # of the columns of a table
+        token.attrs.pop("style", None)  # set on the columns of a table
         for child in token.children or ():
             if child.type == "link_open":
                 address = _make_harmless(child)
@@ -70,7 +72,7 @@ def render(text: str) -> str:
 
 
 def _make_harmless(link: Token) -> str:
-    """Let a link lead to the Web, into the Archive, or nowhere; return its address, empty if nowhere."""
+    """Make a link lead to the Web, into the Archive, or nowhere. Return its address, empty if nowhere."""
     href = str(link.attrs.get("href", ""))
     address = _harmless_address(href) if len(href) <= _LONGEST_LINK else ""
     link.attrs = {"href": address, "rel": "nofollow ugc noopener"} if address else {}
@@ -98,7 +100,7 @@ def _harmless_address(href: str) -> str:
 
 
 def _shorten_path(path: str) -> tuple[int, str]:
-    """How many folders the path leads up, and where it leads from there."""
+    """Return the number of folders that the path leads up, and the path from there."""
     above, names = 0, list[str]()
     *folders, last = path.removeprefix("/").split("/")
     for name in (*folders, *([last] if last in {".", ".."} else [])):
@@ -112,7 +114,7 @@ def _shorten_path(path: str) -> tuple[int, str]:
 
 
 def fill_links(rendered: str, url: str) -> Markup | None:
-    """What was rendered, with links from the file at `url` on. None if it becomes too long."""
+    """Return the rendered elements with the links of the file at `url`. None if they become too long."""
     if len(rendered) + rendered.count(_OPEN) * len(url) > MOST_RENDERED:
         return None
     parts = urlsplit(url)

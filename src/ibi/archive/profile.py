@@ -1,9 +1,8 @@
-"""What an Archive says to whom: which relations it offers, where its items are, and which readers may see them.
+"""An Archive's profile: the relations that it offers, the URLs of its items, and the readers who may see them.
 
-The answer to a resolver only chooses a URL. The server of the bytes checks again, by the address that fetches them:
-what a resolver says of its clients is not proof.
-
-URLs have the repository name as it is stored, and never change: a page may link to its neighbours.
+The answer to a resolver only selects a URL. The server of the bytes checks again, by the address of the client: a
+resolver's statement about its clients is no proof. URLs contain the repository name as stored, and never change, so
+pages may link to each other.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 
 @dataclass(slots=True)
 class Reader:
-    """A reader at some time, and what the answers given to them depend on.
+    """A reader at a point in time, and the facts that the answers depend on.
 
-    `addresses` are the user's and those of the proxies between. A reader is inside a network if one of them is: the
-    user behind an institution's proxy has a private one.
+    `addresses` are the user's and those of the proxies between. A reader is inside a network if one of them is: behind
+    an institution's proxy, the user has a private address.
     """
 
     addresses: tuple[IpAddress, ...]
     now: Instant
     depends_on_client: bool = field(default=False, init=False)
-    """Whether a reader elsewhere would get another answer: then it may not be cached for others (E32)."""
+    """True if a reader elsewhere would get another answer. Then it may not be cached for others (E32)."""
     good_until: Instant | None = field(default=None, init=False)
-    """When an embargo ends, and the answer with it."""
+    """The end of an embargo, at which the answer expires."""
 
     def may_see(self, visibility: Visibility) -> bool:
-        """Whether the bytes are for this reader now."""
+        """Return whether this reader may get the bytes now."""
         if visibility.is_public:
             return True
         if visibility.is_embargoed(self.now):
-            assert visibility.embargo is not None  # it could not be embargoed else
+            assert visibility.embargo is not None  # only an item with an embargo is embargoed
             self.good_until = min(self.good_until or visibility.embargo, visibility.embargo)
             return False
         self.depends_on_client = self.depends_on_client or bool(visibility.networks)
@@ -52,12 +51,13 @@ class Reader:
 
 
 FORMATS: Final = ("oai_dc",)
-"""The metadata formats that an Archive of ours writes."""
+"""The metadata formats that this software writes."""
 
 
 # R Table 9.5: relação = ([u [t]] | [t [u]]) [m [t]]
 def every_relation(formats: Iterable[str] = FORMATS) -> frozenset[Relation]:
-    """All relations of the table: translations stand for every language, metadata for any form and for `formats`."""
+    """Return all relations of the table. A translation stands for every language, metadata for any form and for
+    `formats`."""
     u, t = LastEdition(), Translation()
     heads: tuple[tuple[Step, ...], ...] = ((), (u,), (u, t), (t,), (t, u))
     return frozenset(Relation((*head, *tail)) for head in heads for tail in _tails(tuple(formats)))
@@ -77,8 +77,8 @@ ALL_RELATIONS: Final = every_relation()
 class ArchiveProfile:
     """One Archive as others see it.
 
-    `relations` is the set of R Algorithm 2: a translation without a language in it stands for all languages. The empty
-    relation is in it, whatever else is.
+    `relations` is the set of R Algorithm 2: a translation without a language stands for all languages. It always
+    contains the empty relation.
     """
 
     address: str
@@ -87,19 +87,20 @@ class ArchiveProfile:
     platform_software: LabelForms | None = None
     relations: frozenset[Relation] = ALL_RELATIONS
     follow_editions: bool = True
-    """Whether the last edition is given when all the later ones are here (R §9.2); if not, the resolver follows."""
+    """True if the Archive gives the last edition when all later ones are here (R §9.2). Otherwise the resolver
+    follows."""
     landing_page: bool = False
-    """Whether a link without a path leads browsers to the page of an item, and programs to its file or service."""
+    """True if a link without a path leads browsers to the page of an item, and programs to its file or service."""
     filtered: bool = True
-    """Whether answers leave out what the resolver has no use for (R Algorithm 1, line 17: optional)."""
+    """True if answers omit entries that the resolver cannot use (R Algorithm 1, line 17: optional)."""
     copies_at: tuple[Label, ...] = ()
-    """The services of the Archives that hold Copies of what is an Original here (E64)."""
+    """The services of the Archives that hold Copies of the Originals here (E64)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relations", self.relations | {Relation.ITSELF})
 
     def offers(self, relation: Relation) -> bool:
-        """Whether this Archive answers for `relation`, languages filled in or not."""
+        """Return whether this Archive answers for `relation`, with or without a language."""
         return relation in self.relations or any(known.matches(relation) for known in self.relations)
 
 
@@ -108,13 +109,13 @@ _NOT_IN_PATH = re.compile(r"[^A-Za-z0-9\-._~/!$'()*,;:@]+")
 
 
 def encoded_path(path: str) -> str:
-    """A decoded path as it stands in a URL: UTF-8, percent-encoded once (E33)."""
+    """Return a decoded path as it appears in a URL: UTF-8, percent-encoded once (E33)."""
     return _NOT_IN_PATH.sub(lambda strange: percent_encoded(strange[0]), path)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUrls:
-    """The URLs of items below two bases without a slash at the end; both may be the same."""
+    """The URLs of items below two bases without a final slash. Both may be the same."""
 
     public_url: str
     content_url: str
@@ -130,11 +131,11 @@ class ArchiveUrls:
         return (own and own.target_url) or f"{self.public_url}/col/{item.rep.spelling}/metadata"
 
     def target(self, item: Item) -> str:
-        """Where readers are sent on: to the page of the item, or to its main file, as they are browsers or not."""
+        """Return the address that sends browsers to the page of the item, and programs to its main file."""
         return f"{self.public_url}/col/{item.rep.spelling}/doc/"
 
     def zip(self, item: Item) -> str:
-        """Where all its files are in one."""
+        """Return the address of a ZIP file with all its files."""
         return f"{self.content_url}/col/{item.rep.spelling}.zip"
 
     def file_list(self, item: Item) -> str:

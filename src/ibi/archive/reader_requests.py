@@ -1,4 +1,4 @@
-"""Rules of what readers ask: what a request must say, how many are taken, and how long they are kept."""
+"""Rules for requests of readers: their content, their number and their lifetime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InvalidRequest(InvalidField):
 
     code = "invalid-request"
     others: tuple[InvalidRequest, ...] = ()
-    """What is wrong with other fields as well."""
+    """The errors of other fields."""
 
 
 class TooManyRequests(IbiError):
@@ -35,7 +35,7 @@ class TooManyRequests(IbiError):
 
     @property
     def retry_after(self) -> int:
-        """Seconds."""
+        """Seconds until the next try."""
         return 3600 * int(str(self.parameters["hours"]))
 
 
@@ -72,26 +72,26 @@ class NothingWithheld(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class RequestRules:
-    """What the settings say, and bounds against floods, which hold for all processes together."""
+    """The settings, and limits against floods. The limits hold for all processes together."""
 
     days: int = 180
-    """After so many days a request is deleted, with all that it says."""
+    """Days after which a request is deleted with its whole content."""
     of_network: int = 5
-    """In an hour."""
+    """Requests per hour from one network."""
     of_item: int = 20
-    """In a day, waiting for an answer or not."""
+    """Requests per day for one item, answered or not."""
     in_all: int = 500
-    """In a day."""
+    """Requests per day in all."""
 
     def check(self, of_network: int, of_item: int, in_all: int) -> None:
-        """Refuse one more than the bounds allow; given is how many came in the last hour, day and day."""
+        """Raise `TooManyRequests` if a limit is reached. The arguments are the counts of the last hour, day and day."""
         if of_network >= self.of_network:
             raise TooManyRequests(hours=1)
         if of_item >= self.of_item or in_all >= self.in_all:
             raise TooManyRequests(hours=24)
 
     def spans(self, now: int) -> tuple[int, int]:
-        """Since when what came counts: of one network, and of one item or in all."""
+        """Return the starts of the periods for the counts: of one network, and of one item or in all."""
         return now - _HOUR, now - _DAY
 
     def forgets_before(self, now: int) -> int:
@@ -100,18 +100,18 @@ class RequestRules:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a reader said, as it is kept."""
+    """The request of a reader, as it is stored."""
 
     name: str
     mail: str
     text: str
     language: str = ""
-    """In which they read the form, one of those of the pages."""
+    """The language of the form: one of those of the pages."""
 
 
 def read_asked(name: str, mail: str, text: str, *, language: str = "") -> Asked:
-    """`InvalidRequest` names a field that is wrong, and others in `others`. A name and an address are one line each:
-    nothing that is said becomes a header of a mail."""
+    """Return the request. `InvalidRequest` names a wrong field, and further ones in `others`. A name and an address are
+    one line each, so that no input becomes a header of an e-mail."""
     wrong: list[InvalidRequest] = []
 
     def read(check: Callable[[str], str], value: str) -> str:
@@ -154,7 +154,7 @@ def _read_mail(text: str) -> str:
 
 
 def read_lines(text: str, field: str, *, is_required: bool = True, missing: str = "enter a message") -> str:
-    """Lines of visible characters. `missing` is said where they are required and there are none."""
+    """Return lines of visible characters. `missing` is the message if they are required and absent."""
     said = tidy_lines(text)
     if not said and is_required:
         raise InvalidRequest(field, missing)
@@ -168,7 +168,7 @@ def read_lines(text: str, field: str, *, is_required: bool = True, missing: str 
 
 
 def read_days(text: str) -> int:
-    """For how many days a link is given."""
+    """Return the number of days for which a link is given."""
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MOST_DAYS):
         raise InvalidRequest("days", "it is a number from 1 to {most}", most=MOST_DAYS)
     return int(text)

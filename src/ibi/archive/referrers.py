@@ -1,4 +1,4 @@
-"""The class of the place that a reader came from, by the header Referer. The address itself is not kept."""
+"""The class of the site that a reader came from, by the header Referer. The address itself is not stored."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LONGEST_REFERRER: Final = 2_000
 
 
 def classify_referrer(referrer: str, own_hosts: frozenset[str]) -> ReferrerClass:
-    """From what kind of place a reader came, by the header Referer; `own_hosts` are those of this site, with ports.
+    """Return the class of the site that a reader came from. `own_hosts` are the hosts of this site, with ports.
 
-    What is not an address counts as none. The address itself is forgotten here.
+    A value that is no address counts as none.
     """
     if not referrer or len(referrer) > _LONGEST_REFERRER or not referrer.lower().startswith(("http://", "https://")):
         return ReferrerClass.DIRECT
@@ -35,7 +35,7 @@ def _class_of_host(host: str) -> ReferrerClass:
     if parts[0] == "scholar":
         return ReferrerClass.SCHOLARLY
     domains = [".".join(parts[index:]) for index in range(len(parts) - 1)]
-    # Of a name in every country, the part before the ending: google.com.br, and not google.example.com.
+    # The part before the ending matches a site in every country: google.com.br, but not google.example.com.
     names = [f"{part}.*" for part in parts[-3:-1] if len(parts[-1]) <= 3]
     classes = _classes_by_host()
     return next((classes[name] for name in (*domains, *names) if name in classes), ReferrerClass.WEB)

@@ -1,13 +1,13 @@
-"""Items that belong together: editions in a chain, translations around one source, and metadata that are items (R §5).
+"""Relations between items: editions in a chain, translations around one source, and metadata items (R §5).
 
-The new edition says `edition_of`; the Archive of the old one's Original writes down `next_edition`, at once if both
-are here, otherwise when its librarian accepts the claim. There is never a second successor.
+The new edition says `edition_of`. The Archive with the Original of the old one records `next_edition`: at once if both
+are here, otherwise when its librarian accepts the claim. An item never gets a second successor.
 
-A translation of a metadata item is metadata too, of the same item, which goes on naming the source alone: readers who
-want another language are led on from there (R Table 9.5, `.metadata.translation`).
+A translation of a metadata item is metadata of the same item. That item still names only the source: readers who want
+another language are led on from there (R Table 9.5, `.metadata.translation`).
 
-A step leads to something held here, to something of which only the IBI is known, or to metadata. From what is only
-known by its IBI no further step is taken: the resolver goes on from there (R §8.2).
+A step leads to an item held here, to an item known only by its IBI, or to metadata. An item known only by its IBI
+allows no further step: the resolver goes on from there (R §8.2).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from ibi.vocabulary import State
 
 
 def find_labelled(catalog: Catalog, label: Label) -> Item | None:
-    """The item here that bears a label; or has it as another name, if it is one of before 2008 (E72). Of several that
-    is the first that was not deleted."""
+    """Return the item here with this label, or with it as another name if the label is from before 2008 (E72). Among
+    several, return the first that is not deleted."""
     if label.is_dated:
         return catalog.find(label)
     found = catalog.find_alternate(Alternate(LEGACY, str(label)))
@@ -50,14 +50,14 @@ def find_labelled(catalog: Catalog, label: Label) -> Item | None:
 
 
 def find_forms(catalog: Catalog, forms: LabelForms) -> Item | None:
-    """The item here that bears one of these labels."""
+    """Return the item here that bears one of these labels."""
     return next((item for item in map(catalog.find, forms.labels) if item is not None), None)
 
 
 def later_editions(catalog: Catalog, item: Item) -> Iterator[Item | None]:
-    """The editions after `item`, nearest first; None, and no more, where the line leaves this Archive.
+    """Yield the editions after `item`, nearest first. If the chain leaves this Archive, end with None.
 
-    A line that was tied into a loop by hand or by another Archive ends with None too (E23).
+    A loop, made by hand or by another Archive, ends with None too (E23).
     """
     seen = {item.rep}
     while item.next_edition is not None:
@@ -71,7 +71,8 @@ def later_editions(catalog: Catalog, item: Item) -> Iterator[Item | None]:
 
 
 def last_edition(catalog: Catalog, item: Item) -> Item | None:
-    """The end of the line if all of it is here: `item` itself if nothing follows it, None if the end is not known."""
+    """Return the end of the chain if all of it is here; `item` itself if nothing follows it. None if the end is
+    unknown."""
     for following in later_editions(catalog, item):
         if following is None or following.state is State.DELETED:
             return None
@@ -80,7 +81,7 @@ def last_edition(catalog: Catalog, item: Item) -> Item | None:
 
 
 def record_next_edition(catalog: Catalog, item: Item, new: LabelForms) -> Item:
-    """`item` with `new` as its next edition; saying the same twice changes nothing."""
+    """Return `item` with `new` as its next edition. Repeating this changes nothing."""
     require(item, Act.RELATE)
     known = item.next_edition
     if known is not None and name_one_item(known, new):
@@ -92,13 +93,13 @@ def record_next_edition(catalog: Catalog, item: Item, new: LabelForms) -> Item:
 
 
 def withdraw_next_edition(item: Item) -> Item:
-    """`item` as the end of its line: the claim was a mistake."""
+    """Return `item` as the end of its chain: the claim was a mistake."""
     require(item, Act.RELATE)
     return replace(item, next_edition=None)
 
 
 def _check_no_loop(catalog: Catalog, item: Item, new: LabelForms) -> None:
-    """What follows `new` must not lead back to `item`, nor may what `item` follows, of which `new` might be one."""
+    """Raise `EditionLoop` if `new` or a later edition is `item`, or if `item` is an edition after `new`."""
     first = find_forms(catalog, new)
     after = () if first is None else later_editions(catalog, first)
     if name_one_item(new, item.labels) or any(other is not None and other.rep == item.rep for other in after):
@@ -115,10 +116,10 @@ def _check_no_loop(catalog: Catalog, item: Item, new: LabelForms) -> None:
 
 
 def group(catalog: Catalog, item: Item) -> dict[LanguageTag, LabelForms]:
-    """Every text of the group that this Archive knows of, `item` among them if it is there and has a language.
+    """Return every text of the group that this Archive knows, by language. It includes `item` if it has a language.
 
-    The source's word comes first, then that of its members: labels are given in the forms that were written down
-    (E29). A text that was deleted here leaves its language to another.
+    The source's statements come first, then those of its members. Labels keep their recorded forms (E29). A text that
+    was deleted here frees its language.
     """
     known: dict[LanguageTag, LabelForms] = {}
     for member in _members(catalog, item):
@@ -144,10 +145,10 @@ def _is_deleted(item: Item | None) -> bool:
 
 
 def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
-    """All items here that belong together by what any of them says, the source first if it is here.
+    """Return all items here that any of them names as translations. The source comes first if it is here.
 
-    It need not be a star: two Archives may each have accepted a claim that together they would not have, and a transfer
-    brings the items into one place. Every member gives the same group.
+    The group need not be a star. Two Archives may each accept a claim that one Archive would not accept together, and a
+    transfer unites the items. Every member gives the same group.
     """
     found: dict[RepositoryName, Item] = {}
     ahead = [_source(catalog, item)]
@@ -162,8 +163,8 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
 
 
 def _is_admitted(source: Item, member: Item) -> bool:
-    """Whether a text that says `translation_of` belongs to the group of the source. That is for the owner of the source
-    to say, if it is an Original here: another's claim waits until it is accepted."""
+    """Return whether a text that says `translation_of` belongs to the group of the source. If the source is an Original
+    here, its owner decides: another's claim waits until it is accepted."""
     if source.state is not State.ORIGINAL or (
         have_one_owner(source, member) and not is_declined(source, member.labels)
     ):
@@ -172,13 +173,13 @@ def _is_admitted(source: Item, member: Item) -> bool:
 
 
 def have_one_owner(held: Item, claimant: Item) -> bool:
-    """Whether the owner of an Original here is that of an item which makes a claim on it. A Copy is another
-    institution's, whatever it says: its claim waits to be accepted."""
+    """Return whether an Original here and its claimant have one owner. A Copy belongs to another institution, so its
+    claim waits to be accepted."""
     return claimant.state is not State.COPY and held.owner == claimant.owner
 
 
 class ClaimState(Enum):
-    """What has become of a claim on an item here."""
+    """The state of a claim on an item here."""
 
     PENDING = "pending"
     ACCEPTED = "accepted"
@@ -186,8 +187,8 @@ class ClaimState(Enum):
 
 
 def claims_of(claimant: Item) -> Iterator[tuple[Link, LabelForms]]:
-    """What an item says of others, as far as those have to say something of it in turn. A translation of metadata makes
-    no claim on the item described, which names the source of the metadata alone."""
+    """Yield the statements of an item about others that need a matching statement in return. A translation of metadata
+    makes no claim on the item described, which names only the source of the metadata."""
     if claimant.edition_of is not None:
         yield Link.EDITION_OF, claimant.edition_of
     if claimant.translation_of is not None:
@@ -197,7 +198,7 @@ def claims_of(claimant: Item) -> Iterator[tuple[Link, LabelForms]]:
 
 
 def claim_state(held: Item, link: Link, claimant: LabelForms) -> ClaimState:
-    """What the item `held` here, an Original, says to a claim on it."""
+    """Return the state of a claim on `held`, an Original here."""
     if link is Link.TRANSLATION_OF:
         accepted = any(name_one_item(forms, claimant) for _, forms in held.translations)
     else:
@@ -213,7 +214,7 @@ def is_declined(held: Item, claimant: LabelForms) -> bool:
 
 
 def decline(held: Item, claimant: LabelForms) -> Item:
-    """`held` as it is after its owner has declined the claims of an item; declining twice changes nothing."""
+    """Return `held` after its owner declined the claims of an item. Repeating this changes nothing."""
     require(held, Act.RELATE)
     return held if is_declined(held, claimant) else replace(held, declined=(*held.declined, claimant))
 
@@ -223,7 +224,8 @@ def take_back_decline(held: Item, claimant: LabelForms) -> Item:
 
 
 def _source(catalog: Catalog, item: Item) -> LabelForms:
-    """What the item is a translation of in the end, here or elsewhere; itself if of nothing."""
+    """Return the labels of the text that the item finally translates, here or elsewhere. If it translates none, return
+    its own."""
     seen = {item.rep}
     while item.translation_of is not None:
         above = find_forms(catalog, item.translation_of)
@@ -235,14 +237,14 @@ def _source(catalog: Catalog, item: Item) -> LabelForms:
 
 
 def check_source(catalog: Catalog, source: LabelForms, language: LanguageTag | None, new: LabelForms | None) -> None:
-    """Refuse what could not join the group around `source`: `new` is the label that it has or will have, if known."""
+    """Raise an error if a new text cannot join the group around `source`. `new` is its label, if known."""
     if language is None:
         raise TranslationLanguageMissing()
     held = find_forms(catalog, source)
     if held is None:
         return  # its own Archive decides on the claim
     above = held.translation_of
-    # Of a source that was deleted here nothing more can be said: the texts that are left go on without it.
+    # A source that was deleted here cannot be changed, so the remaining texts go on without it.
     if above is not None and not _is_deleted(find_forms(catalog, above)):
         raise TranslationOfTranslation(label=str(held.rep), source=str(above.labels[0]))
     taken = group(catalog, held).get(language)
@@ -251,7 +253,8 @@ def check_source(catalog: Catalog, source: LabelForms, language: LanguageTag | N
 
 
 def check_joining(catalog: Catalog, source: Item, new: Item) -> None:
-    """Refuse to take `new` into the group of `source` together with a group of its own: no language would be safe."""
+    """Raise `TranslationsOfItsOwn` if `new` has a group of its own with texts that are not in the group of `source`.
+    Two groups joined could claim one language twice."""
     if new.translation_of is not None:
         return  # it has a source already: this one, or one that has to be withdrawn first
     known = group(catalog, source)
@@ -262,7 +265,7 @@ def check_joining(catalog: Catalog, source: Item, new: Item) -> None:
 
 
 def record_translation(catalog: Catalog, item: Item, language: LanguageTag, new: LabelForms) -> Item:
-    """`item` with `new` as the text of its group in `language`; saying the same twice changes nothing."""
+    """Return `item` with `new` as the text of its group in `language`. Repeating this changes nothing."""
     require(item, Act.RELATE)
     taken = group(catalog, item).get(language)
     if taken is not None and not name_one_item(taken, new):
@@ -278,14 +281,14 @@ def record_translation(catalog: Catalog, item: Item, language: LanguageTag, new:
 
 
 def withdraw_translation(item: Item, language: LanguageTag) -> Item:
-    """`item` without what it says of the text in `language`."""
+    """Return `item` without its statement about the text in `language`."""
     require(item, Act.RELATE)
     return replace(item, translations=tuple(entry for entry in item.translations if entry[0] != language))
 
 
 def learn_texts(item: Item, texts: Translations) -> Item:
-    """`item`, a translation of something elsewhere, with the texts of its group by the word of the source's Archive,
-    which is the whole of what it knows of them."""
+    """Return `item`, a translation of an item elsewhere, with the group texts that the source's Archive names. They
+    replace the known texts of other languages."""
     require(item, Act.RELATE)
     own = tuple(entry for entry in item.translations if entry[0] == item.language)
     others = tuple(
@@ -295,25 +298,25 @@ def learn_texts(item: Item, texts: Translations) -> Item:
 
 
 def described_by(catalog: Catalog, item: Item) -> LabelForms | None:
-    """What `item` is the metadata of: by what it says itself, or by what the source says that it translates."""
+    """Return the labels of the item that `item` is metadata of. Its own statement counts, else that of its source."""
     if item.describes is not None or item.translation_of is None:
         return item.describes
     try:
         source = find_forms(catalog, item.translation_of)
-    except ContentDamaged:  # a record that cannot be read closes no other item
+    except ContentDamaged:  # an unreadable record must not block another item
         return None
     return None if source is None else source.describes
 
 
 def check_described(catalog: Catalog, described: LabelForms) -> None:
-    """Refuse to describe what is itself metadata."""
+    """Raise `MetadataOfMetadata` if the item to describe is itself metadata."""
     held = find_forms(catalog, described)
     if held is not None:
         _check_not_metadata(catalog, held)
 
 
 def record_metadata_item(catalog: Catalog, item: Item, metadata: LabelForms) -> Item:
-    """`item` with `metadata` as the IBI of its metadata; saying the same twice changes nothing."""
+    """Return `item` with `metadata` as the IBI of its metadata. Repeating this changes nothing."""
     require(item, Act.RELATE)
     known = item.metadata_item
     if known is not None and name_one_item(known, metadata):
@@ -330,7 +333,7 @@ def record_metadata_item(catalog: Catalog, item: Item, metadata: LabelForms) -> 
 
 
 def withdraw_metadata_item(item: Item) -> Item:
-    """`item` with metadata that has no IBI."""
+    """Return `item` without an IBI for its metadata."""
     require(item, Act.RELATE)
     return replace(item, metadata_item=None)
 
@@ -343,7 +346,7 @@ def _check_not_metadata(catalog: Catalog, item: Item) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An item that is here, and the forms of its IBI to be given (E29)."""
+    """An item that is here, and the forms of its IBI for the answer (E29)."""
 
     item: Item
     forms: LabelForms
@@ -358,9 +361,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The metadata of `item`: an item of its own that is here, or else written from the item's description.
+    """The metadata of `item`: an item of its own that is here, or a text written from the item's description.
 
-    `format` is the one that was named, if one was.
+    `format` is the requested format, if any.
     """
 
     item: Item
@@ -379,7 +382,8 @@ class Relatives:
     follow_editions: bool = True
 
     def find_related(self, item: Item, wanted: Relation) -> Iterator[tuple[Relation, Related]]:
-        """All that `wanted` can mean for `item`: an open translation means every language there is, or none."""
+        """Yield everything that `wanted` can mean for `item`. A translation without a language means every language, or
+        none."""
         return self._walk(Held(item, item.labels), wanted.steps, ())
 
     def _walk(
@@ -397,7 +401,7 @@ class Relatives:
         if isinstance(step, Translation):
             yield from (found for found in self._translations(place) if step.matches(found[0]))
         elif isinstance(place, Described):
-            return  # the grammar has nothing but a translation after metadata
+            return  # in the grammar only a translation may follow metadata
         elif isinstance(step, Metadata):
             described = self._metadata(place.item, step.format)
             if described is not None:
@@ -408,7 +412,8 @@ class Relatives:
                 yield step, last
 
     def _last_edition(self, place: Held) -> Held | None:
-        """R §9.2: the item itself if it has no next edition. Otherwise only if all of them are here."""
+        """Return the last edition (R §9.2): the item itself if it has no next edition. Otherwise all later ones must be
+        here."""
         if place.item.next_edition is None:
             return place
         last = last_edition(self.catalog, place.item) if self.follow_editions else None
@@ -421,20 +426,20 @@ class Relatives:
         if own is not None:
             deleted = own.state is State.DELETED
             return Described(item, None if deleted else Held(own, item.metadata_item), name)
-        # The item that has the IBI is elsewhere, in forms of its own; a format that is named is written here.
+        # The metadata item is elsewhere, in formats of its own. A requested format is written here.
         return Named(item.metadata_item) if name is None else Described(item, None, name)
 
     def _translations(self, place: Held | Described) -> Iterator[tuple[Translation, Related]]:
         if isinstance(place, Held):
             yield from self._texts(place)
         elif place.own is None:
-            yield Translation(), place  # what we write from a description has no language of its own
+            yield Translation(), place  # a text written from a description has no language of its own
         else:
             for step, text in self._texts(place.own):
                 yield step, Described(place.item, text, place.format) if isinstance(text, Held) else text
 
     def _texts(self, place: Held) -> Iterator[tuple[Translation, Held | Named]]:
-        """The group of an item; R §9.2 has an item without a language offer itself as a translation into none."""
+        """Yield the group of an item. By R §9.2 an item without a language offers itself as a translation into none."""
         if place.item.language is None:
             yield Translation(), place
         for tag, forms in group(self.catalog, place.item).items():

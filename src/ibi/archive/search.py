@@ -1,8 +1,7 @@
-"""The words by which searches find items: how a text is cut into words, which texts of an item count, and what items
-are counted by. How the text of a search is taken apart is in `ibi.archive.search_terms`.
+"""The words of the search index: how texts are split into words, the texts of an item that count, and the facets.
 
-One reading for what is kept and for what is asked, here rather than in a database: the characters that this Python
-knows are newer than those an SQLite knows, it can tell scripts apart, and every adapter finds the same.
+`ibi.archive.search_terms` parses the text of a search. Index and query use this one code instead of a database
+function: Python knows newer characters than SQLite and distinguishes scripts, and every adapter finds the same.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from ibi.model.search import SAMPLED, SAMPLED_FACETS, Access, Facet, FacetCount,
 from ibi.vocabulary import State
 
 LONGEST: Final = 40
-"""Characters of a word that count; what is longer is no word that people type."""
+"""Characters of a word that count: people type no longer words."""
 BOUNDARY: Final = "·"
-"""Stands between two values, so that no phrase reaches from one into the next. It is punctuation: no word has it."""
+"""The separator between two values, so that no phrase crosses it. It is punctuation, so no word contains it."""
 
-# Letters that are a stroke or a ligature away from a plain one, and that Unicode does not take apart.
+# Letters with a stroke, and ligatures, which Unicode does not decompose.
 _PLAIN: Final = {
     ord(letter): plain
     for letter, plain in zip("øłđðħıŧæœþ", ("o", "l", "d", "d", "h", "i", "t", "ae", "oe", "th"), strict=True)
 }
 _ASCII: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
-# Scripts written without spaces: each character is a word, and a run of them a phrase.
+# Scripts written without spaces: each character is a word, and a run of them is a phrase.
 _UNSPACED: Final = (
     range(0x0E00, 0x0F00),  # Thai, Lao
     range(0x1000, 0x10A0),  # Myanmar
@@ -52,7 +51,8 @@ _MOST_REMEMBERED: Final = 20_000
 
 
 class _Table(dict[int, "int | str | None"]):
-    """A table for `str.translate` that works itself out, and stops growing when strangers feed it."""
+    """A table for `str.translate` that fills itself, but only up to a limit, because strangers choose the
+    characters."""
 
     def __missing__(self, code: int) -> int | str | None:
         become = self.of(code)
@@ -65,8 +65,8 @@ class _Table(dict[int, "int | str | None"]):
 
 
 class _Bare(_Table):
-    """Of decomposed text: without what is not seen, and without diacritics. Vowel signs, which make the word, have
-    other combining classes than accents, points and tone marks, and stay."""
+    """For decomposed text: removes invisible characters and diacritics. Vowel signs stay, because they make the word:
+    their combining classes differ from those of accents, points and tone marks."""
 
     def of(self, code: int) -> int | str | None:
         rank = combining(chr(code))
@@ -76,7 +76,7 @@ class _Bare(_Table):
 
 
 class _Spaced(_Table):
-    """Everything that is part of no word is a space."""
+    """Replaces every character that is part of no word by a space."""
 
     def of(self, code: int) -> int | str | None:
         kind = category(chr(code))
@@ -89,20 +89,20 @@ _bare, _spaced = _Bare(), _Spaced()
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in order. None if it has neither letters nor digits nor symbols."""
+    """Return the words of a text, in order. Empty if it has no letters, digits or symbols."""
     if text.isascii():
         return [word[:LONGEST] for word in text.lower().translate(_ASCII).split()]
-    # Case folding may leave what can be taken apart further, and stripping what can be put together again.
+    # Case folding may create characters that decompose further; stripping may create ones that compose again.
     folded = normalize("NFKD", normalize("NFKD", text).casefold()).translate(_bare)
     return [word[:LONGEST] for word in normalize("NFC", folded).translate(_spaced).split()]
 
 
 def word_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where each word of a text begins and ends there."""
+    """Yield the start and the end of each word in a text."""
     start = None
     for index, character in enumerate(text):
         bare = _bare[ord(character)]
-        if bare is None:  # an accent, or nothing that is seen, which belongs to the word that it is in
+        if bare is None:  # an accent or an invisible character belongs to the word around it
             continue
         kind = _spaced[ord(character)]
         if start is not None and kind != ord(character):
@@ -117,7 +117,7 @@ def word_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def join_words(texts: Iterable[str], most: int) -> str:
-    """The words of several values, up to `most`, with spaces between the words and a boundary between the values."""
+    """Return the words of several values, up to `most`, with spaces between words and a boundary between values."""
     found: list[str] = []
     for text in texts:
         if found:
@@ -131,12 +131,12 @@ def join_words(texts: Iterable[str], most: int) -> str:
 FIELDS: Final = ("title", "names", "subject", "rest")
 """The fields of words, in the order of their weight."""
 _MOST_WORDS: Final = 5_000
-"""Of one field: a description may be as long as a chapter."""
+"""Words of one field: a description may be as long as a chapter."""
 _LONGEST_VALUE: Final = 200
 TITLE_KEY: Final = 48
-"""Characters of a title by which it is ordered."""
+"""Characters of a title that determine its order."""
 FIRST_DAY: Final = "20000101"
-"""Embargoes that were over before this day are as good as over on it."""
+"""Embargoes that ended before this day count as ended on it."""
 _DAY: Final = 86_400
 _MOST_FILES: Final = 1_000
 _MICROSOFT, _OPEN_DOCUMENT = "application/vnd.openxmlformats-officedocument", "application/vnd.oasis.opendocument."
@@ -186,17 +186,17 @@ _KIND_OF_FAMILY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`title`, `names`, `subject` and `rest` are words with spaces between them."""
+    """The search entry of an item. `title`, `names`, `subject` and `rest` are words with spaces between them."""
 
     title: str
     names: str
     subject: str
     rest: str
     facets: tuple[tuple[Facet, str], ...]
-    """Each pair once; a creator after the other, subjects and kinds of files too, and of the others one value at most.
-    The access is that of `_access`, which `access_on` reads."""
+    """Facets and values, each pair once. There may be several creators, subjects and kinds of files, and at most one
+    value of the others. The access has the form of `_access`, which `access_on` reads."""
     title_key: str
-    """What titles are ordered by."""
+    """The key that orders titles."""
     kinds: str = ""
     """The words of its types."""
 
@@ -206,7 +206,8 @@ class Entry:
 
 
 def entry_of(item: Item) -> Entry | None:
-    """None for what was deleted. Restricted items are found as all others are: their description is public."""
+    """Return the entry of an item; None if it is deleted. Restricted items are found too: their description is
+    public."""
     if item.state is State.DELETED:
         return None
     metadata = item.metadata
@@ -233,12 +234,12 @@ def entry_of(item: Item) -> Entry | None:
 
 
 def untitled_key(name: RepositoryName) -> str:
-    """What an item is ordered by that has no title."""
+    """Return the sort key of an item without a title."""
     return join_words((str(name),), _MOST_WORDS)[:TITLE_KEY]
 
 
 def facet_value(text: str) -> str:
-    """A value as it is counted and asked for: on one line, composed, and not endless."""
+    """Return a value as it is counted and searched: on one line, composed, and of limited length."""
     return " ".join(normalize("NFC", text).split())[:_LONGEST_VALUE].rstrip()
 
 
@@ -265,14 +266,14 @@ def _facets(item: Item) -> Iterator[tuple[Facet, str]]:
 
 
 def _spaced_kind(item: Item) -> Iterator[str]:
-    """`StillImage` is still, and an image."""
+    """Yield the words of the type: `StillImage` is found as "still" and as "image"."""
     if item.metadata.resource_type is not None:
         yield re.sub("(?<=[a-z])(?=[A-Z])", " ", str(item.metadata.resource_type))
 
 
 def _access(item: Item) -> str:
-    """A value of `Access`, or of what is under embargo the day on which all of it is over, as in 20270131: which of the
-    two it is changes without a change of the item."""
+    """Return a value of `Access`. For an item under embargo return the day when the embargo has ended, as in 20270131:
+    an embargo ends without a change of the item."""
     if item.visibility.networks:
         return Access.RESTRICTED.value
     embargo = item.visibility.embargo
@@ -280,20 +281,20 @@ def _access(item: Item) -> str:
 
 
 def day_word(seconds: int) -> str:
-    """The day of a second since 1970, as in 20270131."""
+    """Return the day of a second since 1970, as in 20270131."""
     year, month, day = civil(seconds // _DAY)
     return f"{year:04}{month:02}{day:02}"
 
 
 def access_on(today: str, access: str) -> str:
-    """Who gets the files on that day, of what `Entry` says of it."""
+    """Return the access on that day, from the access facet of an `Entry`."""
     if not access.isdigit():
         return access
     return Access.OPEN.value if access <= today else Access.EMBARGO.value
 
 
 def _file_kinds(files: Sequence[File]) -> Iterator[FileKind]:
-    """Of ten thousand files, the first thousand tell."""
+    """Yield the kinds of files. Only the first thousand files are examined."""
     types = dict.fromkeys(file.media_type for file in files[:_MOST_FILES])
     return iter(dict.fromkeys(file_kind(each) for each in types))
 
@@ -309,13 +310,13 @@ def file_kind(media_type: str) -> FileKind:
 
 
 def _year(item: Item) -> str:
-    """Of its publication if that is told, or else of its label."""
+    """Return the year of publication, or the year of the label if it is unknown."""
     date = issue_date(item.metadata)
     return f"{date.year if date is not None else civil(item.rep.instant.seconds // 86_400)[0]:04}"
 
 
 def _language(item: Item) -> str | None:
-    """Without the country: readers of Portuguese read that of any country."""
+    """Return the language without the country: readers of Portuguese read the Portuguese of any country."""
     if item.language is not None:
         return item.language.language
     for text in _values(item.metadata.language):
@@ -326,21 +327,19 @@ def _language(item: Item) -> str | None:
     return None
 
 
-# --- filters and counts -----------------------------------------------------------------------------------------------
-
 MOST_VALUES: Final = 20
-"""Of each facet: the most frequent ones."""
+"""Values shown of each facet: the most frequent ones."""
 
 Filters = tuple[tuple[Facet, str], ...]
 
 
 def values_sought(filters: Filters) -> Filters:
-    """The filters in the spelling in which values are counted."""
+    """Return the filters in the spelling in which values are counted."""
     return tuple((facet, facet_value(value)) for facet, value in filters)
 
 
 def meets(entry: Entry | None, filters: Filters, today: str) -> bool:
-    """Whether an item meets every filter on that day; one that was deleted has no values, and meets none."""
+    """Return whether an item meets every filter on that day. A deleted item has no values, and meets none."""
     if entry is None:
         return not filters
     values = {(facet, access_on(today, value) if facet is Facet.ACCESS else value) for facet, value in entry.facets}
@@ -356,7 +355,7 @@ def year_within(entry: Entry, span: YearSpan | None) -> bool:
 
 
 def count_facets(entries: Iterable[Entry | None], today: str) -> FacetCounts:
-    """Count what the entries have, which come newest first."""
+    """Count the values of the entries, which come newest first."""
     counts: dict[Facet, Counter[str]] = {facet: Counter() for facet in Facet}
     for index, entry in enumerate(entries):
         for facet, value in () if entry is None else entry.facets:
@@ -366,7 +365,7 @@ def count_facets(entries: Iterable[Entry | None], today: str) -> FacetCounts:
 
 
 def facet_counts(counts: Mapping[Facet, Mapping[str, int]], today: str) -> FacetCounts:
-    """What is shown of how many items have each value."""
+    """Return the counts to show for each facet."""
     access: Counter[str] = Counter()
     for value, number in counts[Facet.ACCESS].items():
         access[access_on(today, value)] += number
@@ -377,8 +376,8 @@ def facet_counts(counts: Mapping[Facet, Mapping[str, int]], today: str) -> Facet
 
 
 def most_frequent(counts: Mapping[str, int]) -> tuple[FacetCount, ...]:
-    """The most frequent values, and of equals the first in their order. Tens of thousands of names may stand here once
-    each: they are compared as little as possible."""
+    """Return the most frequent values; equally frequent ones in their own order. Tens of thousands of names may occur
+    once each, so they are compared as little as possible."""
     if not counts:
         return ()
     least = nlargest(MOST_VALUES, counts.values())[-1]

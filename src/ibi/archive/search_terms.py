@@ -1,18 +1,13 @@
-"""The text of a search: taken apart, and marked in what was found.
+"""The text of a search, parsed into words, phrases, fields, alternatives, exclusions and labels.
 
-The text of a search taken apart: words, phrases, fields, alternatives, what is not wanted, and labels.
+- Words `"in quotes"` must follow each other.
+- `-word` and `-"a phrase"` are excluded.
+- `one OR other` finds either, and binds more closely than the space between two words.
+- `creator:`, `title:`, `subject:` and `type:` before a word or a phrase restrict it to that field.
+- `year:2001..2010` restricts the year of the work.
 
-`"in quotes"` the words have to follow each other; `-word` and `-"a phrase"` are not wanted; `one OR other` finds
-either, and binds more closely than the space between two words. `creator:`, `title:`, `subject:` and `type:` before a
-word or a phrase say where it has to stand, and `year:2001..2010` from when the work is. Anything else is just words,
-and so is what cannot be read as one of these: no text is refused. What is written in one piece, as `mtc-m18` or
-日本語, is a phrase of the words it consists of. The last word may be the beginning of one, since it may not be typed
-to its end yet.
-
-What a list shows of an item that was found: the words that were sought, marked, and a line of its summary around
-them.
-
-The texts are those of the record, and the marks are values: the page that shows them escapes each piece.
+All other text is plain words, and so is malformed syntax: no text is refused. A text without spaces, such as `mtc-m18`
+or 日本語, is a phrase of its words. The last word may be incomplete, since the user may still be typing.
 """
 
 from __future__ import annotations
@@ -29,14 +24,14 @@ from ibi.label import Label, find_labels
 from ibi.model.search import YearSpan
 
 SHORTEST_BEGINNING: Final = 2
-"""Letters with which a word may begin to be found by them."""
+"""Letters that the beginning of a word needs to be searched."""
 _MOST_TERMS: Final = 32
 _MOST_LABELS: Final = 20
 _QUOTES: Final = str.maketrans("“”„‟«»＂", '"""""""')
 
 
 class SearchField(Enum):
-    """Where a word has to stand."""
+    """The field in which a word must stand."""
 
     TITLE = "title"
     CREATOR = "creator"
@@ -52,7 +47,7 @@ _NAMES: Final = {
     SearchField.SUBJECT: ("subject", "assunto", "tema", "materia"),
     SearchField.TYPE: ("type", "tipo"),
 }
-"""What people call the fields, in the languages of the pages."""
+"""The names of the fields in the languages of the pages."""
 _FIELDS: Final = {name: field for field, names in _NAMES.items() for name in names}
 _PIECE: Final = re.compile(
     r"(?P<minus>(?<!\S)-)?"
@@ -64,7 +59,7 @@ _OR: Final = "OR"
 
 
 class Term(NamedTuple):
-    """Words that follow each other; of the last, `is_beginning` says that more letters may follow."""
+    """Words that follow each other. If `is_beginning`, the last one may be incomplete."""
 
     words: tuple[str, ...]
     is_beginning: bool = False
@@ -73,25 +68,25 @@ class Term(NamedTuple):
 
 Clause = Term | YearSpan
 Group = tuple[Clause, ...]
-"""One of them is enough."""
+"""Alternatives: one of them is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Each of the `wanted` groups has to be met, and none of the `unwanted` clauses."""
+    """The parsed search. Each of the `wanted` groups must be met, and none of the `unwanted` clauses."""
 
     wanted: tuple[Group, ...] = ()
     unwanted: tuple[Clause, ...] = ()
     labels: tuple[Label, ...] = ()
     is_blank: bool = True
-    """Whether nothing was asked for. A text without a single word is not blank, and is found nowhere."""
+    """True if the text is empty. A text without a single word is not blank, and finds nothing."""
 
     @property
     def is_hopeless(self) -> bool:
         return not (self.is_blank or self.wanted or self.unwanted)
 
     def whole_words(self) -> Terms:
-        """The same, with the last word finished."""
+        """Return the same terms with the last word complete."""
         return replace(self, wanted=tuple(tuple(map(_finish, group)) for group in self.wanted))
 
     @property
@@ -108,7 +103,7 @@ class Terms:
 
     @property
     def as_phrase(self) -> Term | None:
-        """The words that a title may have, in the order in which they were written; None if one of several would do."""
+        """The words that a title may have, in the order of the text. None if the text has alternatives for a title."""
         found: list[Term] = []
         for group in self.wanted:
             titles = [each for each in group if isinstance(each, Term) and each.field in {None, SearchField.TITLE}]
@@ -126,10 +121,10 @@ def _finish(clause: Clause) -> Clause:
 
 class _Piece(NamedTuple):
     clause: Clause | None
-    """None of what has no word."""
+    """None if the piece has no word."""
     is_unwanted: bool
     is_open: bool
-    """Whether it may not be typed to its end yet."""
+    """True if it may still be incomplete."""
     is_or: bool
 
 
@@ -142,7 +137,8 @@ _PLACES: Final = {
 
 
 def is_met(entry: Entry, clause: Clause, fields: tuple[str, ...] = FIELDS) -> bool:
-    """Whether the description of an item has it; what may stand anywhere, in one of `fields`."""
+    """Return whether the description of an item meets the clause. A term without a field may stand in any of
+    `fields`."""
     if isinstance(clause, YearSpan):
         return year_within(entry, clause)
     sought = " ".join(("", *clause.words)) + ("" if clause.is_beginning else " ")
@@ -151,7 +147,7 @@ def is_met(entry: Entry, clause: Clause, fields: tuple[str, ...] = FIELDS) -> bo
 
 
 def are_fields_met(entry: Entry, terms: Terms) -> bool:
-    """Whether an item meets what is said of fields and years, whatever its words are."""
+    """Return whether an item meets the conditions on fields and years, regardless of its other words."""
 
     def is_of_field(clause: Clause) -> bool:
         return isinstance(clause, YearSpan) or clause.field is not None
@@ -164,7 +160,7 @@ def are_fields_met(entry: Entry, terms: Terms) -> bool:
 
 
 def read_terms(text: str) -> Terms:
-    """Never fails."""
+    """Return the parsed search. It never fails."""
     wanted: list[Group] = []
     unwanted: list[Clause] = []
     last_is_open = joins = False
@@ -189,7 +185,7 @@ def read_terms(text: str) -> Terms:
 
 
 def _may_join(pieces: list[_Piece], index: int) -> bool:
-    """Whether both neighbours of an OR are wanted; else it is a word."""
+    """Return whether both neighbours of an OR are wanted. Otherwise the OR is a word."""
     around = pieces[max(index - 1, 0) : index + 2]
     return len(around) == 3 and all(
         each.clause is not None and not each.is_unwanted and not (each.is_or and each is not pieces[index])
@@ -225,7 +221,7 @@ def _clause(match: re.Match[str]) -> Clause | None:
     if name is not None and name not in _YEAR:
         if found:
             return Term(found, field=_FIELDS[name])
-        found = tuple(words(name))  # a field of nothing is a word
+        found = tuple(words(name))  # a field without a value is a word
     return Term(found) if found else None
 
 
@@ -233,34 +229,33 @@ def _clause(match: re.Match[str]) -> Clause | None:
 
 
 _LONGEST: Final = 4_000
-"""Characters of a text that are looked at."""
+"""Characters of a text that are searched for marks."""
 _MOST_SCANNED: Final = 2 << 20
 """Characters of the texts of all items of a list."""
 _MOST_PARTS: Final = 128
-"""Parts of so many characters of the texts of one item."""
+"""Parts of `_LONGEST` characters in the texts of one item."""
 _CLOSE_LOOK: Final = 8 * _LONGEST
-"""What it costs to look for marks in a part, beside what it costs to see whether there may be any."""
+"""Cost of marking the words of a part, beyond the cost of checking whether it may have any."""
 _BEFORE: Final = 80
-"""Characters that a line has before the first word that was sought, at most."""
+"""Most characters of a line before the first marked word."""
 LINE: Final = 240
 """Characters of a line."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of a text, and whether it is what was sought."""
+    """A piece of a text, and whether it is a marked word. It is not escaped: the page that shows it does that."""
 
     text: str
     is_sought: bool = False
 
 
 def highlight(text: str, terms: Terms, field: SearchField | None = None) -> tuple[MarkedText, ...]:
-    """The text in pieces, with the words marked that were sought there: those that may stand anywhere, and those of the
-    field that it is."""
+    """Return the text in pieces, with the sought words marked: those of any field and those of `field`."""
     return tuple(_mark_pieces(text, 0, len(text), _marks(text[:_LONGEST], terms, field)))
 
 
 def summary_line(text: str, terms: Terms, longest: int = LINE) -> tuple[MarkedText, ...]:
-    """One line of a longer text: around the first word that was sought, or else its beginning."""
+    """Return one line of a longer text: around the first sought word, or else its beginning."""
     text = " ".join(text[:_LONGEST].split())
     marks = _marks(text, terms, None)
     first = max(marks[0][0] - _BEFORE, 0) if marks and marks[0][1] > longest else 0
@@ -276,21 +271,21 @@ def summary_line(text: str, terms: Terms, longest: int = LINE) -> tuple[MarkedTe
 
 
 class ScanBudget:
-    """Characters that may be looked at for one list of items: a request takes no more time because its items have much
-    text."""
+    """The characters that may be searched for one list of items, so that items with much text do not slow the
+    request."""
 
     def __init__(self, most: int = _MOST_SCANNED) -> None:
         self._left = most
 
     def spend(self, number: int) -> bool:
-        """Whether there was anything left before these."""
+        """Spend `number` characters. Return whether any budget was left before."""
         self._left -= number
         return self._left + number > 0
 
 
 def line_of_text(texts: Iterable[str], terms: Terms, budget: ScanBudget) -> tuple[MarkedText, ...]:
-    """One line of the texts of an item: the first in which something stands that was sought. Of very long ones the
-    beginning is looked at, and nothing where the budget is spent."""
+    """Return the first line of an item's texts that contains a sought word. Only the beginning of a very long text is
+    searched, and nothing once the budget is spent."""
     sought = [term for term in terms.wanted_terms if term.field is None]
     for start, part in islice(_parts(texts), _MOST_PARTS):
         if not budget.spend(len(part)):
@@ -305,7 +300,7 @@ def line_of_text(texts: Iterable[str], terms: Terms, budget: ScanBudget) -> tupl
 
 
 def _parts(texts: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Where each part begins, and the part."""
+    """Yield the start of each part, and the part."""
     for text in texts:
         for start in range(0, len(text), _LONGEST - _BEFORE):
             yield start, text[start : start + _LONGEST]
@@ -324,7 +319,7 @@ def _mark_pieces(text: str, first: int, last: int, marks: list[tuple[int, int]])
 
 
 def _marks(text: str, terms: Terms, field: SearchField | None) -> list[tuple[int, int]]:
-    """Where something stands that was sought, in order, neighbours of one phrase as one."""
+    """Return the places of sought words, in order. The words of one phrase form one place."""
     sought = [term for term in terms.wanted_terms if term.field is None or term.field is field]
     if not sought or not _may_have(text, sought):
         return []
@@ -341,7 +336,7 @@ def _marks(text: str, terms: Terms, field: SearchField | None) -> list[tuple[int
 
 
 def _by_first_word(sought: list[Term]) -> tuple[tuple[str, ...], dict[str, list[Term]]]:
-    """The beginnings of words that are enough by themselves, and all other terms by the word that has to be there."""
+    """Return the single words that may be incomplete, and all other terms by their first word."""
     beginnings: list[str] = []
     others: dict[str, list[Term]] = {}
     for term in dict.fromkeys(sought):
@@ -353,7 +348,7 @@ def _by_first_word(sought: list[Term]) -> tuple[tuple[str, ...], dict[str, list[
 
 
 def _may_have(text: str, sought: list[Term]) -> bool:
-    """Most texts have none of the terms: this is quickly seen."""
+    """Return whether the text may contain one of the terms. This quick test excludes most texts."""
     known = f" {' '.join(words(text))} "
     return any(f" {' '.join(term.words)}{'' if term.is_beginning else ' '}" in known for term in sought)
 
@@ -369,7 +364,7 @@ def _is_at(found: list[tuple[int, int, str]], index: int, term: Term) -> bool:
 
 
 def _apart(marks: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Marks that do not overlap."""
+    """Yield marks that do not overlap."""
     until = 0
     for start, end in marks:
         if end > until:

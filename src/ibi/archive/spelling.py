@@ -1,6 +1,6 @@
-"""Words that are nearly the same: what may have been meant by a text of which a word is found nowhere.
+"""Corrections for a search with a word that occurs nowhere: similar words.
 
-Everything is bounded: a word has forty letters at most, of a text the first few words are looked at.
+The work is limited: a word has at most forty letters, and only the first few words of a text are corrected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ibi.archive.search import word_spans, words
 from ibi.archive.search_terms import read_terms
 
 _SHORTEST: Final = 4
-"""Letters of a word that may be corrected: of shorter ones anything is nearly the same."""
+"""Letters that a word needs to be corrected: shorter words are similar to too many others."""
 _MOST_CORRECTED: Final = 4
 _ALPHABETS: Final = (
     "".join(map(chr, range(ord("α"), ord("ω") + 1))),
@@ -22,15 +22,15 @@ _ALPHABETS: Final = (
 
 
 class NearestWord(Protocol):
-    """Finds the word that was probably meant: the same if it is one, None if none is near. `is_beginning`: more letters
-    may follow."""
+    """Finds the word that was probably meant: the same word if it exists, None if none is similar. If `is_beginning`,
+    more letters may follow."""
 
     def __call__(self, word: str, *, is_beginning: bool) -> str | None: ...
 
 
 def correct(text: str, nearest: NearestWord) -> str | None:
-    """The text with words in the place of those that are none; None if nothing is to be corrected, or cannot be. Labels
-    are not words."""
+    """Return the text with unknown words replaced. None if there is nothing to correct, or no correction. Labels are
+    not corrected."""
     terms = read_terms(text)
     if terms.labels:
         return None
@@ -49,7 +49,7 @@ def _is_correctable(word: str) -> bool:
 
 
 def _replace(text: str, corrected: dict[str, str]) -> str:
-    """What is no word stays as it is: quotes, signs, and the names of fields."""
+    """Return the text with the corrections. Quotes, signs and the names of fields stay."""
     parts: list[str] = []
     done = 0
     for start, end in word_spans(text):
@@ -61,7 +61,7 @@ def _replace(text: str, corrected: dict[str, str]) -> str:
 
 
 def one_edit(word: str) -> set[str]:
-    """Every text that is one slip away: a letter too many or too few, another one, or two that changed places."""
+    """Return every text one edit away: a letter inserted, removed or replaced, or two neighbours swapped."""
     alphabet = next((letters for letters in _ALPHABETS if word[0] in letters), ascii_lowercase)
     cuts = [(word[:index], word[index:]) for index in range(len(word) + 1)]
     fewer = {before + after[1:] for before, after in cuts if after}
@@ -72,7 +72,7 @@ def one_edit(word: str) -> set[str]:
 
 
 def is_near(word: str, other: str) -> bool:
-    """Whether two slips at most lead from one to the other."""
+    """Return whether at most two edits lead from one word to the other."""
     if abs(len(word) - len(other)) > 2:
         return False
     before, row = list(range(len(other) + 1)), list(range(len(other) + 1))

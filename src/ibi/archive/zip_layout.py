@@ -1,8 +1,8 @@
-"""The layout of a ZIP file of an item's files, known to the byte before any of them is read.
+"""The layout of a ZIP file of an item's files, computed before any file is read.
 
-The files are stored as they are (method 0), in the order of their paths, below one folder, with one date: so the same
-files make the same bytes, and a download goes on at any of them. Sizes and CRC-32s come from the record of the item.
-Zip64 records are written where a size, an offset or the number of files needs them, and nowhere else.
+The files are stored uncompressed (method 0), in the order of their paths, below one folder, with one date. So the same
+files give the same bytes, and a download can resume at any byte. Sizes and CRC-32s come from the record of the item.
+Zip64 records appear only where a size, an offset or the number of files needs them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PLAIN, _ZIP64 = 20, 45
 _UNIX: Final = 3 << 8
 _UTF_8: Final = 1 << 11
 _MODE: Final = 0o100644 << 16
-"""An ordinary file that its owner may write, in the external attributes."""
+"""External attributes of an ordinary file that its owner may write."""
 _FIRST_YEAR, _LAST_YEAR = 1980, 2107
-"""The years that the format can say."""
+"""The years that the format can represent."""
 _DAY: Final = 86_400
 
 
@@ -43,7 +43,7 @@ class CrcUnknown(IbiError):
     """The CRC-32 of {path} is not known yet."""
 
     code = "crc-unknown"
-    # That of an item of an earlier version is computed when its files are read through.
+    # The CRC-32s of an item from an earlier version are computed when its files are verified.
     kind = ErrorKind.UNAVAILABLE
 
 
@@ -57,11 +57,11 @@ class StoredPart:
 
 
 class ZipLayout:
-    """Where each byte of the ZIP file comes from. Takes time and memory in proportion to the number of files: some
-    tens of bytes for each."""
+    """The source of each byte of the ZIP file. Time and memory grow with the number of files: some tens of bytes
+    each."""
 
     def __init__(self, folder: str, files: Sequence[File], when: Instant) -> None:
-        """`folder` is one name, without a slash; `CrcUnknown` if a file has no CRC-32."""
+        """Compute the layout. `folder` is one name, without a slash. Raise `CrcUnknown` if a file has no CRC-32."""
         if "/" in folder or "\\" in folder or folder in {"", ".", ".."}:
             raise ValueError(f"{folder!r} is not the name of a folder")
         self._folder, self._files, (self._time, self._date) = f"{folder}/".encode(), files, _dos_time(when)
@@ -75,13 +75,13 @@ class ZipLayout:
             directory += self._central_size(file, offset)
             offset += self._local_size(file) + file.size
         self._directory, self._directory_size = offset, directory
-        """Where the central directory begins, and its bytes."""
+        """Offset of the central directory, and its bytes."""
         self.size = offset + directory + len(self._end())
         self.digest = digest.hexdigest()
         """Equal for equal bytes."""
 
     def parts(self, offset: int, length: int) -> Iterator[bytes | StoredPart]:
-        """What the bytes from `offset` on consist of, in order."""
+        """Yield the parts of the file from `offset` on, in order."""
         end = min(offset + length, self.size)
         if offset < self._directory:
             yield from self._content(offset, min(end, self._directory))
@@ -102,7 +102,7 @@ class ZipLayout:
             index += 1
 
     def _tail(self, offset: int, end: int) -> Iterator[bytes]:
-        """The central directory, and the records after it. Entries before `offset` are passed by their sizes."""
+        """Yield the central directory and the records after it. Entries before `offset` are skipped by their sizes."""
         position = self._directory
         for file, start in self._entries():
             length = self._central_size(file, start)
@@ -116,8 +116,6 @@ class ZipLayout:
 
     def _entries(self) -> Iterator[tuple[File, int]]:
         return zip(self._files, self._starts, strict=True)
-
-    # --- records ---
 
     def _name(self, file: File) -> bytes:
         return self._folder + file.path.encode()
@@ -137,7 +135,7 @@ class ZipLayout:
 
     @staticmethod
     def _central_extra(file: File, start: int) -> bytes:
-        """§4.5.3: of the sizes and the offset, those that do not fit into the entry."""
+        """Return the sizes and the offset that do not fit into the entry (§4.5.3)."""
         large = [file.size, file.size] if file.size >= _MOST_32 else []
         far = [start] if start >= _MOST_32 else []
         found = large + far
@@ -165,12 +163,12 @@ class ZipLayout:
 
 
 def _crc(file: File) -> int:
-    assert file.crc32 is not None  # asked for when the layout was made
+    assert file.crc32 is not None  # checked when the layout was made
     return int(file.crc32, 16)
 
 
 def _dos_time(when: Instant) -> tuple[int, int]:
-    """Time and date as the format writes them: two seconds are its smallest step."""
+    """Return time and date in the format of ZIP, in steps of two seconds."""
     days, seconds = divmod(when.seconds, _DAY)
     year, month, day = civil(days)
     if not _FIRST_YEAR <= year <= _LAST_YEAR:

@@ -1,1 +1,1 @@
-"""Builds everything from the settings, for a command or a server: the one place that knows all adapters."""
+"""Builds everything from the settings, for a command or a server. Only this package knows all adapters."""

@@ -1,7 +1,6 @@
-"""Builds what the pages of administrators show: the settings of the server, each with where its value comes from, and
-the audit trail.
+"""Builds the data for the pages of administrators: each setting of the server with its source, and the audit trail.
 
-Of secrets nothing is shown, not even their lengths: only whether there is one.
+Secrets are not shown, not even their lengths: only whether they are set.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from ibi.storage.data_files import DataDirectoryFiles
 from ibi.web.pages.admin_shell import AdminParts, ShownSetting
 
 _OF_COMMANDS: Final = frozenset({"server", "token", "registration_key"})
-"""Settings that commands alone have: a server does not use them."""
+"""Settings that only commands use."""
 _USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 def admin_parts(settings: Settings) -> AdminParts:
-    """What the pages of administrators need of a server with these settings."""
+    """Return the parts that the pages of administrators need of a server with these settings."""
     data = settings.data
     return AdminParts(settings=shown_settings(settings), trail=FileAuditTrail(data), files=DataDirectoryFiles(data))
 
 
 def shown_settings(settings: Settings) -> tuple[ShownSetting, ...]:
-    """Every setting that a server uses, in the order of docs/settings.md."""
+    """Return every setting that a server uses, in the order of docs/settings.md."""
     return tuple(_show_setting(one, settings) for one in SETTINGS if one.name not in _OF_COMMANDS)
 
 
@@ -65,7 +64,7 @@ def _place(one: NamedSetting, source: SettingSource, settings: Settings) -> str:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The value as text; several where there are several."""
+    """Yield the value as texts, one for each element."""
     if isinstance(value, (tuple, list, frozenset, set)):
         found = [text for each in value for text in _texts(each)]
         yield from sorted(found) if isinstance(value, (frozenset, set)) else found

@@ -1,4 +1,4 @@
-"""Builds the Archive that a server serves, from the settings."""
+"""Builds the Archive of a server from the settings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ USAGE = "usage.sqlite"
 
 
 def verification_schedule(settings: Settings, site: ArchiveSite) -> VerificationSchedule | None:
-    """The verification of a server's Archive; wrong mail settings are logged and otherwise ignored."""
+    """Return the verification schedule of a server's Archive. Wrong mail settings are logged and otherwise ignored."""
     if site.item_services is None or not isinstance(site.item_services.repository, ArchiveStore):
         return None
     archive = settings.archive
@@ -88,7 +88,7 @@ def verification_schedule(settings: Settings, site: ArchiveSite) -> Verification
 
 
 def dump_schedule(settings: Settings, site: ArchiveSite) -> DumpSchedule | None:
-    """The dumps of a server's Archive, if the settings want some."""
+    """Return the dump schedule of a server's Archive; None unless the settings want dumps."""
     if site.feed is None or site.dumps is None or settings.archive.dump is None:
         return None
     hold = WorkerLock(settings.data / "dumps.lock").hold
@@ -119,14 +119,14 @@ def open_archive_site(
     share: WorkerShare = ALONE,
     people: People | None = None,
 ) -> tuple[ArchiveSite | None, Callable[[], None]]:
-    """Return the Archive of the data directory, initialised if necessary and filled if it is a `demo`, and a check that
-    its files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is called before its
-    catalogue is rebuilt, which may take long, with the number of items as far as it is known, and `on_item` for each.
-    `finder` finds the Archives of which Copies are made. `share` is what other processes of the server have as well.
-    The `audit` log is told of changes. Without `people` readers cannot ask for anything, since there would be no
-    answer.
+    """Return the Archive of the data directory, and a check that its files are still the opened ones.
 
-    None while nothing can be minted and there is no Archive yet: its own service could get no label.
+    The Archive is initialised if necessary, and filled if it is a `demo`. It is closed with `opened`. A rebuild of the
+    catalogue may take long: `on_rebuild` is called first with the number of items, if known, and `on_item` for each
+    item. `finder` finds the Archives to take Copies from. `share` is shared with other processes of the server. Changes
+    go to the `audit` log. Without `people`, readers cannot send requests, since nobody could answer.
+
+    The Archive is None while no label can be minted and there is no Archive yet: its own item needs a label.
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
     log = structlog.get_logger("ibi.archive")
@@ -134,7 +134,7 @@ def open_archive_site(
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
-        store.integrity.ledger.damaged_items()  # opened before the event loop asks
+        store.integrity.ledger.damaged_items()  # opened before the event loop uses it
     address = _claim_address(settings.data, public_url, opened)
     is_new = ArchiveRecordFile(settings.data).read() is None
     try:
@@ -162,7 +162,7 @@ def open_archive_site(
             relations=ALL_RELATIONS if settings.archive.relations is None else settings.archive.relations,
             follow_editions=settings.archive.follow_editions,
             landing_page=settings.archive.landing_page,
-            # The field of answers cannot say of which items: the signed statement does.
+            # The header field of answers cannot list items: the signed statement does.
             copies_at=tuple(holder.service for holder in settings.archive.copies_at or () if not holder.prefixes),
         ),
         catalog=store.catalog,
@@ -221,9 +221,9 @@ def open_archive_site(
 
 
 def _claim_address(data: Path, public_url: str, opened: ExitStack) -> str:
-    """The address to which the Archive's own item leads: this one, unless another server of the directory runs.
+    """Return the address that the Archive's own item leads to: this one, unless another server of the directory runs.
 
-    Two servers with different addresses would otherwise rewrite that item in turn, each at its start.
+    Otherwise two servers with different addresses would rewrite that item in turn, each at its start.
     """
     log = structlog.get_logger("ibi.archive")
     served = ServedAddress(data)
@@ -243,7 +243,7 @@ def _claim_address(data: Path, public_url: str, opened: ExitStack) -> str:
 
 
 def _is_switched_on(files: MembershipFiles) -> bool:
-    """A switch that cannot be looked at does not close an Archive."""
+    """Return whether the Archive is switched on. If the switch cannot be read, the Archive stays open."""
     try:
         return files.switched_on
     except StorageError:
@@ -269,7 +269,7 @@ def _open_store(
 
 
 def own_addresses(*urls: str) -> frozenset[tuple[str, int]]:
-    """Where this server is reached, which it never asks for items."""
+    """Return the addresses of this server. It never asks them for items."""
     origins = map(Origin.of_url, urls)
     return frozenset((origin.host, origin.effective_port) for origin in origins)
 
@@ -301,7 +301,7 @@ def _senders(settings: Settings, public_url: str, minter: LocalMinter) -> Regist
 
 
 def _mailer(settings: Settings) -> Mailer | None:
-    """Wrong mail settings are logged and otherwise ignored."""
+    """Return the mailer. Wrong mail settings are logged and otherwise ignored."""
     try:
         return configured_mailer(settings)
     except MailIncomplete as error:
@@ -321,7 +321,7 @@ def _item_services(
     people: People | None = None,
     public_url: str = "",
 ) -> ItemServices:
-    """The services that take deposits. Abandoned drafts are removed now, and later by a job."""
+    """Return the services that take deposits. Abandoned drafts are removed now, and later by a job."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
     rules = DraftRules(archive.largest_deposit, archive.draft_days, quota)
@@ -372,7 +372,7 @@ def _item_services(
 def _record(
     settings: Settings, public_url: str, minter: LocalMinter, store: ArchiveStore, *, is_ours: bool
 ) -> ArchiveRecord:
-    """The Archive's own record. Its item follows this server if the address of the Archive `is_ours`."""
+    """Return the Archive's own record. Its item follows this server if the address of the Archive `is_ours`."""
     records = ArchiveRecordFile(settings.data)
     record = records.read()
     deposits = Deposits(store, LocalLabels(minter.mint, "archive"), minter.clocks)
@@ -395,8 +395,8 @@ def _record(
 
 
 def _check_service(data: Path, record: ArchiveRecord, store: ArchiveStore) -> None:
-    """Check that the store has the Archive's own item, which cannot be deleted: otherwise it is another store, or
-    empty."""
+    """Raise `StoreIncomplete` if the Archive's own item is missing. It cannot be deleted, so the store is another one,
+    or empty."""
     service = record.service.rep
     if service is not None and not store.holds(service):
         items = sum(1 for _ in store.content.iterate()) + 1
@@ -404,7 +404,7 @@ def _check_service(data: Path, record: ArchiveRecord, store: ArchiveStore) -> No
 
 
 def integrity_status(store: ArchiveStore) -> Iterator[tuple[str, object]]:
-    """The damaged items and the times of verification, for the status."""
+    """Yield the damaged items and the times of verification, for the status."""
     integrity = store.integrity
     if integrity is None:
         return

@@ -1,8 +1,7 @@
-"""Builds the store of a data directory: content, catalogue, and their repair; and the store of one that may not be
-written.
+"""Builds the store of a data directory: content, catalogue and their repair; also for a read-only directory.
 
-`store/` holds the content, `catalogue.sqlite` what is needed to look items up, `changes/` the journal of changes under
-way, `item-locks/` the locks of the items.
+`store/` holds the content and `catalogue.sqlite` the index for look-ups. `changes/` holds the journal of changes under
+way, and `item-locks/` the locks of the items.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ _LOCKS: Final = "item-locks"
 
 
 def _ignore() -> None:
-    """Default: items are not counted."""
+    """Ignore the count of items; the default."""
 
 
 def _begin(expected: int | None) -> None:
-    """Default: a rebuild is not watched."""
+    """Ignore the start of a rebuild; the default."""
 
 
 def open_store(
@@ -67,10 +66,10 @@ def open_store(
     read_ahead: ReadAhead | None = None,
     audit: AuditLog | None = None,
 ) -> ArchiveStore:
-    """Open the store of a data directory, which is made if there is none; see `ArchiveStore` for what opening does.
+    """Open the store of a data directory, and create it if there is none. See `ArchiveStore` for the steps of opening.
 
-    `boot` names the start of this machine. Without an `audit` log, which its owner closes, the store opens one.
-    `CatalogDamaged` if the catalogue cannot be used.
+    `boot` identifies the start of this machine. Without an `audit` log, which its owner closes, the store opens one.
+    Raise `CatalogDamaged` if the catalogue cannot be used.
     """
     return open_in_place(
         data,
@@ -100,8 +99,8 @@ def open_in_place(
     audit: AuditLog | None = None,
     finally_close: ExitStack | None = None,
 ) -> ArchiveStore:
-    """Open a store of which all lies in the directory `data`, but for the file of the `generation`, which has a
-    directory of its own. `finally_close` is closed with the store, after it."""
+    """Open a store in the directory `data`; only the `generation` file has a directory of its own. `finally_close` is
+    closed after the store."""
     with ExitStack() as opened:
         ledger = SqliteIntegrity(data / CATALOGUE)
         opened.callback(ledger.close)
@@ -147,8 +146,11 @@ def _forget_given_out(data: Path) -> None:
 
 
 def newest_kept(data: Path, identity: Identity) -> Instant | None:
-    """The newest date of a label in a data directory under the prefixes of an identity. A directory without a store has
-    none, and no store is made. If the catalogue does not agree with the store, the names in the store are read."""
+    """Return the newest date of a label in a data directory under the prefixes of an identity.
+
+    A directory without a store has none, and no store is created. If the catalogue does not agree with the store, the
+    names in the store are read.
+    """
     if not (data / STORE).is_dir():
         return None
     if (data / CATALOGUE).exists():
@@ -180,7 +182,7 @@ def open_repaired(
     audit: AuditLog | None = None,
 ) -> ArchiveStore:
     """Open the store, and rebuild a catalogue that is damaged or of another store. The old one is renamed, and
-    `on_aside` called with its new name."""
+    `on_aside` is called with its new name."""
 
     def opened() -> ArchiveStore:
         return open_store(
@@ -200,7 +202,7 @@ def open_repaired(
 
 
 def _set_catalogue_aside(data: Path) -> Path | None:
-    """Rename the catalogue, having put aside for the next one what it has of texts, previews and verifications."""
+    """Rename the catalogue. First save its texts, previews and verifications for the next one."""
     rescue_parts(data / CATALOGUE)
     return set_aside(data / CATALOGUE)
 
@@ -210,12 +212,12 @@ def rebuild_catalogue(
 ) -> ListingResult:
     """Rebuild the catalogue from the store. A damaged one is set aside.
 
-    Labels given out before count as uncertain from then on: a rebuild often follows the restoring of a backup.
+    Labels given out before count as uncertain from then on, because a rebuild often follows a restore from a backup.
     """
     _forget_given_out(data)
     try:
         return _rebuilt(data, on_item, read_ahead)
-    except CatalogDamaged:  # noticed only when it was read
+    except CatalogDamaged:  # noticed only while it was read
         _set_catalogue_aside(data)
     return _rebuilt(data, on_item, read_ahead)
 
@@ -225,18 +227,9 @@ def _rebuilt(data: Path, on_item: Callable[[], None], read_ahead: ReadAhead | No
         return store.swept if store.is_rebuilt else store.rebuild(on_item)
 
 
-# --- a directory that may not be written ------------------------------------------------------------------------------
-
-# The store of a data directory that may not be written: a copy on another medium, or a directory of another user.
-#
-# Nothing is written there, no lock and no log. What a store writes besides its objects lies in a temporary directory:
-# locks, and a copy of the catalogue, in which what a crash left is finished, an older format is brought up to date, and
-# what does not agree with the store is made to. The objects are read where they are.
-
-
 def is_read_only(data: Path) -> bool:
-    """Whether this process may not write what is in a data directory, or should not: a file of another user in it would
-    be in the way of its owner."""
+    """Return whether this process may not, or should not, write in a data directory. A file of another user would block
+    the owner of the directory."""
     if data.exists() and data.stat().st_uid != os.geteuid():
         return True
     places = (data, data / STORE, data / CATALOGUE)
@@ -244,13 +237,17 @@ def is_read_only(data: Path) -> bool:
 
 
 def open_read_only(data: Path, *, on_rebuild: Callable[[int | None], None]) -> ArchiveStore:
-    """Open the store of a data directory without writing there. Changes of items are refused by the disk."""
+    """Open the store of a data directory without writing there, not even a lock or a log.
+
+    Locks and a copy of the catalogue lie in a temporary directory. That copy is recovered after a crash, upgraded from
+    an older format, and made to agree with the store. The objects are read in place; the disk refuses changes of items.
+    """
     with ExitStack() as opened:
         beside = Path(opened.enter_context(TemporaryDirectory(prefix="ibi-read-only-")))
         _take_along(data, beside)
         try:
             return _open(beside, opened, on_rebuild)
-        except CatalogDamaged:  # the copy is: the store is what counts
+        except CatalogDamaged:  # only the copy is damaged, and the store is authoritative
             rescue_parts(beside / CATALOGUE)
             remove_database(beside / CATALOGUE)
         return _open(beside, opened, on_rebuild)
@@ -263,7 +260,7 @@ def _open(beside: Path, opened: ExitStack, on_rebuild: Callable[[int | None], No
 
 
 def _take_along(data: Path, beside: Path) -> None:
-    """Copy what is small or changes, and point to the objects."""
+    """Copy small and changing files, and link to the objects."""
     with refusals(DiskRefused, data):
         if not (data / STORE).is_dir():
             raise FileNotFoundError(2, f"there is no directory {STORE}")
@@ -273,13 +270,13 @@ def _take_along(data: Path, beside: Path) -> None:
                 shutil.copyfile(source, beside / name)
         copy_database(data / CATALOGUE, beside / CATALOGUE)
         _copy_journal(data / JOURNAL, beside / JOURNAL)
-    with suppress(OSError):  # what an earlier version knew of damage is found again by reading
+    with suppress(OSError):  # reading the items finds the damage that an earlier version recorded
         copy_database(data / FORMER_VERIFICATIONS, beside / FORMER_VERIFICATIONS)
 
 
 def _copy_journal(source: Path, target: Path) -> None:
-    """The lists of changes that were under way: of these items the catalogue may say what was before. Other users may
-    not read them: for those, the catalogue says what it says."""
+    """Copy the lists of changes that were under way: for these items the catalogue may be out of date. Other users may
+    be unable to read the lists; then the catalogue is used as it is."""
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         names = [path.name for path in source.iterdir() if path.is_file()]
         target.mkdir()

@@ -1,4 +1,4 @@
-"""Builds backups of data directories, and brings a directory that was put back into use."""
+"""Makes backups of data directories, and brings a restored directory back into use."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from ibi.storage.sqlite.ticks import settle_restored
 from ibi.storage.sqlite.transfers import forget_track
 
 SKEW: Final = Fraction(5)
-"""Seconds by which the clock of the machine that went on minting may have been ahead of this one's: clocks that are set
-by a time service differ by less."""
+"""Seconds by which the clock of the other minting machine may have been ahead of this one's. Clocks set by a time
+service differ by less."""
 
 OnStep = Callable[[str], None]
 
 
 def _pass(_: object) -> None:
-    """Default: nothing is watched."""
+    """Ignore a step; the default."""
 
 
 def back_up(
@@ -55,10 +55,10 @@ def back_up(
     on_step: OnStep = _pass,
     on_bytes: OnBytes = _pass,
 ) -> BackupReport:
-    """Make a backup of a data directory, or bring the one at that place up to date."""
+    """Make a backup of a data directory, or update the one at that place."""
     _require_apart(data, place)
     if has_earlier_layout(data):
-        open_state(data).close()  # upgraded first: a backup knows the files of the present layout
+        open_state(data).close()  # upgraded first: a backup knows only the files of the present layout
     with ExitStack() as opened:
         source = opened.enter_context(closing(DataDirectorySource(data)))
         target = opened.enter_context(closing(open_target(place, environment, writing=True)))
@@ -71,7 +71,7 @@ def back_up(
 
 
 def _note_backup(data: Path, report: BackupReport) -> None:
-    """Tell the directory that it was backed up; one that cannot be written is backed up all the same."""
+    """Record the backup in the directory. A directory that cannot be written is backed up all the same."""
     manifest = report.manifest
     with suppress(StorageError):
         DataDirectoryFiles(data).note_backup(
@@ -82,12 +82,14 @@ def _note_backup(data: Path, report: BackupReport) -> None:
 def verify_backup(
     place: str, environment: Mapping[str, str], on_bytes: OnBytes = _pass, *, only: frozenset[str] | None = None
 ) -> BackupCheck:
-    """Read all of a backup, or what belongs to the items and files that are named, and compare it with its digests.
-    The next backup writes again what is found damaged."""
+    """Read a backup and compare it with its digests: all of it, or only the parts of the named items and files.
+
+    The next backup writes the damaged parts again.
+    """
     with closing(open_target(place, environment, writing=False)) as target:
         check = check_backup(target, find_damage, on_bytes, only=only)
     if check.damaged:
-        with suppress(StorageError):  # a disk that can only be read is checked all the same
+        with suppress(StorageError):  # a read-only disk is checked all the same
             _note_damage(place, environment, check)
     return check
 
@@ -102,7 +104,7 @@ def _note_damage(place: str, environment: Mapping[str, str], check: BackupCheck)
 def mend_backup(
     data: Path, place: str, environment: Mapping[str, str], check: BackupCheck, on_bytes: OnBytes = _pass
 ) -> BackupCheck:
-    """Write again what a check found damaged, as far as the data directory has it whole; what is damaged after that."""
+    """Write damaged parts again, as far as the data directory has them intact. Return the remaining damage."""
     back_up(data, place, environment, on_bytes=on_bytes)
     return verify_backup(place, environment, only=frozenset(part.owner for part in check.damaged))
 
@@ -117,15 +119,15 @@ def _require_apart(data: Path, place: str) -> None:
 
 @dataclass(slots=True)
 class PutBack:
-    """A data directory that was put back: what, and from when on it mints."""
+    """The result of a restore: the report, and the date after which the directory mints."""
 
     report: RestoreReport
     unreadable: list[str] = field(default_factory=list)
     minted_until: Instant | None = None
-    """The latest label that this machine, or what is left of the old directory, knows to have been issued."""
+    """The latest label known to be issued, by this machine or in the remains of the old directory."""
     mints_after: Instant | None = None
     newer: list[str] = field(default_factory=list)
-    """Items of the old directory that the backup does not have as they are there."""
+    """Items of the old directory with another state than in the backup, or missing there."""
 
 
 def restore(
@@ -140,11 +142,11 @@ def restore(
     on_step: OnStep = _pass,
     on_bytes: OnBytes = _pass,
 ) -> PutBack:
-    """Put the newest backup of a place back into an empty data directory, and have it be used from now on.
+    """Restore the newest backup of a place into an empty data directory, and prepare it for use.
 
-    `reload` reads the settings once they are there. `old` is what is left of the directory that the backup was made of;
-    `issued_until` what an operator knows of the last label. `BackupDamaged` if parts of the backup are damaged, unless
-    the directory is to be put back without what they belong to.
+    `reload` reads the settings after they are restored. `old` is what remains of the original directory. `issued_until`
+    is the last label that an operator knows of. Raise `BackupDamaged` if parts of the backup are damaged, unless
+    `without_damaged` leaves out the items and files that they belong to.
     """
     with ExitStack() as opened:
         target = opened.enter_context(closing(open_target(place, environment, writing=False)))
@@ -174,10 +176,11 @@ def _rebuild(data: Path) -> list[str]:
 def _settle_minting(
     put_back: PutBack, data: Path, settings: Settings, old: Path | None, issued_until: Instant | None
 ) -> None:
-    """Later than now, and than everything that may have been issued since the backup was made.
+    """Make the directory mint only after now, and after every label that may have been issued since the backup.
 
-    No label is handed out before its date has come: what the old minter gave out is not later than its clock was. If
-    this machine has its record, that is exact; else the clock of another machine is allowed to be ahead by `SKEW`.
+    No label is given out before its date, so the old minter's labels are not later than its clock was. If this machine
+    has the record of the old minter, that bound is exact. Otherwise the clock of another machine may be ahead by
+    `SKEW`.
     """
     manifest = put_back.report.manifest
     labels = manifest.owner.get("labels")
@@ -200,7 +203,7 @@ def _mint_log(data: Path) -> Path:
 
 
 def _last_issued(old: Path | None) -> Instant | None:
-    """The latest date in the mint log of what is left of the old directory, as far as it can be read."""
+    """Return the latest date in the old directory's mint log, as far as it can be read."""
     latest: Instant | None = None
     if old is None:
         return None
@@ -215,7 +218,7 @@ def _last_issued(old: Path | None) -> Instant | None:
 
 
 def _newer_items(old: Path, target: BackupTarget, manifest: BackupManifest) -> Iterator[str]:
-    """The names of items that are in the old store in another version than in the backup, or only there."""
+    """Yield the names of items in the old store that the backup has in another version, or lacks."""
     from ibi.services.backups.backing_up import read_listing
     from ibi.storage.ocfl.layout import names_in
     from ibi.storage.ocfl.packing import newest_digest

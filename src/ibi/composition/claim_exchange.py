@@ -1,4 +1,4 @@
-"""Builds what exchanges claims with other Archives, from the settings."""
+"""Builds the exchange of claims with other Archives, from the settings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def claim_context(
     *,
     sandbox: bool = False,
 ) -> ClaimContext:
-    """The claims of one Archive, for a server or a command."""
+    """Return the context for the claims of one Archive, for a server or a command."""
     return ClaimContext(
         store=notifications,
         repository=store,
@@ -61,7 +61,7 @@ def claim_context(
 def claim_courier(
     settings: Settings, site: ArchiveSite | None, resolver: ResolverSite | None, listening: tuple[str, int]
 ) -> Courier | None:
-    """What carries the claims of a server's Archive; None if it has no inbox."""
+    """Return the courier for the claims of a server's Archive; None if it has no inbox."""
     if site is None or site.inbox_url is None or site.feed is None or site.changes is None:
         return None
     context = None if site.item_services is None else site.item_services.exchange
@@ -78,7 +78,7 @@ def claim_courier(
 
 
 def _sign(site: ArchiveSite, to: str, body: bytes) -> Mapping[str, str]:
-    """The signature by which the inbox of another Archive knows this one; none if there is no key to read."""
+    """Return the signature by which another Archive's inbox identifies this Archive. Empty if no key can be read."""
     if site.signing is None:
         return {}
     try:
@@ -100,7 +100,7 @@ def _page_finder(settings: Settings, resolver: ResolverSite | None) -> PageFinde
         return None if settings.resolver is None else ResolverPages(settings.resolver)
 
     async def find(label: Label) -> str | FoundItem | Unreached:
-        # Who has the Original answers for the item; a Copy may be older, or here.
+        # The holder of the Original answers for the item; a Copy may be older, or here.
         url = replace(PersistentUrl.parse(f"/{label.spelling}:"), required_original=True)
         try:
             resolved = await resolver.resolving.resolve(url, (NO_READER,), base=resolver.base)

@@ -1,4 +1,5 @@
-"""Builds what makes Copies of items of other Archives, from the settings. Commands start with it: it imports little."""
+"""Builds the service that copies items of other Archives, from the settings. Commands start with it, so it imports
+little."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from ibi.transport.resolver_gateway import ResolverClient
 
 
 def is_sandbox(settings: Settings, record: ArchiveRecord | None) -> bool:
-    """Whether this Archive is for trying out. Where the settings have no identity, its own label tells."""
+    """Return whether this Archive is a sandbox. If the settings have no identity, its own label decides."""
     identity = settings.identity()
     if identity is not None:
         return identity.sandbox
@@ -55,8 +56,11 @@ def copying_here(
     find_source: FindSource | None = None,
     stopping: Event | None = None,
 ) -> Copying:
-    """What makes Copies in this Archive. `own` is where the server listens that works for others; without it, every
-    address is asked that is named: for commands. Without `find_source` the resolver of the settings is asked."""
+    """Return the service that makes Copies in this Archive.
+
+    `own` are the addresses of a server that works for others. Without it, as in commands, every named address may be
+    asked. Without `find_source` the resolver of the settings is asked.
+    """
     rules = copy_rules(settings, record)
     sources = HttpItemSources(own, settings.copies.networks or (), is_sandbox=rules.is_sandbox)
     if find_source is None and settings.resolver is not None:
@@ -75,8 +79,8 @@ def copying_here(
 
 
 def _note_chain(settings: Settings, rep: RepositoryName, chain: Chain) -> None:
-    """Keep the chain of a Copy in the ledger, so that an Archive of the chain that was put back from a backup is told
-    of it. What the ledger has is only gone on from: it may be what this Archive signed."""
+    """Store the chain of a Copy in the ledger, so that a restored Archive of the chain can learn it. The chain replaces
+    only a chain that it extends, because this Archive may have signed the stored one."""
     with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
         first = chain.first_release
         if first is not None and compare_chains(ledger.chain(rep), chain.texts) is ChainOrder.NEWER:
@@ -88,7 +92,7 @@ def _owed_to(record: ArchiveRecord, keys: KeyFiles) -> IsOwed:
 
 
 def asking_resolver(resolver: str) -> FindSource:
-    """Finds the holder of an Original by a resolver elsewhere."""
+    """Return a function that finds the holder of an Original by a resolver elsewhere."""
     client = ResolverClient(resolver)
 
     def find(label: Label) -> str:
@@ -102,7 +106,7 @@ def asking_resolver(resolver: str) -> FindSource:
 
 
 def source_in(found: object, label: Label) -> str:
-    """The address of the Archive in the record of a resolution."""
+    """Return the address of the Archive in the record of a resolution."""
     url = found.get("archive_url") if isinstance(found, dict) else None
     if not isinstance(url, str):
         raise NoSource(label=str(label), reason="the resolver does not say which Archive has it")

@@ -1,5 +1,4 @@
-"""Builds what a server does for Copies: the jobs that make them, what finds the Archives to take them from, follows and
-webhooks."""
+"""Builds the copying services of a server: the jobs, the finder of sources, follows and webhooks."""
 
 from __future__ import annotations
 
@@ -46,9 +45,9 @@ _PATIENCE: Final = 30.0
 
 
 class SourceFinder:
-    """Finds holders of Originals for a server: by its own resolver, once that is there, or by the one of the settings.
+    """Finds holders of Originals for a server: by its own resolver, if there is one, else by the one of the settings.
 
-    Called from threads; the resolver's work is done on the server's event loop.
+    Call it from threads. The resolver runs on the server's event loop.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -60,7 +59,7 @@ class SourceFinder:
         self._resolver = resolver
 
     def note_loop(self) -> None:
-        """To be called on the event loop of the server."""
+        """Remember the event loop of the server; must be called on it."""
         self._loop = asyncio.get_running_loop()
 
     def __call__(self, label: Label) -> str:
@@ -94,25 +93,22 @@ def open_copy_work(
     finder: SourceFinder,
     opened: ExitStack,
 ) -> CopyWork:
-    """The jobs of a server, which is at the addresses `own`; what is opened is closed with `opened`."""
+    """Return the copy jobs of a server at the addresses `own`. They are closed with `opened`."""
     jobs = SqliteCopyJobs(settings.data)
     opened.callback(jobs.close)
     copying = copying_here(settings, store, record, clocks, own=own, find_source=finder)
     return CopyWork(jobs, copying, CopyParts(settings.data), on_start=finder.note_loop)
 
 
-# --- follows and webhooks ---------------------------------------------------------------------------------------------
-
-# Builds what a server needs of follows and webhooks, from the settings.
-
-
 class CopyBringer:
-    """Brings what is followed as Copies; of sources that the API named, within the address guard."""
+    """Brings followed items as Copies. Sources that were named through the API are contacted only within the address
+    guard."""
 
     def __init__(
         self, settings: Settings, services: ItemServices, own: frozenset[tuple[str, int]], finder: SourceFinder
     ) -> None:
-        """`own` are the addresses of this server; `finder` asks the resolver."""
+        """Prepare copying with and without the address guard. `own` are the addresses of this server; `finder` asks the
+        resolver."""
         self._stopping, self._finder = Event(), finder
         self._any, self._guarded = (self._copying(settings, services, guarded) for guarded in (None, own))
 
@@ -134,7 +130,7 @@ class CopyBringer:
 
 
 def _ignore(_: int) -> None:
-    """Bytes are not counted."""
+    """Ignore the count of bytes."""
 
 
 def _introduction(follows: SqliteFollows, keys: OwnKeys) -> FollowerIntroduction:
@@ -149,8 +145,11 @@ def open_subscriptions(
     audit: AuditLog,
     opened: ExitStack,
 ) -> Subscriptions | None:
-    """The follows and webhooks of a server's Archive, closed with `opened`; None without an Archive that takes items.
-    `own` are the addresses of the server; `finder` finds the holders of items that moved."""
+    """Return the follows and webhooks of a server's Archive, closed with `opened`. None without an Archive that takes
+    items.
+
+    `own` are the addresses of the server. `finder` finds the holders of items that moved.
+    """
     if site is None or site.feed is None or site.item_services is None:
         return None
     follows, webhooks = SqliteFollows(settings.data), SqliteWebhooks(settings.data)

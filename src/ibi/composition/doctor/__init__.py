@@ -1,1 +1,1 @@
-"""What `ibi doctor` looks at: files, databases, clock, settings and addresses of one data directory. It only reads."""
+"""The checks of `ibi doctor`: files, databases, clock, settings and addresses of one data directory. They only read."""

@@ -1,4 +1,4 @@
-"""Checks of settings that a server accepts, and that leave it less safe or less reachable than it could be."""
+"""Checks of valid settings that make a server less safe or less reachable than it could be."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MOST_NAMED: Final = 5
 
 
 def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Holders of Copies that the register of the resolver does not have: no resolver asks them. Without a register,
-    advice."""
+    """Yield holders of Copies that are missing from the resolver's register: no resolver asks them. Without a register,
+    yield advice."""
     holders = directory.settings.archive.copies_at or ()
     if not holders:
         return
@@ -42,7 +42,7 @@ def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _known_archives(directory: ExaminedDirectory) -> frozenset[Label] | None:
-    """Return all labels of the Archives that are registered at the resolver; None if this directory has no register."""
+    """Return all labels of the Archives registered at the resolver. None if this directory has no register."""
     settings, own = directory.settings, service_of(directory.data)
     if settings.resolver is None or is_same_place(settings.resolver, settings.own_url):
         registrations = registrations_of(directory)
@@ -58,7 +58,7 @@ def _known_archives(directory: ExaminedDirectory) -> frozenset[Label] | None:
 
 
 def check_proxies(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Proxies that may be anyone."""
+    """Yield trusted proxies that cover every address."""
     for family, words in _covered_families(directory.settings.trusted_proxies or ()):
         what = f"trusted_proxies covers every {family} address ({words}): each client is believed about its own address"
         remedy = "Name the networks of your proxies alone: limits and restricted items are judged by that address."
@@ -77,7 +77,7 @@ def _covered_families(networks: Iterable[IPv4Network | IPv6Network]) -> Iterator
 
 
 def check_clone_guard(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """A public address that leads every machine to itself, so that no copy of the directory is noticed by it."""
+    """Yield a public address that leads each machine to itself. With it a copy of the directory is not noticed."""
     url, identity = directory.settings.public_url, _identity_of(directory)
     if url is not None and identity is not None and not identity.sandbox and _leads_home(url):
         what = (
@@ -88,15 +88,15 @@ def check_clone_guard(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _leads_home(url: str) -> bool:
-    """Whether an address leads each machine to itself: on the loopback interface, a name below `localhost` (RFC 6761),
-    or the address that stands for all of a machine."""
+    """Return whether an address leads each machine to itself: loopback, a name below `localhost` (RFC 6761), or the
+    unspecified address."""
     origin = Origin.of_url(url)
     is_unspecified = origin.address is not None and origin.address.is_unspecified
     return is_unspecified or origin.name.rstrip(".").endswith(".localhost") or is_on_loopback(url)
 
 
 def check_content_host(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Files of depositors on the host of the pages."""
+    """Yield advice if the files of depositors are on the host of the pages."""
     settings = directory.settings
     if settings.has_archive and settings.content_url is None:
         what = "content_url is not set: the files of depositors have the host on which people sign in"
@@ -105,7 +105,7 @@ def check_content_host(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_resolver_trust(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """A sandbox beside a resolver that does not know it, or whose register has no signature."""
+    """Yield a sandbox beside a resolver that does not know it, or with a register that is not signed."""
     settings, identity = directory.settings, _identity_of(directory)
     if not _has_other_resolver(settings) or settings.resolver is None or identity is None or not identity.sandbox:
         return
@@ -127,7 +127,7 @@ def _has_other_resolver(settings: Settings) -> bool:
 
 
 def _identity_of(directory: ExaminedDirectory) -> Identity | None:
-    """Return the frozen identity, or the configured one where nothing was minted yet."""
+    """Return the frozen identity, or the configured one if nothing was minted yet."""
     ticks = read_ticks(directory)
     return directory.settings.identity() if ticks is None or ticks.identity is None else ticks.identity
 

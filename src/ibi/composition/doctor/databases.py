@@ -1,4 +1,4 @@
-"""Checks of the databases of a data directory, and of what they say of items and of other Archives."""
+"""Checks of the databases of a data directory, and of their content about items and other Archives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _DAY: Final = 86_400
 _TRIES: Final = 40
 _PAUSE: Final = 0.05
 _MAKING: Final = 60.0
-"""Seconds in which a database that a server makes has got its tables."""
+"""Seconds within which a server creates the tables of a new database."""
 _MOST_NAMED: Final = 5
 _FORMATS: Final = {CATALOGUE_KIND: len(catalog_migrations.MIGRATIONS), TICKS: len(tick_rows.MIGRATIONS), STATE: 1}
 """The formats that this version knows."""
@@ -74,7 +74,7 @@ def path_of(directory: ExaminedDirectory, kind: DatabaseKind) -> Path:
 
 
 def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Databases that are lost, damaged, of another kind or of a later version."""
+    """Yield databases that are lost, damaged, of another kind or of a later version."""
     try:
         if has_earlier_layout(directory.data):
             what = "its databases are those of an earlier version, and not upgraded yet"
@@ -98,7 +98,7 @@ def check_databases(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _refuse_blank(directory: ExaminedDirectory, path: Path, kind: DatabaseKind) -> None:
-    """Raise the `damaged` of its kind for a database without a table, unless a server may just be making it."""
+    """Raise the `damaged` error of its kind for a database without tables, unless a server may just be creating it."""
     if is_blank(path) and not (directory.is_served and time.time() - path.stat().st_mtime < _MAKING):
         raise kind.damaged(path=path, reason="it is empty, and no server or command leaves one so")
 
@@ -118,8 +118,8 @@ def _format_of(directory: ExaminedDirectory, path: Path) -> int:
 
 
 def _is_current(directory: ExaminedDirectory, kind: DatabaseKind) -> bool:
-    """Whether it can be asked: there, sound, and of the format of this version. `check_databases` tells of others, and
-    an older one is brought up to date by the next start."""
+    """Return whether the database can be queried: present, readable and of this version's format. `check_databases`
+    reports others; the next start upgrades an older one."""
     path = path_of(directory, kind)
     try:
         if not path.exists() or not path.stat().st_size or _format_of(directory, path) != _FORMATS[kind]:
@@ -133,7 +133,7 @@ def _is_current(directory: ExaminedDirectory, kind: DatabaseKind) -> bool:
 
 
 def check_catalogue(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether the catalogue lists the state in which the store is, and just the items in it."""
+    """Yield a catalogue that lists another state of the store, or other items."""
     path = directory.data / CATALOGUE
     if not (directory.data / STORE).is_dir():
         if path.exists():
@@ -152,7 +152,7 @@ def check_catalogue(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
     if not _is_current(directory, CATALOGUE_KIND):
         return
     gone = _find_gone(directory, path)
-    if gone:  # first: a rebuild would give them up
+    if gone:  # first, because a rebuild would give them up
         what = f"it lacks {len(gone)} items that the catalogue lists: {_some(gone)}"
         remedy = "Mount its disk, or put them back from a backup; `ibi rebuild` gives them up."
         yield Diagnosis("item-lost", directory.name(STORE), what, remedy)
@@ -168,7 +168,7 @@ _REBUILD: Final = "`ibi rebuild` makes it anew, and so does the next start of th
 
 
 def _disagreement(directory: ExaminedDirectory, path: Path) -> str | None:
-    """Why the catalogue is not that of the store as it is; a server may be changing both meanwhile."""
+    """Return why the catalogue disagrees with the store; None if it agrees. A server may be changing both meanwhile."""
     reason = None
     for _ in range(_TRIES if directory.is_served else 1):
         expected = read_expected(directory.data / STORE)
@@ -188,9 +188,9 @@ def _disagreement(directory: ExaminedDirectory, path: Path) -> str | None:
 
 
 def _compare_names(directory: ExaminedDirectory, path: Path) -> Iterator[Diagnosis]:
-    """What is in the store and not in the catalogue."""
+    """Yield items of the store that the catalogue does not list."""
     unlisted = _find_unlisted(directory, path, directory.item_names)
-    if unlisted and directory.is_served:  # just being deposited, or just removed
+    if unlisted and directory.is_served:  # an item may just be deposited or removed
         time.sleep(1)
         root = directory.data / STORE
         unlisted = [name for name in _find_unlisted(directory, path, unlisted) if (root / name).is_dir()]
@@ -223,7 +223,7 @@ def _find_gone(directory: ExaminedDirectory, path: Path) -> list[str]:
     names = [str(catalog_rows.repository_name(key)) for (key,) in rows]
     gone = [name for name in names if not (root / name).is_dir()]
     if gone and directory.is_served:
-        time.sleep(1)  # items that are just being removed leave the catalogue first
+        time.sleep(1)  # items under removal leave the catalogue first
         with opened_unchanged(path, is_in_use=True) as connection:
             gone = [name for name in gone if _lists(connection, name)]
     return gone
@@ -235,7 +235,7 @@ def _some(names: list[str]) -> str:
 
 
 def check_left_out(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """What a restore left out, since its backup was damaged, and what is not here still."""
+    """Yield items and files that a restore left out because of a damaged backup, and that are still missing."""
     left_out, path = read_left_out(directory.data), directory.name(LEFT_OUT)
     gone = [name for name in left_out.items if not (directory.data / STORE / name).is_dir()]
     if gone:
@@ -250,7 +250,7 @@ def check_left_out(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Items that are known to be damaged, and those whose object cannot be read; with `is_full`, everything is read."""
+    """Yield items known to be damaged, and items with an unreadable object. With `is_full`, everything is read."""
     reasons, denied = dict(_known_damage(directory)), []
     for name in directory.item_names:
         try:
@@ -261,7 +261,7 @@ def check_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         if reason is not None:
             reasons.setdefault(name, reason)
     if directory.is_full and (directory.data / STORE).is_dir():
-        with suppress(StoreIncomplete):  # which another check tells
+        with suppress(StoreIncomplete):  # another check reports it
             for name, path, reason in _verified_damage(directory):
                 if is_denied(path):
                     denied.append(path)
@@ -294,18 +294,19 @@ def _known_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, str]]:
 
 
 def _verified_damage(directory: ExaminedDirectory) -> Iterator[tuple[str, Path, str]]:
-    """The item, the file of it, and what is wrong with that."""
+    """Yield the item, its damaged file, and the reason."""
     with open_read_only(directory.data, on_rebuild=lambda _: None) as store:
         for verified in store.verify():
             problems = [each for each in verified.problems if verified.name is None or not _is_stray(each)]
-            for problem in problems[:1]:  # `check_strays` tells the others
+            for problem in problems[:1]:  # `check_strays` reports the others
                 path = directory.data / STORE / (verified.name or "") / problem.path
                 reason = f"{problem.kind} ({problem.code}): {problem.path}: {problem.reason}"
                 yield verified.name or problem.path, path, reason
 
 
 def check_strays(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Files in objects that no inventory names; unless all are looked at, among the first files of the store."""
+    """Yield files in objects that no inventory names. Unless `is_full`, only the first files of the store are
+    examined."""
     left, strays = MOST_LOOKED_AT, dict[str, list[Problem]]()
     for name in directory.item_names:
         if left <= 0 and not directory.is_full:
@@ -314,7 +315,7 @@ def check_strays(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         left -= number
         if found:
             strays[name] = found
-    if strays and directory.is_served:  # it may be about to name them
+    if strays and directory.is_served:  # a running change may be about to name them
         time.sleep(1)
         strays = {name: _look_for_strays(directory, name)[1] for name in strays}
     yield from _tell_strays(directory, [(f"{name}/{each.path}", each) for name in strays for each in strays[name]])
@@ -331,28 +332,28 @@ def _tell_strays(directory: ExaminedDirectory, strays: list[tuple[str, Problem]]
 
 
 def _look_for_strays(directory: ExaminedDirectory, name: str) -> tuple[int, list[Problem]]:
-    """Return how many files were looked at in an object, and those that are strays."""
+    """Return the number of files examined in an object, and the stray ones."""
     root = os.open(directory.data / STORE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with ObjectDirectory(root, name) as found:
             inventory = found.inventory()
             strays = [each for each in extra_entries(found, inventory) if _is_stray(each)]
     except (Broken, IbiError, OSError):
-        return 1, []  # told by `check_items`
+        return 1, []  # reported by `check_items`
     finally:
         os.close(root)
-    if _has_unfinished(directory):  # the next start brings a version to its end that a crash has interrupted
+    if _has_unfinished(directory):  # the next start completes a version that a crash interrupted
         strays = [each for each in strays if each.path != version_name(inventory.head + 1)]
     return sum(map(len, inventory.manifest.values())) + 3 * (inventory.head + 1) + len(strays), strays
 
 
 def _is_stray(problem: Problem) -> bool:
-    """Whether it is a file, or a directory that may have some. Links are told by `check_files`."""
+    """Return whether it is a file, or a directory that may contain files. `check_files` reports links."""
     return problem.kind == Damage.EXTRA and problem.code not in {"E024", "E090"}
 
 
 def _has_unfinished(directory: ExaminedDirectory) -> bool:
-    """Whether a process that died has left changes of the store."""
+    """Return whether a dead process left changes of the store."""
     staging = directory.data / "store-staging"
     with suppress(FileNotFoundError, NotADirectoryError):
         return any(place.is_dir() for place in staging.iterdir())
@@ -360,7 +361,7 @@ def _has_unfinished(directory: ExaminedDirectory) -> bool:
 
 
 def _told_elsewhere() -> suppress:
-    """A database that cannot be read, of which `check_databases` tells."""
+    """Ignore a database that cannot be read: `check_databases` reports it."""
     return suppress(StoreDamaged, DiskRefused, PermissionError)
 
 
@@ -372,7 +373,8 @@ def _is_readable(directory: ExaminedDirectory, name: str) -> bool:
 
 
 def _unreadable(directory: ExaminedDirectory, name: str) -> str | None:
-    """Why the inventory of an object cannot be used, or which file of it is not there. `PermissionError`."""
+    """Return why the inventory of an object cannot be used, or which of its files is missing. Raise
+    `PermissionError`."""
     root = os.open(directory.data / STORE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with ObjectDirectory(root, name) as found:
@@ -405,7 +407,7 @@ def _is_file(place: str, directory: int) -> bool:
 
 
 def check_fixity(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether all that is kept was read again within the time that the settings want."""
+    """Yield items that were not verified within twice the time that the settings want."""
     days, path = directory.settings.archive.verify_days, directory.data / CATALOGUE
     if not days or not directory.item_names or not directory.is_writable:
         return
@@ -420,7 +422,7 @@ def check_fixity(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _began(directory: ExaminedDirectory) -> int | None:
-    """When the Archive was begun: it has items since then."""
+    """Return the start of the Archive: it may have items since then."""
     with suppress(IbiError):
         record = ArchiveRecordFile(directory.data).read()
         return None if record is None else record.service.labels[0].instant.seconds
@@ -428,7 +430,7 @@ def _began(directory: ExaminedDirectory) -> int | None:
 
 
 def check_archives(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Archives of this resolver that are included and were not reached, and why."""
+    """Yield included Archives of this resolver that were not reached, and the reason."""
     for each in registrations_of(directory) or ():
         label = each.service.labels[0]
         if each.failed is not None:
@@ -439,7 +441,7 @@ def check_archives(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def registrations_of(directory: ExaminedDirectory) -> list[Registration] | None:
-    """Return the Archives that are registered at the resolver of this directory; None if it has no register."""
+    """Return the Archives registered at the resolver of this directory. None if it has no register."""
     if not _is_current(directory, STATE):
         return None
     with opened_unchanged(path_of(directory, STATE), is_in_use=directory.is_served) as connection:
@@ -447,7 +449,7 @@ def registrations_of(directory: ExaminedDirectory) -> list[Registration] | None:
 
 
 def check_subscriptions(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Follows whose source does not answer, and webhooks that are not delivered."""
+    """Yield follows with a source that does not answer, and webhooks that are not delivered."""
     if not _is_current(directory, STATE):
         return
     with opened_unchanged(path_of(directory, STATE), is_in_use=directory.is_served) as connection:
