@@ -1,4 +1,4 @@
-"""Why a sign-in, or an act, is refused. None of these errors ever carries a secret."""
+"""Errors of refused sign-ins and acts. No error message contains a secret."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class CodeNeeded(IbiError):
     kind = ErrorKind.FORBIDDEN
 
     def __init__(self, secret: str) -> None:
-        """`secret` is what the form with the code carries; no message has it."""
+        """Make the error. `secret` goes into the form for the code, never into a message."""
         super().__init__()
         self.secret = secret
 

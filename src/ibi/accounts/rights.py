@@ -117,7 +117,7 @@ TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
 
 
 def may(who: Actor, act: ItemAct, item: Belonging) -> bool:
-    """Return whether `who` may do the act on the item."""
+    """Return whether the actor may do the act on the item."""
     if act is ItemAct.READ_FILES and not item.is_restricted:
         return True
     return who.scope in TABLE[act, item.whose(who)]
@@ -192,7 +192,7 @@ SITE_TABLE: Final[Mapping[SiteAct, frozenset[Scope]]] = {
 
 
 def may_administer(who: Actor, act: SiteAct) -> bool:
-    """Return whether `who` may do the act on the Archive as a whole."""
+    """Return whether the actor may do the act on the Archive as a whole."""
     return who.scope in SITE_TABLE[act]
 
 

@@ -1,4 +1,5 @@
-"""The command `ibi`: it parses, calls what `ibi.composition` builds, and prints. It owns no logic."""
+"""The command `ibi`: it parses arguments, calls services that `ibi.composition` builds, and prints results. It has no
+logic of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ def main(arguments: list[str] | None = None) -> None:
         code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (`ibi mint -n 1000 | head`). Python must not complain when it closes stdout.
+        # The reader has closed the pipe (`ibi mint -n 1000 | head`). Python must not complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except KeyboardInterrupt:

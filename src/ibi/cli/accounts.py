@@ -1,5 +1,5 @@
-"""Accounts: `ibi person`, who may sign in to the pages; `ibi token`, tokens of programs that use the API; `ibi audit`,
-who changed what, as the data directory has it."""
+"""Accounts: `ibi person` for people who sign in to the pages, `ibi token` for programs that use the API, and `ibi
+audit` for the log of changes in the data directory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _mail = click.option("--mail", metavar="ADDRESS", help="Their e-mail address, by
 _shown = click.option("--shown", metavar="TEXT", help="What pages call them, if that is not NAME.")
 _language = click.option(
     "--language",
-    type=click.Choice(["en", "pt-BR", "es", ""]),  # those of the pages
+    type=click.Choice(["en", "pt-BR", "es", ""]),  # the languages of the pages
     help="The language of mails to them.",
 )
 _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the password from the first line of stdin.")
@@ -279,7 +279,8 @@ _where_tokens = setting_options("data", "config", "server", "token")
 
 @contextmanager
 def _token_admin(person: str | None = None, **flags: str | None) -> Iterator[TokenAdmin]:
-    """Open the administration of tokens, of the data directory or of a server; for those of a `person`, if named."""
+    """Open the administration of tokens, of the data directory or of a server; of the tokens of a `person`, if
+    named."""
     settings = settings_from(**flags)
     if settings.is_remote:
         from ibi.transport.api_client import ApiClient
@@ -340,7 +341,7 @@ def list_tokens(*, as_json: bool, **flags: str | None) -> None:
 
 
 def _owner(listed: TokenResource) -> str:
-    """For whom a token was made, if it was made for a person."""
+    """Return a note of the person that a token was made for, or an empty text."""
     kind, _, person = listed.account.partition(":")
     return f"  for {person}" if kind == "person" else ""
 

@@ -1,7 +1,7 @@
-"""The user that a command acts as: the one to whom the data directory belongs.
+"""The user that a command acts as: the owner of the data directory.
 
-A file that another user leaves in a data directory cannot be opened by its server any more. So root becomes the owner
-before anything in the directory is made or changed, and every other user may only read.
+If another user left a file in a data directory, its server could not open that file. So root becomes the owner before
+anything in the directory is made or changed. Every other user may only read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ibi.errors import IbiError
 
 _ROOT: Final = 0
 _became: list[str] = []
-"""The owner that root has become in this process, and the directory that is theirs."""
+"""The owner that root has become in this process, and the data directory of that owner."""
 
 
 class NotTheOwner(IbiError):
@@ -33,15 +33,15 @@ class OwnerLockedOut(IbiError):
 
 
 def act_as_owner(data: Path, *, reading: bool = False) -> None:
-    """Become the owner of the data directory if this process is root's; `NotTheOwner` if it is of another user, unless
-    the command is only `reading`.
+    """Become the owner of the data directory if this process is root's.
 
-    A directory that is not there yet will be that of the user who makes it.
+    Raise `NotTheOwner` for any other user, unless the command is only `reading`. A missing directory will belong to the
+    user who makes it.
     """
     try:
         found = data.stat()
     except OSError:
-        return  # what is done with it next says why
+        return  # the next step on the directory reports the reason
     user = os.geteuid()
     if found.st_uid == user or (user != _ROOT and reading):
         return
@@ -49,14 +49,14 @@ def act_as_owner(data: Path, *, reading: bool = False) -> None:
     if user != _ROOT or not (_become(found) or reading):
         raise NotTheOwner(data=data, owner=owner)
     _became[:] = owner, str(data)
-    # What is not imported yet has to be readable too: it may lie in root's home.
+    # Modules not imported yet must be readable too: they may lie in root's home.
     for place in (data, Path(__file__).parent, Path(os.__file__).parent):
         if not os.access(place, os.R_OK | os.X_OK):
             raise OwnerLockedOut(place=place, data=data, owner=owner)
 
 
 def _become(found: os.stat_result) -> bool:
-    """Whether the system allows it: root of a container may lack the right."""
+    """Become that user; return whether the system allows it. Root of a container may lack the right."""
     import pwd
 
     try:
@@ -75,7 +75,7 @@ def _become(found: os.stat_result) -> bool:
 
 
 def with_acting_user(message: str) -> str:
-    """The message of a refusal, with whom the system refused if that is not the user who gave the command."""
+    """Return the message of a refusal, with the acting user if another user gave the command."""
     if not _became or os.strerror(errno.EACCES) not in message:
         return message
     owner, data = _became
@@ -83,12 +83,12 @@ def with_acting_user(message: str) -> str:
 
 
 def user_name() -> str:
-    """The name of the user who gave the command, as the environment tells it; that of the process if it does not."""
+    """Return the name of the user who gave the command, from the environment, or else from the process."""
     import getpass
 
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # no such user is known to the system
+    except (KeyError, OSError):  # the system knows no such user
         return _name_of(os.geteuid())
 
 
@@ -98,4 +98,4 @@ def _name_of(user: int) -> str:
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:
-        return f"#{user}"  # as sudo takes it
+        return f"#{user}"  # the form that sudo accepts

@@ -59,8 +59,8 @@ _GROUPS = {
         "rebuild": "Make the catalogue anew from the store alone",
     },
 }
-"""The commands as `ibi --help` shows them. Each is defined in the module of its name, or in the one that `_PLACES` has;
-its line of help is written here, so that no module is imported for it, and is short enough to be shown whole."""
+"""The commands as `ibi --help` shows them. The lines of help stand here, so that no module is imported for them, and
+are short enough to be shown whole. A command is in the module of its name, or in the module in `_PLACES`."""
 
 _PLACES = {
     **dict.fromkeys(("audit", "person", "token"), "accounts"),
@@ -78,7 +78,7 @@ _PLACES = {
     "transfers": "transfer",
     "url": "explain",
 }
-"""Modules of commands that do not have one of their own, with the function where its name is another."""
+"""Modules of commands without a module of their own, with the function if its name differs."""
 
 _EXAMPLES = """\
 Examples:

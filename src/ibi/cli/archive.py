@@ -1,4 +1,5 @@
-"""`ibi archive`: the Archive itself, its membership in a resolver (R §7), and its move to another address (R §7.2)."""
+"""`ibi archive`: the Archive itself, its membership in a resolver (R §7), its move to another address (R §7.2), and the
+holders of its Copies."""
 
 from __future__ import annotations
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 _where = setting_options("data", "config", "server", "token")
 
-# --- membership -------------------------------------------------------------------------------------------------------
-
-# `ibi archive switch-on|switch-off|registration-mail`: the Archive and its resolver (R §7).
 
 _SERVER_TELLS = "the running server tells the resolver"
 _NO_RESOLVER = "no resolver is told: `resolver` or `archive.registration_key` is not set"
@@ -101,7 +99,7 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     key, sender = settings.archive.registration_key, sender or settings.archive.admin_email
     if key is None:
         raise MembershipIncomplete(missing="archive.registration_key")
-    # The form by which the Archive is registered is the one that its requests give (R Table 7.2).
+    # The Archive is registered by the form that its requests give (R Table 7.2).
     label, *others = _service(settings).labels
     other = None if one_form or not others else others[0]
     signs = None if one_form else KeyFiles(settings.data).signing_key().public
@@ -127,7 +125,7 @@ def _service(settings: Settings) -> LabelForms:
 
 
 def _exclude(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:
-    """Ask the resolver to exclude the Archive; None if no resolver is configured. The caller holds the lock."""
+    """Ask the resolver to exclude the Archive. Return None if no resolver is configured. The caller holds the lock."""
     import asyncio
 
     from ibi.composition.membership import membership_request, resolver_gateway
@@ -150,10 +148,6 @@ def _say(switched: str, told: str, settings: Settings, *, as_json: bool) -> None
     else:
         click.echo(f"Switched {switched}; {told}.")
 
-
-# --- another address --------------------------------------------------------------------------------------------------
-
-# `ibi archive move`: the same Archive at another address (R §7.2).
 
 _NGINX = """\
 server {{
@@ -248,7 +242,7 @@ def _settings_file(settings: Settings, flags: dict[str, str | None]) -> Path:
 
 
 def _is_served(settings: Settings) -> bool:
-    """Whether a server of this data directory runs."""
+    """Return whether a server of this data directory runs."""
     from ibi.storage.archive_state import ServedAddress
 
     return ServedAddress(settings.data).is_claimed
@@ -262,10 +256,6 @@ def archive() -> None:
 for _each in (*MEMBERSHIP_COMMANDS, move):
     archive.add_command(_each)
 
-
-# --- holders of Copies ------------------------------------------------------------------------------------------------
-
-# `ibi archive holders`: the Archives that resolvers ask while this one is silent.
 
 _where_holders = setting_options("data", "config")
 _HOLDER_STATES = {
@@ -411,7 +401,7 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
             who=who(),
         )
         with closing(SqliteTransferLedger(settings.data, settings.lock_dir)) as ledger:
-            ledger.keep_track()  # else the first server takes the new directory for one put back from a backup
+            ledger.keep_track()  # otherwise the first server takes the new directory for a restored one
         item = opened.store.find(record.service.labels[0])
         print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
 
@@ -438,7 +428,7 @@ def status(*, as_json: bool, **flags: str | None) -> None:
 
 
 def _explain_standing(text: str) -> str:
-    """A standing with its words, also of a server that has others."""
+    """Return a standing with its explanation, or alone if this version does not know it."""
     from ibi.model.membership import STANDING_IN
 
     words = next((words for standing, words in STANDING_IN.items() if standing.value == text), None)

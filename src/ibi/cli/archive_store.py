@@ -1,4 +1,4 @@
-"""Open the Archive of a data directory for a command."""
+"""Opens the Archive of a data directory for a command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _MintWhenAsked:
-    """Mints labels in the data directory; its clock is opened only when a label is asked for."""
+    """Mints labels in the data directory. It opens the clock state only when a label is needed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -54,7 +54,7 @@ class Archive:
 
 
 def local_settings(flags: Mapping[str, str | None], read: Callable[..., Settings] = settings_from) -> Settings:
-    """Load the settings of a command that works on a data directory only."""
+    """Return the settings of a command that works only on a data directory."""
     settings = read(**flags)
     if settings.is_remote:
         raise click.UsageError("this is done on the data directory (--data), on the machine that has it")
@@ -63,10 +63,10 @@ def local_settings(flags: Mapping[str, str | None], read: Callable[..., Settings
 
 @contextmanager
 def opened_store(settings: Settings, *, begin: bool = False, changing: bool = False) -> Iterator[ArchiveStore]:
-    """Open the store of the data directory, repair it after a crash, and report what could not be repaired. A command
-    that is not `changing` anything works on a directory that may not be written, too.
+    """Open the store of the data directory, repair it after a crash, and report failed repairs.
 
-    Only a command that deposits may `begin` a store: for others, a missing store means a wrong directory.
+    A command that is not `changing` anything also works on a read-only directory. Only a command that deposits may
+    `begin` a store: for others, a missing store means a wrong directory.
     """
     # A catalogue without a store means that the store was lost: opening it reports that.
     if not begin and not any((settings.data / name).exists() for name in (STORE, CATALOGUE)):
@@ -90,8 +90,8 @@ def _refuse_in_doubt(settings: Settings, name: str) -> None:
 
 
 def is_unconfirmed(settings: Settings, item: Item) -> bool:
-    """Whether an item of the data directory is an Original by what is there, and may have been given away since the
-    backup from which the directory was put back. A copy that may not be written does not tell."""
+    """Return whether an Original of a possibly restored data directory may have been given away since the backup. A
+    read-only copy does not tell."""
     from ibi.composition.doubt import read_doubt
 
     if item.state is not State.ORIGINAL or is_read_only(settings.data):
@@ -116,7 +116,8 @@ def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archi
 
 @contextmanager
 def opened_remote_claims(archive: Archive) -> Iterator[RemoteClaims]:
-    """Claims between the Archive and others. Answers are sent by the server of the data directory, when it runs."""
+    """Open the claims between the Archive and others. The server of the data directory sends the answers when it
+    runs."""
     from ibi.composition.claim_exchange import claim_context
     from ibi.services.notifications.answering import RemoteClaims
     from ibi.storage.sqlite.notifications import SqliteNotifications
@@ -139,5 +140,5 @@ def account_named(settings: Settings, text: str | None) -> str | None:
 
 
 def who() -> str:
-    """Return who makes a change, for the versions of an object."""
+    """Return the author of a change, for the versions of an object."""
     return user_name()

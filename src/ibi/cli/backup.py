@@ -1,9 +1,5 @@
-"""`ibi backup` and `ibi restore`.
-
-`ibi backup`: a copy of the data directory from which it can be put back.
-
-`ibi restore`: a data directory from its backup, or an earlier version of an item as its newest.
-"""
+"""`ibi backup` copies the data directory. `ibi restore` restores it, or makes an earlier version of an item the
+newest."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 20
-"""Damaged parts that are listed for people; JSON has all."""
+"""Damaged parts and newer items that are listed for people; JSON has all."""
 
 
 @click.command()
@@ -70,7 +66,7 @@ def backup(place: str, *, check: bool, check_only: bool, as_json: bool, **flags:
 
 
 def _print_check(place: str, checked: BackupCheck, left: BackupCheck | None, *, as_json: bool) -> None:
-    """What was found, and what was `left` of it after it was written again."""
+    """Print the findings of a check. `left` is the damage that remains after the parts were written again."""
     manifest, parts = checked.manifest, checked.damaged
     print_damaged(parts, as_json=as_json)
     if as_json:
@@ -98,7 +94,7 @@ def _print_check(place: str, checked: BackupCheck, left: BackupCheck | None, *, 
 
 
 def print_damaged(parts: Sequence[DamagedPart], *, as_json: bool) -> None:
-    """A line for each of the first ones, for people."""
+    """Print a line for each of the first damaged parts, for people."""
     if as_json:
         return
     for part in parts[:_SHOWN]:
@@ -137,9 +133,6 @@ def _print_report(report: BackupReport, place: str, *, as_json: bool) -> None:
 
 
 # --- restore ----------------------------------------------------------------------------------------------------------
-
-
-"""Items that are newer than the backup, as far as they are listed for people; JSON has all."""
 
 
 @click.command()
@@ -220,7 +213,8 @@ def restore(
 
 
 def _require_place(place: str) -> None:
-    """A label looks like a path: who restores an item and forgets the version is told so."""
+    """Raise an error with a hint if there is no such place: a label looks like a path, and the user may have forgotten
+    the version."""
     if not place.startswith("s3://") and not Path(place).exists():
         raise click.ClickException(
             f"there is no backup at {place}; an item is restored to an earlier version with --version N"
@@ -312,7 +306,7 @@ _LOST = {
 
 
 def lost_with(path: str) -> str:
-    """What does not work, or is not known any more, without a file of the data directory."""
+    """Return the consequence of losing a file of the data directory."""
     return _LOST.get(path) or _LOST.get(path.partition("/")[0]) or "this file alone"
 
 

@@ -1,9 +1,5 @@
-"""`ibi changes`, `ibi dump` and `ibi stats`: what happened in an Archive.
-
-`ibi changes`: what changed in the Archive of a data directory, in order.
-
-`ibi stats`: how often items were asked for and fetched.
-"""
+"""`ibi changes` lists the changes of an Archive in order, `ibi dump` writes its public records, and `ibi stats` shows
+its use."""
 
 from __future__ import annotations
 
@@ -86,9 +82,6 @@ def _fields(change: ItemChange) -> dict[str, object]:
         "listed": str(Instant(change.listed)),
         "related": change.related,
     }
-
-
-# --- `ibi dump` -------------------------------------------------------------------------------------------------------
 
 
 @click.command()

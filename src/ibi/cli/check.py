@@ -1,4 +1,4 @@
-"""`ibi check`: whether a server speaks the standard, clause by clause."""
+"""`ibi check`: whether a server follows the standard, clause by clause."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _examine(
     listen: str,
     address: str | None,
 ) -> CheckReport:
-    """Make all checks, and show what each finds as soon as it is known."""
+    """Run all checks, and show each result as soon as it is known."""
     from ibi.conformance.checking import CheckLevel
     from ibi.conformance.examination import CheckReport, Examination, NotEnoughTime, NotSpoken, heading
 
@@ -140,7 +140,7 @@ def _examine(
 
 
 def _own_server(data: Path) -> tuple[ServerUrl, CheckedServer]:
-    """The running server of a data directory: its address, and what it is, as its settings and files tell."""
+    """Return the running server of a data directory: its address, and its services by its settings and files."""
     from ibi.cli.options import settings_to_read
     from ibi.composition.own_register import resolves_here
     from ibi.composition.transfers import NotServed, served_url
@@ -159,7 +159,7 @@ def _own_server(data: Path) -> tuple[ServerUrl, CheckedServer]:
 
 
 def _server(url: str) -> tuple[ServerUrl, CheckedServer]:
-    """Where the server is, and what of it is to be checked."""
+    """Return the address of the server, and its services to check."""
     from ibi.conformance.checking import CheckedServer
     from ibi.transport.errors import InvalidServer
     from ibi.transport.server_url import ServerUrl
@@ -189,7 +189,7 @@ def _label(text: str) -> str:
 def _sender(
     where: ServerUrl, server: CheckedServer, service: str | None, key: str, listen: str, address: str | None
 ) -> Iterator[ProbeSender]:
-    """What sends the requests; with an Archive of the checker's own beside it, if there is to be one."""
+    """Yield the sender of the requests, with an Archive of the checker beside it if `service` is given."""
     from ibi.conformance.checking import MemberIdentity
     from ibi.transport.probe_http import ProbeSender, listening
 
@@ -203,7 +203,7 @@ def _sender(
 
 
 def _ip_of(address: str) -> str:
-    """An address of the host at which the resolver reaches the checker."""
+    """Return an address of the host at which the resolver reaches the checker."""
     from ibi.origin import Origin
     from ibi.transport.address_guard import addresses_of
 

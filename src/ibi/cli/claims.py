@@ -1,9 +1,5 @@
-"""`ibi relate` and `ibi claims`: relations between items, and who answers for them.
-
-`ibi relate`: editions, translations and metadata deposited before, or kept in another Archive.
-
-`ibi claims`: claims on items of other owners, here and at other Archives.
-"""
+"""`ibi relate` records editions, translations and metadata of items, here or in another Archive. `ibi claims` lists and
+answers claims on items of other owners, here and at other Archives."""
 
 from __future__ import annotations
 
@@ -106,9 +102,6 @@ def _withdraw_relation(relating: Relating, this: Label, kind: str, other: Label,
     return withdraw(this, other, who())
 
 
-# --- claims -----------------------------------------------------------------------------------------------------------
-
-
 _NO_INBOX = 404
 
 
@@ -156,7 +149,7 @@ def claims(
 
 
 def _claimant(text: str) -> Label | str:
-    """An item; or something by its address, if that is no link to an item."""
+    """Return the label of an item, or any other address."""
     from ibi.cli.options import read_label
     from ibi.errors import InvalidInput
 
@@ -169,7 +162,7 @@ def _claimant(text: str) -> Label | str:
 
 
 def _list_claims(settings: Settings, state: str) -> Iterator[AnyClaim]:
-    """Claims within the Archive, those that others make, and those that items here make on items elsewhere."""
+    """Yield claims within the Archive, claims of others on items here, and claims of items here on items elsewhere."""
     if settings.is_remote:
         yield from _listed_by_server(settings, state)
         return

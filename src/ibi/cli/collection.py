@@ -1,4 +1,4 @@
-"""`ibi collection`: named sets of items of the data directory, by a search or chosen by hand."""
+"""`ibi collection`: named sets of items of the data directory, found by a search or chosen by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WORDS = (
 
 
 def _words(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say what a collection is."""
+    """Add the options that describe a collection to a command."""
     for option in reversed(_WORDS):
         command = option(command)
     return command

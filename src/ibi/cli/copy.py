@@ -1,10 +1,5 @@
-"""`ibi copy`, `ibi refresh`, `ibi drop`; and transfers about which the resolver has decided.
-
-Items of other Archives, kept here as Copies: `ibi copy` brings them, `ibi refresh` makes them what their Originals
-are now, `ibi drop` removes one and leaves nothing.
-
-`ibi transfers take-lost` and `yield`: Originals about which the resolver has decided.
-"""
+"""`ibi copy`, `ibi refresh` and `ibi drop`: Copies of items of other Archives. `ibi transfers take-lost` and `yield`:
+Originals about which the resolver has decided."""
 
 from __future__ import annotations
 
@@ -70,7 +65,7 @@ def copy(
 
 
 def token_given(settings: Settings, flag: str | None) -> str | None:
-    """The token for the other Archive: of the flag, or of the variable."""
+    """Return the token for the other Archive, from the flag or the variable."""
     if flag is None and settings.copies.token is not None:
         return settings.copies.token.reveal()
     return flag
@@ -85,7 +80,7 @@ def _texts(items: Iterable[str]) -> Iterator[str]:
 
 
 def copy_here(settings: Settings, labels: list[Label], source: str | None, token: str | None, *, as_json: bool) -> None:
-    """Make the Copies in the data directory; exit with 1 if one of them was refused."""
+    """Make the Copies in the data directory. Exit with 1 if one of them was refused."""
     from ibi.cli.archive_store import opened_store, who
     from ibi.cli.item_output import progress
     from ibi.composition.copies import copying_here
@@ -104,7 +99,7 @@ def copy_here(settings: Settings, labels: list[Label], source: str | None, token
 
 
 def tell_outcome(label: Label, outcome: Brought | IbiError, *, as_json: bool) -> bool:
-    """Print what became of one label; whether it was not refused."""
+    """Print the outcome for one label. Return whether it succeeded."""
     from ibi.errors import IbiError
 
     if isinstance(outcome, IbiError):
@@ -126,9 +121,6 @@ def _words(brought: Brought) -> str:
     if brought.item.original_tombstone is not None:
         return "deleted at its Original"
     return "copied" if brought.is_new else "refreshed"
-
-
-# --- `ibi refresh` ----------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -160,9 +152,6 @@ def refresh(
             if store.find(label).state is not State.COPY:
                 raise click.ClickException(f"{label} is no Copy: its {store.find(label).state.value} is here")
     copy_here(settings, named, source, source_token, as_json=as_json)
-
-
-# --- `ibi drop` -------------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -227,7 +216,7 @@ def take_lost(labels: tuple[str, ...], *, service: str | None, dry_run: bool, **
 
 
 def _wanted(archive: Archive, worker: TransferWorker, labels: tuple[str, ...], service: str | None) -> Iterator[Item]:
-    """The items that are named, or the Copies of the Archive that is."""
+    """Yield the named items, or the Copies of the named Archive."""
     if service is None:
         yield from map(archive.store.find, map(read_label, labels))
         return
@@ -256,9 +245,11 @@ def yield_(labels: tuple[str, ...], source_token: str | None, **flags: str | Non
 def copies_of(
     repository: ItemRepository, chains: ItemChains, service: Label, known: RegisteredArchive | None = None
 ) -> Iterator[Item]:
-    """The Copies here of Originals of that Archive: those that it had by their chains, and those whose labels have its
-    prefix. The item of its service is none of them. `known` is the Archive in the register, which has all forms of its
-    label and all prefixes of which it is the home."""
+    """Yield the Copies here of Originals of that Archive, by their chains or by the prefix of their labels.
+
+    The item of its service is not among them. `known` is the Archive in the register, with all forms of its label and
+    all prefixes for which it is the home.
+    """
     from ibi.label.search import home_prefix
     from ibi.vocabulary import State
 
@@ -271,8 +262,8 @@ def copies_of(
 
 
 def _was_at(names: frozenset[Label], successors: tuple[Label, ...], prefixes: frozenset[str], item: Item) -> bool:
-    """Whether the Original was there, as far as is known here: what it gave away is asked for as well, and the resolver
-    says to whom it went."""
+    """Return whether the Original was at that Archive, as far as this Archive knows. Items that it gave away are
+    included: the resolver names their new holder."""
     from ibi.label.search import home_prefix
 
     return not names.isdisjoint(successors[-1:]) or not prefixes.isdisjoint(map(home_prefix, item.labels.labels))

@@ -1,9 +1,5 @@
-"""`ibi deposit`, `ibi update` and `ibi delete`.
-
-`ibi deposit`: files or a Web service become an item with a label.
-
-`ibi update`: an item keeps its label and gets another version. `ibi delete`: it goes, and leaves a tombstone.
-"""
+"""`ibi deposit` makes an item with a label from files or a Web service. `ibi update` adds a version to an item, which
+keeps its label. `ibi delete` removes an item and leaves a tombstone."""
 
 from __future__ import annotations
 
@@ -105,7 +101,7 @@ def deposit(
 
 
 def warn_of_url(settings: Settings, url: str | None) -> None:
-    """Report a Web service on a host that resolvers may ask readers to confirm; the item is deposited all the same."""
+    """Report a Web service on a host that resolvers may ask readers to confirm. The item is deposited all the same."""
     from ibi.composition.membership import undeclared_host
 
     warning = None if url is None else undeclared_host(settings, settings.own_url, url)
@@ -114,7 +110,7 @@ def warn_of_url(settings: Settings, url: str | None) -> None:
 
 
 def check_draft(draft: str) -> None:
-    """Refuse what is no id of a draft."""
+    """Raise UsageError unless the text is the id of a draft."""
     from ibi.model.draft import DRAFT_ID
 
     if DRAFT_ID.fullmatch(draft) is None:
@@ -122,7 +118,7 @@ def check_draft(draft: str) -> None:
 
 
 def refuse_owner(owner: str | None) -> None:
-    """Refuse `--owner` for a server: what is deposited with a token belongs to the token's account."""
+    """Raise UsageError for `--owner` with a server: a deposit with a token belongs to the token's account."""
     if owner is not None:
         raise click.UsageError(
             "through a server, items belong to the token's account: `ibi update --owner` gives one to another"
@@ -130,7 +126,7 @@ def refuse_owner(owner: str | None) -> None:
 
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
-    """Return the files at these paths; report the files that were left out."""
+    """Return the files at these paths, and report the files that were left out."""
     from ibi.services.items.deposit_parts import gather
 
     found = gather(paths, hidden=hidden)
@@ -263,7 +259,7 @@ def _without(sources: dict[str, Source], removed: tuple[str, ...]) -> dict[str, 
 
 
 def to_remove(removed: Iterable[str], there: Collection[str]) -> set[str]:
-    """Return the stored names of the files to remove; composed and decomposed letters count as the same."""
+    """Return the stored names of the files to remove. Composed and decomposed letters count as the same."""
     from ibi.model.file import comparable_path
 
     called = {comparable_path(path): path for path in there}
@@ -274,7 +270,7 @@ def to_remove(removed: Iterable[str], there: Collection[str]) -> set[str]:
 
 
 def without_alternates(alternates: tuple[Alternate, ...], removed: Iterable[str]) -> tuple[Alternate, ...]:
-    """Return the other names but for those removed, in whichever spelling of a name."""
+    """Return the other names without the removed ones. Every spelling of a removed name counts."""
     from ibi.model.description_values import parse_alternate
 
     for text in removed:
@@ -345,7 +341,7 @@ def delete(
 
 
 def _print_request(draft: dict[str, Any], label: str, *, as_json: bool) -> None:
-    """A deletion that waits for a librarian."""
+    """Print a deletion that waits for a librarian."""
     from ibi.transport.api_client import one_line
 
     if as_json:

@@ -1,4 +1,4 @@
-"""`ibi doctor`: look at a data directory and its server for what is wrong, and change nothing."""
+"""`ibi doctor`: finds problems of a data directory and its server, and changes nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _count_advice(number: int) -> str:
 
 
 def _read_settings(flags: dict[str, str | None]) -> tuple[Settings, list[Diagnosis]]:
-    """The settings; if they cannot be used, why, and those with which the directory can be looked at all the same."""
+    """Return the settings. If they cannot be used, return basic ones for the examination, and the reason."""
     from ibi.composition.doctor.diagnosis import Diagnosis, from_error
     from ibi.config import load_settings
     from ibi.config.declaration import SettingsError
@@ -83,11 +83,11 @@ def _bare_settings(flags: dict[str, str | None]) -> Settings:
 
 
 def _odd_files(flags: dict[str, str | None]) -> Iterator[Path]:
-    """A file of settings whose reading would not end."""
+    """Yield a settings file that is no plain file: reading it might never end."""
     from ibi.config import FILE_NAME
 
     if flags["config"] or os.environ.get("IBI_CONFIG"):
-        return  # which may be a pipe
+        return  # a named file may be a pipe
     file = _bare_settings(flags).data / FILE_NAME
     if file.exists() and not stat.S_ISREG(file.stat().st_mode):
         yield file

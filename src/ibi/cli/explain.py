@@ -1,4 +1,5 @@
-"""`ibi explain`: who named an item, where and when, read from its label. `ibi url`: the parts of a persistent URL."""
+"""`ibi explain` reads the creator, place and time of a label from the label itself. `ibi url` shows the parts of a
+persistent URL."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def explain(labels: tuple[str, ...], *, as_json: bool) -> None:
 
 
 def _read(text: str) -> Label:
-    """Parse `text` as a label, or as a persistent URL that contains one."""
+    """Return `text` as a label, or the label in it if it is a persistent URL."""
     try:
         return parse_any(text)
     except InvalidLabel as reason:
@@ -80,16 +81,13 @@ def _show(label: Label) -> None:
 
 
 def _other_suffix(label: Label) -> str | None:
-    """Return the suffix of the same instant in the other form; None if an IBIp cannot express it."""
+    """Return the suffix of the same instant in the other form. None if an IBIp cannot express it."""
     if isinstance(label, Ibip):
         return mount_suffix_of_repository_name(label.instant)
     try:
         return mount_suffix_of_ibip(label.instant)
     except InvalidLabel:
         return None
-
-
-# --- `ibi url` --------------------------------------------------------------------------------------------------------
 
 
 @click.command()

@@ -1,7 +1,7 @@
-"""`ibi up --demo=federation`: three Archives and a resolver on one machine, each a process of its own.
+"""`ibi up --demo=federation`: three Archives and a resolver on one machine, each in its own process.
 
-Everything is done by the command itself, as its users would: what is shown here can be repeated by hand. All of them
-are sandboxes, whose items go from one to the other only on this machine.
+The command does every step like a user, so that each step can be repeated by hand. All servers are sandboxes: their
+items move only within this machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ibi.model.minting import Identity
 from ibi.storage.machine import write_durably
 
 _STORY: Final = "federation.json"
-"""Which steps were made, and the labels of the items: a later start goes on from there."""
+"""The file with the finished steps and the labels of the items. A later start goes on from there."""
 _RESOLVER: Final = "resolver"
 _HOME, _COPIER, _RECEIVER = "amazonia", "cerrado", "pampa"
 _SITES: Final = {
@@ -40,13 +40,13 @@ _SITES: Final = {
     _RECEIVER: "Archive of the Pampa",
     _HOME: "Archive of the Amazon",
 }
-"""In the order in which they are begun."""
+"""The servers in the order in which they start."""
 _STEPS: Final = {
     "copied": "depositing an item, and making a Copy of it",
     "moved": "depositing an item, and moving it to another Archive",
     "disputed": "putting an item back in another Archive, which disputes it from then on",
 }
-"""What is done, for those who wait."""
+"""The description of each step for waiting users."""
 _PATIENCE: Final = 60.0
 
 
@@ -58,7 +58,7 @@ class FederationFailed(IbiError):
 
 @dataclass(frozen=True)
 class _Site:
-    """One of the servers, in a data directory of its own."""
+    """One of the servers, with its own data directory."""
 
     name: str
     data: Path
@@ -70,13 +70,13 @@ class _Site:
 
 
 class _Commands:
-    """The command, run on the data directory of a site."""
+    """Runs the command on the data directory of a site."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def run(self, site: _Site, *arguments: str, given: str | None = None) -> dict[str, Any]:
-        """The first line of its JSON."""
+        """Run a command and return the first line of its JSON."""
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
             source.write((given or "").encode())
             source.seek(0)
@@ -92,8 +92,11 @@ class _Commands:
 
 
 def _fork(arguments: Sequence[str], source: int, out: int, error: int, *, apart: bool = False) -> int:
-    """Run the command in a process forked from this one, on these descriptors; its number. Most of what a short command
-    costs is its imports, which this process has made already. `apart` gives it a session of its own."""
+    """Run the command in a process forked from this one, on these descriptors, and return its number.
+
+    A short command mostly costs imports, which this process has made already. `apart` gives the process its own
+    session.
+    """
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -111,7 +114,7 @@ def _fork(arguments: Sequence[str], source: int, out: int, error: int, *, apart:
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     finally:
-        os._exit(code)  # what this process has opened is for the one it was forked from
+        os._exit(code)  # the parent process owns the open resources
 
 
 def _exit_code(pid: int) -> int:
@@ -124,12 +127,12 @@ def _text(file: IO[bytes]) -> str:
 
 
 def run_federation(data: Path, port: int) -> None:
-    """Serve all of them until Ctrl-C; the resolver listens on `port` if it is free."""
+    """Serve all sites until Ctrl-C. The resolver listens on `port` if it is free."""
     home = data / "federation"
     sites: dict[str, _Site] = {}
-    signal.signal(signal.SIGTERM, _end)  # as Ctrl-C does: the servers are stopped whenever it comes
+    signal.signal(signal.SIGTERM, _end)  # the same effect as Ctrl-C: the servers are stopped at any time
     with suppress(KeyboardInterrupt), ExitStack() as running:
-        import ibi.cli.server  # noqa: F401 - before the processes are forked that need it
+        import ibi.cli.server  # noqa: F401 - imported before the forks that need it
 
         story = _Story(home, sites)
         for name in _SITES:
@@ -144,7 +147,7 @@ def run_federation(data: Path, port: int) -> None:
 
 
 def _first_settings(name: str, port: int, sites: dict[str, _Site], story: _Story) -> tuple[int, dict[str, str]]:
-    """The port of a site, and its settings."""
+    """Return the port of a site, and its settings."""
     if name == _RESOLVER:
         return _free_port(port), {"site.name": _SITES[name]}
     membership = {
@@ -153,7 +156,7 @@ def _first_settings(name: str, port: int, sites: dict[str, _Site], story: _Story
         "archive.admin_email": f"{name}@federation.example",
         "site.name": _SITES[name],
     }
-    if name == _HOME:  # which names the Archive that stands in for it
+    if name == _HOME:  # it names the Archive that stands in for it
         membership["archive.copies_at"] = story.labels[_report_joined(_COPIER)]
     return _free_port(0), membership
 
@@ -204,14 +207,14 @@ def _up(site: _Site, home: Path) -> Iterator[None]:
 
 
 class _Story:
-    """What happens between the Archives, step by step; each is made once."""
+    """The events between the Archives, step by step. Each step is made once."""
 
     def __init__(self, home: Path, sites: dict[str, _Site]) -> None:
         self._home, self._sites, self._commands = home, sites, _Commands(home)
         self.labels: dict[str, str] = self._read()
 
     def join(self, site: _Site) -> None:
-        """Have the resolver include an Archive."""
+        """Make the resolver include an Archive."""
         if site.name != _RESOLVER:
             self._once(_report_joined(site.name), partial(self._register, site))
             self._wait_for_inclusion(site)
@@ -255,7 +258,7 @@ class _Story:
         return str(item["rep"])
 
     def _copy(self) -> str:
-        """An item of the Amazon, of which the Cerrado keeps a Copy."""
+        """Deposit an item at the Amazon, and copy it to the Cerrado."""
         label = self._deposit(
             _HOME, "rain.txt", "Rain over the forest", "Of all that falls, half comes back from the trees.\n"
         )
@@ -263,7 +266,7 @@ class _Story:
         return label
 
     def _move(self) -> str:
-        """An item of the Cerrado that moves to the Pampa, and keeps its name."""
+        """Deposit an item at the Cerrado, and move it to the Pampa. It keeps its label."""
         label = self._deposit(
             _COPIER, "atlas.txt", "Atlas of the savanna", "Sheet 1 of 1: everything between two rivers.\n"
         )
@@ -278,12 +281,13 @@ class _Story:
         return label
 
     def _dispute(self) -> str:
-        """An item of the Amazon whose directory was put back in another Archive, which takes it for an Original."""
+        """Deposit an item at the Amazon, and restore its directory in another Archive, which then takes it for an
+        Original."""
         label = self._deposit(_HOME, "notes.txt", "Notes of a traveller", "The river was there before its name.\n")
         source, target = (self._sites[name].data / "store" / label for name in (_HOME, _RECEIVER))
         shutil.copytree(source, target)
         self._commands.run(self._sites[_RECEIVER], "rebuild")
-        with suppress(FederationFailed):  # the link is followed once, so that the resolver hears of it
+        with suppress(FederationFailed):  # the link is followed once, so that the resolver learns of it
             self._commands.run(self._sites[_RESOLVER], "resolve", label)
         return label
 

@@ -131,14 +131,14 @@ _AGENTS = {"creator": "creators", "contributor": "contributors"}
 
 
 def item_options(command: Command) -> Command:
-    """Add all flags of an item to a command; its function passes their values to `described`."""
+    """Add all flags of an item to a command. Its function passes their values to `described`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def described(draft: Draft, given: dict[str, Any]) -> Draft:
-    """Return `draft` with the values of the flags; the rest is unchanged."""
+    """Return `draft` with the values of the flags. The rest is unchanged."""
     if given["metadata_file"] is not None:
         from ibi.cli.metadata_file import described_by_file
 
@@ -193,7 +193,7 @@ def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
 
 
 def _date(text: str) -> Instant:
-    """Parse a date; a day begins at midnight, universal time."""
+    """Return the date. A day begins at midnight, universal time."""
     if "T" in text:
         return Instant.parse(text)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:

@@ -1,4 +1,4 @@
-"""Items as the commands print them."""
+"""Output of items by the commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _WITH_PROGRESS = 1 << 24
-"""Size in bytes below which no progress bar is shown: it would be gone before it is read."""
+"""Bytes below which no progress bar is shown: it would be gone before it is read."""
 
 
 Links = Mapping[str, str | None]
@@ -59,7 +59,7 @@ def print_links(title: str, found: Links, *, as_json: bool) -> None:
 
 
 def print_updated(title: str, found: Links, version: int, removed: Sequence[str], *, as_json: bool) -> None:
-    """Print an item after an update, and the removed files, whose links no longer work."""
+    """Print an item after an update, and the removed files. Links to these no longer work."""
     if as_json:
         print_json({**found, "version": version, "removed": list(removed)})
         return
@@ -69,7 +69,7 @@ def print_updated(title: str, found: Links, version: int, removed: Sequence[str]
 
 
 def print_item(item: Item, found: Links, *, as_json: bool, is_unconfirmed: bool = False) -> None:
-    """Print an item; `is_unconfirmed` if its Archive may have given the Original away and does not know yet."""
+    """Print an item. `is_unconfirmed` means that its Archive may have given the Original away and does not know yet."""
     if as_json:
         unconfirmed = {"unconfirmed": True} if is_unconfirmed else {}
         print_json({**found, **unconfirmed, "item": item_document(item), "local": local_document(item)})
@@ -97,7 +97,7 @@ def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:
 
 
 def _original(item: Item) -> Iterator[tuple[str, str]]:
-    """Where the Original of a Copy is, as far as the Copy knows, and what became of it."""
+    """Yield the place of a Copy's Original, as far as the Copy knows, and its deletion."""
     if item.source is not None:
         protocol = "http" if item.source_protocol is None else item.source_protocol.value.lower()
         yield "taken from", f"{protocol}://{item.source}"
@@ -154,7 +154,7 @@ def _access(item: Item) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def progress(what: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar in bytes on a terminal for long operations; `size` is None if it is not known."""
+    """Show a progress bar in bytes on a terminal for long operations. `size` is None if it is unknown."""
     import sys
 
     if (size is not None and size < _WITH_PROGRESS) or not sys.stderr.isatty():

@@ -93,7 +93,8 @@ key.add_command(trust_resolver)
 
 
 def note(settings: Settings, act: str, whose: str, detail: str) -> None:
-    """Tell the audit log: who could read a key may have left, and when it was replaced is asked later."""
+    """Write the change of a key to the audit log: a person who could read the key may have left, and the date matters
+    later."""
     from ibi.instant import Instant
     from ibi.model.account import AuditEntry
     from ibi.storage.audit_log import FileAuditLog

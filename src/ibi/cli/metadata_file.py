@@ -1,8 +1,9 @@
 """`--metadata FILE.json` and `--from FILE`: a description of an item in a file, for the commands that deposit and
-update one: as ours, or as a record of another system.
+update items.
 
-Ours is what a draft is described by over HTTP, or the elements of its `metadata` alone. Elements that it names take the
-place of what there was, and null or an empty list removes them; what it does not name stays.
+The JSON file has the form of a draft's description over HTTP, or only the elements of its `metadata`. Named elements
+replace the existing ones; null or an empty list removes them. Other elements stay. `--from` reads a record of another
+system.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class InvalidMetadataFile(IbiError):
 
 
 def described_by_file(draft: Draft, path: Path) -> Draft:
-    """`draft` with what the file says of it. `InvalidMetadataFile` tells what is wrong, and where."""
+    """Return `draft` with the description in the file. `InvalidMetadataFile` gives the fault and its place."""
     document = _read(path)
     try:
         found = parse_description(document)
@@ -56,8 +57,8 @@ def described_by_file(draft: Draft, path: Path) -> Draft:
 
 
 def described_by_record(draft: Draft, path: Path) -> Draft:
-    """`draft` with what a record of another system says of it: elements that the record has take the place of what
-    there was. What it says and has no place here is reported."""
+    """Return `draft` with the description in a record of another system. Elements of the record replace the existing
+    ones. Parts of the record that do not fit are reported."""
     from ibi.archive.importing.reading import read_records
 
     try:
@@ -93,7 +94,7 @@ def _read_bytes(path: Path, most: int) -> bytes:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The document, with the elements under `metadata` however the file has them."""
+    """Return the document, always with its elements under `metadata`."""
     body = _read_bytes(path, MOST_JSON)
     try:
         found = decode_document(body)
@@ -101,7 +102,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise _refusal(path, f"{error.reason.format(**error.details).rstrip('.')}.") from None
     if not isinstance(found, dict):
         raise _refusal(path, "it is not a JSON object.")
-    # `language` is a member of both, and without any other element it is that of the item.
+    # `language` is a member of both. Without any other element it is that of the item.
     document = (
         {"metadata": found} if not set(found) & set(_MEMBERS) - {"language"} and set(found) & _NO_MEMBERS else found
     )

@@ -119,7 +119,7 @@ def _with_server(settings: Settings, count: int, key: str | None, *, as_json: bo
 
 
 def _all(batch: Callable[[int, str | None], Iterator[_Labels]], count: int, key: str | None) -> Iterator[_Labels]:
-    """Mint `count` labels in batches; the key of each batch is derived from the given one."""
+    """Mint `count` labels in batches. The key of each batch is derived from the given one."""
     for number, start in enumerate(range(0, count, _LARGEST_BATCH)):
         part_key = key if key is None or number == 0 else f"{key}#{number}"
         yield from batch(min(_LARGEST_BATCH, count - start), part_key)
@@ -154,7 +154,7 @@ def _progress(count: int) -> Iterator[Callable[[], None]]:
 
 
 def _verify_log(settings: Settings, *, as_json: bool) -> None:
-    """Check every line of the log against the hash chain and the dates; raise an error at the first mismatch."""
+    """Check every line of the log against the hash chain and the dates. Raise an error at the first mismatch."""
     from ibi.composition.minter import open_ticks
     from ibi.minting.mint_log import verify
     from ibi.storage.machine import MachineClocks

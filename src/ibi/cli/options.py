@@ -1,4 +1,4 @@
-"""Flags and arguments that several commands share. The help of flags comes from the settings' declarations."""
+"""Flags and arguments that several commands share. The declarations of the settings provide the help of flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class WholeHelpGroup(click.Group):
-    """A group whose help does not cut the first sentence of a command, but wraps it."""
+    """A group with help that wraps the first sentence of a command instead of cutting it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -35,7 +35,7 @@ jobs_option = click.option(
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
-    """Add a flag for each of these settings; the function gets their values by name, None if not given."""
+    """Add a flag for each of these settings. The function gets their values by name, None if not given."""
 
     def add(command: Command) -> Command:
         for name in reversed(names):
@@ -48,7 +48,7 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(**flags: str | None) -> Settings:
-    """Load the settings of a command that asks a server or works on an existing data directory."""
+    """Return the settings of a command that asks a server or works on an existing data directory."""
     settings = settings_to_begin(**flags)
     if not settings.is_remote:
         require_data(settings)
@@ -56,7 +56,7 @@ def settings_from(**flags: str | None) -> Settings:
 
 
 def settings_to_mint(**flags: str | None) -> Settings:
-    """Load the settings of a command that mints: with an identity, it may create the data directory."""
+    """Return the settings of a command that mints. With an identity, it may create the data directory."""
     settings = settings_to_begin(**flags)
     if not settings.is_remote and settings.identity() is None:
         require_data(settings)
@@ -64,14 +64,14 @@ def settings_to_mint(**flags: str | None) -> Settings:
 
 
 def settings_to_begin(**flags: str | None) -> Settings:
-    """Load the settings of a command that may create the data directory."""
+    """Return the settings of a command that may create the data directory."""
     settings = settings_to_listen(**flags)
     enter_data(settings)
     return settings
 
 
 def settings_to_read(**flags: str | None) -> Settings:
-    """Load the settings of a command that asks a server, or only reads an existing data directory: as any user may."""
+    """Return the settings of a command that any user may run: it asks a server, or only reads a data directory."""
     settings = settings_to_listen(**flags)
     if not settings.is_remote:
         enter_data(settings, reading=True)
@@ -80,15 +80,15 @@ def settings_to_read(**flags: str | None) -> Settings:
 
 
 def settings_to_restore(**flags: str | None) -> Settings:
-    """Load the settings of the command that puts a data directory back, or goes on with that."""
+    """Return the settings of the command that restores a data directory, or continues that."""
     settings = settings_to_listen(**flags)
     enter_data(settings, restoring=True)
     return settings
 
 
 def settings_to_listen(**flags: str | None) -> Settings:
-    """Load the settings of a server, which calls `enter_data` once it listens: root alone may on some ports. Report
-    variables that look misspelled."""
+    """Return the settings of a server, and report variables that look misspelled. The server calls `enter_data` once it
+    listens, because only root may listen on some ports."""
     settings = load_settings(flags, os.environ)
     for hint in settings.hints:
         click.echo(f"ibi: {hint}", err=True)
@@ -96,10 +96,9 @@ def settings_to_listen(**flags: str | None) -> Settings:
 
 
 def enter_data(settings: Settings, *, reading: bool = False, restoring: bool = False) -> None:
-    """Work on the data directory as its owner, or refuse to; see `act_as_owner`.
+    """Work on the data directory as its owner, or raise an error; see `act_as_owner`.
 
-    From here on, the files that this process creates are open to its owner and to those to whom the data directory is
-    open.
+    From here on, new files are readable by their owner, and by users who may already read the data directory.
     """
     if not settings.is_remote:
         act_as_owner(settings.data, reading=reading)
@@ -109,14 +108,15 @@ def enter_data(settings: Settings, *, reading: bool = False, restoring: bool = F
 
 
 def require_data(settings: Settings) -> None:
-    """Refuse a missing data directory: creating it after a typing error would look like a loss of all data."""
+    """Raise an error for a missing data directory. Creating it after a typing error would look like a loss of all
+    data."""
     if not settings.data.is_dir():
         made = "`ibi init` makes one, and `ibi up` one to try things out"
         raise click.ClickException(f"there is no data directory {settings.data}: name one with --data; {made}")
 
 
 def _require_whole(data: Path) -> None:
-    """Refuse a directory that is being restored: parts of it may be missing, and its clock does not stand right."""
+    """Raise an error for an unfinished restore: parts may be missing, and the clock state is not settled."""
     from ibi.model.backup import RESTORE_MARK
 
     if (data / RESTORE_MARK).exists():
@@ -131,17 +131,15 @@ def _shut_out_others(data: Path) -> None:
     os.umask(os.umask(0o077) | (0o077 & ~opened_to))
 
 
-# --- items ------------------------------------------------------------------------------------------------------------
-
-# The item that a person names on the command line: by a label, or by a link to it.
-
 _ELSEWHERE = "it leads from the item to another, or to a part of it; if the item itself is meant, give {label}"
 
 
 def read_label(text: str) -> Label:
-    """The label in `text`, which is one or is a persistent URL with one. `InvalidLabel` or `InvalidPersistentUrl` if
-    it is neither, or leads from the item to another or to a part of it: what is changed or shown is the item that is
-    named, and none other."""
+    """Return the label in `text`, which is a label or a persistent URL.
+
+    Raise `InvalidLabel` or `InvalidPersistentUrl` if it is neither. Also refuse a link to another item or to a part of
+    the item: a command changes or shows exactly the named item.
+    """
     try:
         return parse(text)
     except InvalidLabel as reason:

@@ -24,7 +24,7 @@ def print_json(value: object) -> None:
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # the name of a file that is not valid text: JSON is UTF-8, other bytes are escaped
+    except UnicodeEncodeError:  # a file name that is not valid text: JSON is UTF-8, other bytes are escaped
         text = json.dumps(value)
     click.echo(text)
 
@@ -46,7 +46,7 @@ def print_lines(title: str, lines: Mapping[str, str]) -> None:
 
 
 def each(texts: Iterable[str], read: Callable[[str], Read], show: Callable[[Read], None]) -> None:
-    """Show every text that can be parsed, report the others, and exit with 1 at the end if there were any."""
+    """Show every text that can be parsed and report the others. Exit with 1 at the end if there were any."""
     failed = False
     for text in texts:
         try:
@@ -86,7 +86,8 @@ def _reach(minter: MinterIdentity) -> str:
 
 
 def _agreement(ip: str | None, addresses: list[str]) -> str:
-    """Compare the name server with the settings. Behind an address translator the two may differ."""
+    """Return the result of the name server, compared with the settings. Behind an address translator the two may
+    differ."""
     if not addresses:
         return "nothing that this machine can find"
     found = ", ".join(addresses)

@@ -1,5 +1,5 @@
-"""`ibi resolver recover`: a lost register, brought back from the Archives that keep it. `ibi key trust-resolver`: the
-other side's word that a new key of the resolver counts."""
+"""`ibi resolver recover` restores a lost register from the Archives that store it. `ibi key trust-resolver` makes an
+Archive trust a new key of its resolver."""
 
 from __future__ import annotations
 

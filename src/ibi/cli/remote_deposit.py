@@ -34,10 +34,10 @@ from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAns
 
 _AT_ONCE: Final = 4
 _SMALL: Final = 512 * 1024
-"""Bytes of files that are sent in one request. Larger ones are worth a draft, which outlives a connection."""
+"""Bytes of files sent in one request. Larger ones are worth a draft, which outlives a connection."""
 _FEW: Final = 100
 _SHORT: Final = 2000
-"""Bytes of the name of a file that fits into the head of a part."""
+"""Bytes of a file name that fits into the head of a part."""
 _DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility", "alternates")
 
 
@@ -68,7 +68,7 @@ def remote_deposit(
 
 
 def _print_submitted(title: str, published: dict[str, Any], *, as_json: bool) -> bool:
-    """Whether a librarian has to look at it first, which is told then."""
+    """Return whether the publication waits for a librarian, and print that."""
     if published.get("review") != "submitted":
         return False
     draft = one_line(str(published.get("id")))
@@ -82,7 +82,8 @@ def _print_submitted(title: str, published: dict[str, Any], *, as_json: bool) ->
 def _deposit_whole(
     client: RecordsClient, body: dict[str, Any], found: Gathered, key: str | None
 ) -> dict[str, Any] | None:
-    """Deposit in one request what is small. None for what is not, and if the server does not know such requests."""
+    """Deposit a small item in one request. Return None if it is not small, or if the server does not know such
+    requests."""
     sources = {path: source for path, source in found.sources.items() if isinstance(source, Copy)}
     if found.size > _SMALL or len(sources) > _FEW or any(len(path.encode()) > _SHORT for path in sources):
         return None
@@ -107,7 +108,7 @@ def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: st
 
 
 def _send_missing(client: RecordsClient, draft: DraftInHand, found: Gathered, what: str) -> None:
-    """Send the files that the draft does not have as they are here."""
+    """Send the files that the draft lacks or has in another version."""
     there = {str(file.get("path")): file for file in draft.get("files", ())}
     _check_number({*there, *found.sources})
     if draft.get("state") != "draft":
@@ -121,7 +122,7 @@ def _send_missing(client: RecordsClient, draft: DraftInHand, found: Gathered, wh
 
 
 def _is_sent(file: dict[str, Any] | None, source: Path) -> bool:
-    """Whether the draft has the file as it is here: only one of the same size is read."""
+    """Return whether the draft has exactly this file. The file is read only if the size is the same."""
     if file is None or file.get("size") != source.stat().st_size:
         return False
     with source.open("rb") as opened:
@@ -130,7 +131,7 @@ def _is_sent(file: dict[str, Any] | None, source: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an update changes besides the uploaded files and the description."""
+    """The changes of an update besides the uploaded files and the description."""
 
     removed: tuple[str, ...]
     alternates_removed: tuple[str, ...]
@@ -138,7 +139,7 @@ class Changes:
     url: str | None
     message: str
     keeps: bool
-    """Whether the existing files are kept."""
+    """True if the existing files stay."""
     public: bool
 
 
@@ -158,7 +159,7 @@ def remote_update(
         for path in sorted(there - after):
             client.remove_file(draft["id"], path)
         client.describe(draft["id"], description_document(description))
-        draft.is_worth_keeping = True  # all that is left is to send the files and to publish
+        draft.is_worth_keeping = True  # only the files and the publication are left
         sent = {path: source for path, source in found.sources.items() if path in after}
         _send(client, draft, replace(found, sources=sent), "updating")
         published = client.publish(draft["id"], message=changes.message)
@@ -201,13 +202,13 @@ def _warn(published: dict[str, Any]) -> None:
 
 
 def _check_number(files: Sized) -> None:
-    """Refuse too many files before any is sent: the server would refuse only the last of them."""
+    """Raise `TooManyFiles` before any file is sent: the server would refuse only the last of them."""
     if len(files) > MOST_FILES:
         raise TooManyFiles(most=MOST_FILES)
 
 
 def _apply_changes(before: Description, changes: Changes, files: set[str]) -> Description:
-    """Apply the changes. A target that was removed is dropped, and so is a URL if there are files."""
+    """Return the description after the changes. A removed target is dropped, and so is a URL if there are files."""
     return replace(
         before,
         target=changes.target or (before.target if before.target in files else None),
@@ -242,10 +243,10 @@ def _read_draft_description(draft: dict[str, Any], settings: Settings) -> Descri
 
 
 class DraftInHand(dict[str, Any]):
-    """A draft of the server, as it was told when it was begun or found."""
+    """A draft of the server, as the server returned it."""
 
     is_worth_keeping = False
-    """Whether another command can go on with it, because it says all that is to be published but for files."""
+    """True if another command can continue it, because it has everything to publish except files."""
 
 
 @contextmanager
@@ -257,12 +258,12 @@ def _draft(
     keeps: bool = False,
     begins: bool = True,
 ) -> Iterator[DraftInHand]:
-    """Begin a draft, and discard it when a request is refused or interrupted. A draft that was there before, which the
-    command does not begin, is never discarded.
+    """Begin a draft, and discard it when a request is refused or interrupted. A draft that existed before is never
+    discarded.
 
-    When an answer is lost the draft stays, because it may have been published; the server removes unused drafts. One
-    that is worth keeping, from the beginning if it `keeps`, stays when it is interrupted too, and how to go on with it
-    by that `command` is told.
+    When an answer is lost the draft stays, because it may be published already; the server removes unused drafts. A
+    draft worth keeping (from the beginning if it `keeps`) also stays after an interruption. Then a message tells how to
+    continue it by that `command`.
     """
     draft = DraftInHand(begin())
     draft.is_worth_keeping = keeps or not begins
@@ -300,7 +301,7 @@ def _tell_how_to_go_on(draft: str, command: str) -> None:
 
 
 def _send(client: RecordsClient, draft: dict[str, Any], found: Gathered, what: str) -> None:
-    """Upload files, several at a time: with small ones, the server's disk takes longer than the network."""
+    """Upload files, several at a time: for small ones, the server's disk takes longer than the network."""
     left = deque((path, Path(source.path)) for path, source in found.sources.items() if isinstance(source, Copy))
     number, ended = len(left), SimpleQueue[BaseException | None]()
 
@@ -318,7 +319,7 @@ def _send(client: RecordsClient, draft: dict[str, Any], found: Gathered, what: s
     with progress(what, found.size) as on_bytes:
         try:
             for _ in range(min(_AT_ONCE, number)):
-                # Not waited for when the command ends: one may hang in a connection that is being made.
+                # The command does not wait for these threads at its end: one may hang while it connects.
                 Thread(target=send, daemon=True).start()
             for _ in range(number):
                 error = ended.get()

@@ -1,9 +1,4 @@
-"""Items and Copies of a server, for the commands that are given `--server`.
-
-Items of a server, for the commands that are given `--server`.
-
-Copies that a server makes, for the commands that are given `--server`: a job is begun there, and watched.
-"""
+"""Items of a server, for commands with `--server`."""
 
 from __future__ import annotations
 
@@ -58,7 +53,7 @@ _STANDING: Final = (
 
 
 _ADDED: Final = frozenset({"links", "damaged", "unconfirmed"})
-"""Members of a record that are of the server, and not of the item."""
+"""Members of a record that belong to the server, not to the item."""
 
 
 def records_client(settings: Settings) -> RecordsClient:
@@ -66,12 +61,12 @@ def records_client(settings: Settings) -> RecordsClient:
 
 
 def item_of(record: dict[str, Any], settings: Settings) -> Item:
-    """Decode the item in a server's record, with the checks for an item read from disk."""
+    """Return the item in a server's record, with the checks for an item read from disk."""
     shared = {name: value for name, value in record.items() if name not in {*_ADDED, *_LOCAL}}
     local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
     try:
         if any("sha512" not in file for file in shared.get("files", ())):
-            # Without a token the server lists the files of a restricted item, but not their contents' digests.
+            # Without a token the server lists the files of a restricted item, but not their digests.
             shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
         if "files" in shared:
             shared["files"] = [{name: file[name] for name in _FILE if name in file} for file in shared["files"]]
@@ -87,8 +82,8 @@ class FilesWithheld(IbiError):
 
 
 def files_of(client: RecordsClient, label: Label, number: int | None, settings: Settings) -> list[File]:
-    """The files of an item on a server, or of an earlier version of it; `FilesWithheld` if they are not told to this
-    caller."""
+    """Return the files of an item on a server, or of an earlier version. Raise `FilesWithheld` if this caller may not
+    see them."""
     if number is None:
         return [file_of(each, settings) for each in client.manifest(label)]
     record = client.version(label, number)
@@ -100,7 +95,7 @@ def files_of(client: RecordsClient, label: Label, number: int | None, settings: 
 
 
 def file_of(each: dict[str, Any], settings: Settings) -> File:
-    """Decode a file in a server's manifest, with the checks for one read from disk."""
+    """Return a file in a server's manifest, with the checks for one read from disk."""
     try:
         return read_file({name: each[name] for name in _FILE if name in each}, "manifest")
     except (InvalidInput, KeyError, TypeError) as error:
@@ -126,7 +121,7 @@ def links_of(record: dict[str, Any], item: Item) -> Links:
 
 
 def give_remotely(settings: Settings, label: Label, owner: str) -> tuple[str, Links, int]:
-    """Give an item on a server to an account, or to the Archive if `owner` is empty; what is printed of the item."""
+    """Give an item on a server to an account, or to the Archive if `owner` is empty. Return the output for the item."""
     record = records_client(settings).give(label, owner or None)
     item = item_of(record, settings)
     return "; ".join(item.metadata.titles()), links_of(record, item), item.version
@@ -146,7 +141,7 @@ def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[s
 
 
 def remote_standing(settings: Settings) -> dict[str, object]:
-    """Return what `ibi archive status` shows, without the directory on the server."""
+    """Return the output of `ibi archive status`, without the directory on the server."""
     told = records_client(settings).archive()
     return {name: told.get(name) for name in _STANDING}
 
@@ -166,7 +161,7 @@ def copies_client(settings: Settings) -> CopiesClient:
 def copy_remotely(
     settings: Settings, labels: Sequence[Label], source: str | None, token: str | None, *, as_json: bool
 ) -> None:
-    """Have the server make the Copies, and wait for it; exit with 1 if one of them was refused."""
+    """Begin a job for the Copies on the server, and wait for it. Exit with 1 if one of them was refused."""
     client = copies_client(settings)
     job = client.begin([str(label) for label in labels], source, token).id
     shown, refused = 0, False
@@ -191,7 +186,7 @@ def _has_more(found: CopyJobResource, shown: int) -> bool:
 
 
 def _tell(item: CopyJobItem, *, as_json: bool) -> bool:
-    """Print what became of one label; whether it was not refused."""
+    """Print the outcome for one label. Return whether it succeeded."""
     label, outcome, reason = map(one_line, (item.label, item.outcome, item.reason or ""))
     if as_json:
         print_json({name: value for name, value in members_of(item).items() if name != "number"})
@@ -205,7 +200,7 @@ def _tell(item: CopyJobItem, *, as_json: bool) -> bool:
 
 
 def remote_copies(settings: Settings) -> list[Label]:
-    """All Copies of a server."""
+    """Return all Copies of a server."""
     found = records_client(settings).search([])
     return [parse(str(each["labels"]["rep"])) for each in found if each.get("state") == "Copy"]
 

@@ -1,5 +1,5 @@
-"""Persistent URLs resolved for a command, with the data directory itself or through a server. `ibi resolve`: where
-persistent links lead today. `ibi trace`: whom a resolver asks, what each says, and why one answer is taken."""
+"""Persistent URLs resolved for a command, by the data directory itself or through a server. `ibi resolve` prints their
+targets. `ibi trace` shows each question, each answer and the reason for the result."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class NotResolved(IbiError):
 
 class Resolutions(Protocol):
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
-        """Return where the link leads; raise `NotResolved` if it leads nowhere."""
+        """Return the target of the link. Raise `NotResolved` if it leads nowhere."""
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        """Return how the link is resolved, also if it leads nowhere."""
+        """Return the steps of the resolution, even if the link leads nowhere."""
 
 
 @contextmanager
@@ -64,7 +64,8 @@ async def _open_resolver(settings: Settings) -> AsyncIterator[ResolverService]:
 
 class _Remote:
     def __init__(self, client: ResolverClient, *, follows: bool = True) -> None:
-        """An Archive that leaves links to its resolver is followed there, if it `follows`, and no further."""
+        """Create a client. If an Archive leaves links to its resolver, the client follows it there once, if it
+        `follows`."""
         self._client, self._follows = client, follows
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
@@ -122,9 +123,6 @@ class _Local:
         # The reader is the user of this machine.
         clients = (find_own_address(),)
         return self._runner.run(self._resolving.resolve(url, clients, base=self._base, fresh=True))
-
-
-# --- `ibi resolve` ----------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -185,7 +183,7 @@ def _took(one: Mapping[str, Any]) -> str:
 
 
 def _answer_pairs(one: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the pairs of an answer, without those that name the Archive and are in every answer."""
+    """Return the pairs of an answer without those that name the Archive, which are in every answer."""
     said: Mapping[str, Any] = one["said"] or {}
     return [(name, str(value)) for name, value in sorted(said.items()) if name not in _OF_THE_ARCHIVE]
 

@@ -1,4 +1,4 @@
-"""`ibi resolver`: the Archives that a resolver asks (R §7.1)."""
+"""`ibi resolver`: the Archives that a resolver asks (R §7.1), and disputes over Originals (E93)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from ibi.resources.registrations import ArchiveChange, LetterResource, RegisteredArchiveResource
 
 _where = setting_options("data", "config", "server", "token")
-
-# --- disputes ---------------------------------------------------------------------------------------------------------
-
-# `ibi resolver disputes|settle`: second claims to an Original, and the administrator's word on them (E93).
 
 
 @click.command()
@@ -202,7 +198,7 @@ _WHY = {
 
 
 def _belief_lines(found: BeliefsResource) -> list[tuple[str, str]]:
-    """What is believed, line by line; a name may stand in several lines."""
+    """Return the beliefs line by line. A name may have several lines."""
     lines = []
     if (believed := found.believed) is not None:
         text = "no Archive: the label has no home here, and its holder is not known"
@@ -328,14 +324,14 @@ def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) 
 
 
 def _change_words(options: dict[str, Any]) -> ArchiveChange:
-    """Return those options of `set` that were given."""
+    """Return the given options of `set`."""
     from ibi.resources.registrations import ArchiveChange
 
     return ArchiveChange(**options)
 
 
 def _settings(options: dict[str, Any]) -> Settings:
-    """Load the settings from the flags among `options`, which are removed from it."""
+    """Return the settings from the flags in `options`, and remove these flags from it."""
     return settings_from(**{name: options.pop(name) for name in ("data", "config", "server", "token")})
 
 
@@ -382,7 +378,7 @@ def _register(
 
 
 def _tell_of_letter(letter: LetterResource, *, quiet: bool) -> None:
-    """Print a mail that was not sent, so that the user can send it."""
+    """Print an e-mail that was not sent, so that the user can send it."""
     if letter.sent:
         if not quiet:
             click.echo(f"{letter.to} was told by e-mail.")
@@ -426,7 +422,7 @@ def _state(archive: RegisteredArchiveResource) -> str:
 
 
 def _remarks(archive: RegisteredArchiveResource) -> str:
-    """Return what distinguishes an Archive from one that is the home of its own labels only."""
+    """Return the differences between an Archive and one that is only the home of its own labels."""
     found = [word for word, is_said in (("shared", archive.shared), ("vouched", archive.vouched)) if is_said]
     if archive.prefixes:
         found.append(f"home of {', '.join(archive.prefixes)}")

@@ -72,7 +72,7 @@ def search(words: tuple[str, ...], *, as_json: bool, **given: Any) -> None:
 
 
 def print_found(text: str, given: dict[str, Any], *, as_json: bool) -> None:
-    """Print what is found for `text`, or everything if it is empty."""
+    """Print the items found for `text`, or all items if it is empty."""
     settings = settings_to_read(**{name: given.pop(name) for name in ("data", "config", "server", "token")})
     with _remote(settings, text, given) if settings.is_remote else _local(settings, text, given) as found:
         for each in islice(_once(found), given["most"]):
@@ -80,7 +80,7 @@ def print_found(text: str, given: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _once(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What was found by its description already is not found in its text."""
+    """Yield each item once: a match in the text of files is skipped if the description matched before."""
     described: set[str] = set()
     for each in found:
         if each["in_text"] is None:
@@ -126,7 +126,7 @@ def _remote(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[It
 
 
 def _whole(client: RecordsClient, record: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """One that is too long for a list is asked for alone."""
+    """Return the whole record. A record that is too long for a list is requested separately."""
     return client.record(_name(record, settings)) if record.get("in_short") else record
 
 
@@ -156,7 +156,7 @@ def _local(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[Ite
 
 
 def _in_text(settings: Settings, store: ArchiveStore, query: SearchQuery) -> Iterator[tuple[Item, str]]:
-    """What is in the text of files, as far as a server has read it."""
+    """Yield matches in the text of files, as far as a server has extracted it."""
     from ibi.composition.archive_store import is_read_only
     from ibi.ports.errors import StorageError
     from ibi.services.items.full_text import FullTextSearch
@@ -175,9 +175,6 @@ def walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:
         page = search.search(query)
         yield from page.items
         query = query.next_page(page, by_number=False)
-
-
-# --- `ibi list` -------------------------------------------------------------------------------------------------------
 
 
 @click.command("list")

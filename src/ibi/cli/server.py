@@ -1,4 +1,4 @@
-"""Run the server of a data directory."""
+"""Runs the server of a data directory."""
 
 from __future__ import annotations
 
@@ -68,16 +68,16 @@ from ibi.web.starting import StartingServer
 
 _LOG: Final = structlog.get_logger("ibi.workers")
 _RESERVE_AFTER: Final = 30
-"""Seconds after which room is kept for the next start: other workers have started by then, too."""
+"""Seconds after which space is reserved for the next start: other workers have started by then, too."""
 
 
 def run_server(
     settings: Settings, listeners: Sequence[socket], reload: Callable[[], Settings], *, demo: bool = False
 ) -> int:
-    """Serve until SIGTERM or Ctrl-C, then finish requests under way; the exit code. `demo` adds sample items.
+    """Serve until SIGTERM or Ctrl-C, finish requests under way, and return the exit code. `demo` adds sample items.
 
-    There is a worker for each of the `listeners`. They are replaced at SIGHUP by such that have the settings that
-    `reload` gives; one alone only under a service manager, since a terminal that ends sends the same signal.
+    There is one worker for each of the `listeners`. At SIGHUP they are replaced by workers with the settings from
+    `reload`. A single worker is replaced only under a service manager, since a closing terminal sends the same signal.
     """
     listener = listeners[0]
     configure_logging(settings.log_level, settings.log_format)
@@ -97,11 +97,11 @@ def run_server(
         return replace(found, **kept)
 
     served, process = ServedAddress(settings.data), os.getpid()
-    with suppress(StorageError):  # the workers say what is wrong
-        # Claimed by the supervisor, the address of the Archive stays that of this server while workers come and go.
+    with suppress(StorageError):  # the workers report the reason
+        # The supervisor claims the address of the Archive, so that it stays while workers come and go.
         served.claim((settings.public_url or url_of(listener)).rstrip("/"))
     gc.collect()
-    gc.freeze()  # what all workers have in common is not touched by the collector, and stays common
+    gc.freeze()  # the collector no longer touches the memory that workers share, so it stays shared
     code = Supervisor(listeners, serve, settings, reload_workers, print_words=click.echo).run()
     if os.getpid() == process:
         served.release()
@@ -111,7 +111,7 @@ def run_server(
 _COPY_EVERY: Final = 86_400.0
 _COPY_LOOK: Final = 3600.0
 _FIRST_COPY: Final = 60.0
-"""Seconds between copies of the state, between looks whether one is due, and before the first look."""
+"""Seconds between copies of the state, between checks whether one is due, and before the first check."""
 
 
 class _Minting(NamedTuple):
@@ -120,7 +120,7 @@ class _Minting(NamedTuple):
 
 
 def _minting(settings: Settings, ticks: SqliteTicks, clocks: MachineClocks) -> _Minting:
-    """What mints labels: at once for the server itself, and in a queue for those who ask."""
+    """Return the minters: one for the server itself, which mints at once, and a queue for clients."""
     identity, rules = frozen_identity(ticks, settings), settings.rules()
     address = own_address(settings, identity)
     if (warning := warn_of_private_name(identity)) is not None:
@@ -132,13 +132,13 @@ def _minting(settings: Settings, ticks: SqliteTicks, clocks: MachineClocks) -> _
 
 
 def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: WorkerSeat | None = None) -> None:
-    """Serve in this process, which is one of several if it has a `seat`."""
+    """Serve in this process. With a `seat` it is one of several workers."""
     share = ALONE if seat is None else WorkerShare(seat.state, seat.slot)
     reserve = StartReserve(settings.data)
     if reserve.release():
         _LOG.error("the disk is full: readers are served, and little else until there is room", data=str(settings.data))
     with ExitStack() as opened:
-        opened.callback(reserve.take_again)  # last of all: what was opened gives its room back
+        opened.callback(reserve.take_again)  # called last, after the open files have released their space
         clocks = MachineClocks()
         ticks = open_ticks(settings, clocks) if settings.has_archive else None
         if ticks is not None:
@@ -153,7 +153,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
         opened.callback(hasher.close)
         audit = FileAuditLog(settings.data)
         opened.callback(audit.close)
-        # Everything that can refuse a start comes before the Archive's own item is updated to its address.
+        # Every check that can refuse a start comes before the Archive's own item is updated to its address.
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         registry = open_registry(settings, public_url, opened)
         minting = None if ticks is None else _minting(settings, ticks, clocks)
@@ -297,7 +297,7 @@ def _serve(settings: Settings, listener: socket, *, demo: bool = False, seat: Wo
 
 
 def _copying_job(data: Path, state: SqliteDatabase) -> Job:
-    """Keeps a copy of the state each day."""
+    """Return the job that copies the state each day."""
 
     def copy_daily() -> None:
         age = newest_copy_age(data, time())
@@ -309,7 +309,7 @@ def _copying_job(data: Path, state: SqliteDatabase) -> Job:
 
 
 def _mailer(settings: Settings) -> Mailer | None:
-    """The mailer; None also if its settings are incomplete, which `ibi doctor` tells."""
+    """Return the mailer; None also if its settings are incomplete, which `ibi doctor` reports."""
     try:
         return configured_mailer(settings)
     except MailIncomplete:
@@ -348,6 +348,5 @@ def _welcome(
 
 
 def _named_directory(data: Path) -> str | None:
-    """The data directory as a shell takes it, from wherever a command is given; None for the one that commands take by
-    themselves."""
+    """Return the data directory as a shell argument that is valid in any directory; None for the default one."""
     return None if data == Path("ibi-data") else quote(str(data.absolute()))

@@ -1,10 +1,5 @@
-"""`ibi show`, `ibi get` and `ibi versions`: what is kept of items.
-
-`ibi show`: what is kept under a label, now or in an earlier version. `ibi get`: the files of an item, into a folder,
-each checked against its digest.
-
-`ibi versions`: who changed an item when and why, and what changed.
-"""
+"""`ibi show` prints the record of an item, now or in an earlier version. `ibi get` fetches its files into a folder, and
+checks their digests. `ibi versions` lists its versions: author, date, reason and changes."""
 
 from __future__ import annotations
 
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
     from ibi.services.items.versions import ItemVersion
 
     Opened = tuple[list[File], Callable[[File, int], Iterable[bytes]]]
-    """The files of an item, and how the bytes of one are read from an offset on."""
+    """The files of an item, and a function that reads one from an offset on."""
 
 
 @click.command()
@@ -184,7 +179,7 @@ def _local_versions(settings: Settings, label: Label) -> Iterator[dict[str, Any]
 
 
 def _version_document(each: ItemVersion) -> dict[str, Any]:
-    """In the form in which a server tells it."""
+    """Return the version in the form of a server's answer."""
     return {
         "number": each.number,
         "version": None if each.item is None else each.item.version,
@@ -201,7 +196,7 @@ def _version_document(each: ItemVersion) -> dict[str, Any]:
 
 def _lines(each: dict[str, Any]) -> Iterator[str]:
     mark = "  (current)" if each.get("current") else ""
-    # Without a token a server does not say who it was.
+    # Without a token a server does not reveal the author.
     said = (printable(str(each[name])) for name in ("at", "who", "message") if each.get(name) is not None)
     yield "  ".join((str(each.get("number")), *said)) + mark
     for name in ("changed", *_FILES):

@@ -1,5 +1,5 @@
-"""`ibi follow`: keep Copies of what another Archive has, and keep them up to date. `ibi webhook`: tell others of each
-change of the Archive."""
+"""`ibi follow` copies items of another Archive and keeps the Copies up to date. `ibi webhook` notifies addresses of
+each change of the Archive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _where = setting_options("data", "config", "server")
 
 
 class _AddByDefault(WholeHelpGroup):
-    """A group whose first argument is something to follow, unless it is the name of a command."""
+    """A group with `add` as its default command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, "-h", "--help"}:
@@ -149,9 +149,6 @@ def _lines(listed: FollowResource) -> Iterator[str]:
         yield f"          {listed.refused} not brought: {printable(str(listed.refused_reason))}"
 
 
-# --- here, or on a server ---
-
-
 @contextmanager
 def _directory(settings: Settings) -> Iterator[FollowDirectory]:
     if settings.is_remote:
@@ -263,7 +260,7 @@ def remove_webhook(identity: str, **flags: str | None) -> None:
 
 @contextmanager
 def _admin(**flags: str | None) -> Iterator[WebhookAdmin | SubscriptionsClient]:
-    """The webhooks of the data directory, or of a server."""
+    """Open the webhooks of the data directory, or of a server."""
     settings = settings_from(**flags)
     if settings.is_remote:
         from ibi.transport.api_clients import SubscriptionsClient

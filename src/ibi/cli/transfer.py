@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from ibi.services.transfers.worker import TransferWorker
 
 _LOOK: Final = 0.25
-"""Seconds between two looks at transfers that are under way."""
+"""Seconds between two looks at transfers under way."""
 _PATIENCE: Final = 4
-"""Seconds that a transfer may have to wait and is still asked about."""
+"""Seconds within which a transfer must be due to be looked at again."""
 
 
 @click.command()
@@ -84,7 +84,7 @@ def transfer(
         raise click.UsageError("name items, or give one of --all, --prefix and --search")
     place = str(ServerUrl.parse(receiver)).rstrip("/")
     if token is not None:
-        ApiClient(place, token, allow_plain=allow_plain)  # one that would not be sent is refused before any offer
+        ApiClient(place, token, allow_plain=allow_plain)  # a token that could not be sent is refused before any offer
     settings = local_settings(flags)
     with ExitStack() as opened:
         archive = opened.enter_context(opened_archive(settings))
@@ -130,21 +130,21 @@ class _Giving:
         *,
         is_strict: bool,
     ) -> None:
-        """If it is not `is_strict`, the Archive's own item is left out without a word."""
+        """Prepare the command. Unless it `is_strict`, the Archive's own item is left out without a message."""
         self._transfers, self._receiver, self._token, self._copy_token = transfers, receiver, token, copy_token
         self._show, self._is_strict = show, is_strict
         self._has_answered = False
-        """Whether the receiver has answered an offer, so that its silence is no reason to end."""
+        """True if the receiver has answered an offer. Then a silence of the receiver does not end the command."""
 
     def rehearse(self, items: Iterator[Item]) -> int:
-        """Say what would be given; how many could not be."""
+        """Show the items that would be given. Return the number of refused ones."""
         for item in items:
             if self._may_go(item):
                 self._show.would(item)
         return self._show.failed
 
     def run(self, items: Iterator[Item], wait: int) -> int:
-        """Give them, and go on for so many seconds; how many could not be given."""
+        """Give the items, and continue for `wait` seconds. Return the number of failures."""
         from ibi.errors import IbiError
         from ibi.model.transfer import SenderStage
 
@@ -163,7 +163,7 @@ class _Giving:
             self._show.tell(kept)
             if kept.stage is SenderStage.WITHDRAWN and not self._has_answered:
                 begun[str(item.rep)] = kept
-                break  # it takes no transfers, or cannot be asked
+                break  # the receiver takes no transfers, or cannot be reached
             if self._copy_token is None and not (item.visibility.is_public and item.visibility.listing):
                 self._show.advise_token(str(item.rep))
             begun[str(item.rep)] = kept
@@ -172,7 +172,7 @@ class _Giving:
         return self._show.failed
 
     def _begin(self, item: Item, wait: int) -> OutgoingTransfer:
-        """Offer an item. A first offer that nobody answers is ended, unless it is left to the server at once."""
+        """Offer an item. A first offer without an answer is ended, unless the server continues it (`wait` is 0)."""
         sending = self._transfers.sending
         kept = sending.begin(item, self._receiver, self._token, copy_token=self._copy_token)
         self._has_answered = self._has_answered or kept.remote is not None
@@ -190,7 +190,7 @@ class _Giving:
         return True
 
     def _go_on(self, begun: dict[str, OutgoingTransfer], wait: int) -> None:
-        """Go on with those that are not at an end and do not wait for a librarian."""
+        """Continue the transfers that are not final and do not wait for a librarian."""
         from ibi.model.transfer import ReceiverStage
 
         deadline = time.monotonic() + wait
@@ -205,7 +205,7 @@ class _Giving:
                 begun[str(kept.rep)] = self._look_at(kept)
 
     def _look_at(self, kept: OutgoingTransfer) -> OutgoingTransfer:
-        """What has become of one; one that failed often is left to the server for a while."""
+        """Return the present state of a transfer. One that failed often is left to the server for a while."""
         transfers = self._transfers
         is_tired = kept.due > time.time() + _PATIENCE
         current = (
@@ -219,7 +219,7 @@ class _Giving:
 
 
 class _Shown:
-    """What the command says of each item."""
+    """The output of the command for each item."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json, self.failed = as_json, 0
@@ -281,8 +281,6 @@ def _words(kept: OutgoingTransfer) -> str:
 
 
 # --- `ibi transfers` --------------------------------------------------------------------------------------------------
-
-# `ibi transfers`: what is on its way to this Archive and from it, and answers to offers.
 
 
 @click.group(cls=WholeHelpGroup)
@@ -454,8 +452,8 @@ def _open_transfers(flags: dict[str, str | None]) -> Iterator[tuple[Archive, Tra
 def transfers_of(
     archive: Archive, opened: ExitStack, *, allow_plain: bool = False, is_served: bool = True, resolves: bool = False
 ) -> TransferWorker:
-    """The transfers of an Archive that a command has opened; `is_served` if others have to reach it, `resolves` if its
-    server is asked as a resolver where the settings name no other."""
+    """Open the transfers of an Archive that a command has opened. `is_served` means that others have to reach it.
+    `resolves` means that its server is also the resolver, unless the settings name another."""
     from ibi.composition.transfers import open_transfers, served_url
     from ibi.storage.machine import MachineClocks
 

@@ -1,9 +1,5 @@
-"""`ibi init` and `ibi up`: a data directory, and all services on it.
-
-`ibi init`: a new data directory whose labels last.
-
-`ibi up`: all services on one port.
-"""
+"""`ibi init` makes a data directory for labels that last. `ibi up` starts all services of a data directory on one
+port."""
 
 from __future__ import annotations
 
@@ -80,7 +76,7 @@ def _require_empty(data: Path) -> None:
 
 @contextmanager
 def _removed_on_failure(data: Path) -> Iterator[None]:
-    """Remove what was made of a directory that was missing or empty, unless all of it succeeds."""
+    """Remove all new files from a missing or empty directory if an exception ends the block."""
     missing = [folder for folder in (data, *data.parents) if not folder.exists()]
     try:
         yield
@@ -100,7 +96,7 @@ class _BegunElsewhere(click.ClickException):
 
 
 def _write_settings(settings: Settings) -> Path:
-    """Write the first `ibi.toml` into a directory that is missing or empty."""
+    """Write the first `ibi.toml` into a missing or empty directory."""
     from ibi.config import FILE_NAME, write_initial_toml
     from ibi.minting.identity import check_identity
 
@@ -110,9 +106,6 @@ def _write_settings(settings: Settings) -> Path:
     if not write_initial_toml(data / FILE_NAME, identity, public_url=settings.public_url):
         raise _BegunElsewhere(f"{data} is being made by another command: name a new directory with --data")
     return data / FILE_NAME
-
-
-# --- up ---------------------------------------------------------------------------------------------------------------
 
 
 class WorkersUnsupported(IbiError):
@@ -146,7 +139,7 @@ def up(*, demo: str | None, **flags: str | None) -> int:
         listeners = [listener, *_bind_others(settings, listener, opened)]
         enter_data(settings)
         if settings.has_archive and _is_new(settings):
-            # The port that was bound, not the one asked for: with port 0 each sandbox gets a name of its own.
+            # The port that was bound, not the one requested: with port 0 each sandbox gets a name of its own.
             port = int(listener.getsockname()[1])
             settings = _with_sandbox(settings, port) if settings.file else _begin_sandbox(settings, port, flags)
         from ibi.cli.server import run_server
@@ -155,7 +148,7 @@ def up(*, demo: str | None, **flags: str | None) -> int:
 
 
 def _bind_others(settings: Settings, listener: socket, opened: ExitStack) -> list[socket]:
-    """The sockets of all workers but the first."""
+    """Return the sockets of all workers but the first."""
     from ibi.web.fast.server import bind_beside
 
     workers = settings.worker_count(len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1)
@@ -165,7 +158,7 @@ def _bind_others(settings: Settings, listener: socket, opened: ExitStack) -> lis
 
 
 def _is_new(settings: Settings) -> bool:
-    """Whether no identity is given and the data directory contains nothing but settings."""
+    """Return whether no identity is given and the data directory contains nothing but settings."""
     from ibi.config import FILE_NAME
 
     if settings.identity() is not None:

@@ -1,9 +1,5 @@
-"""`ibi verify` and `ibi rebuild`: read everything in the store again.
-
-`ibi verify`: check that deposited content is unchanged, and that Originals are where their chains say.
-
-`ibi rebuild`: make the catalogue anew from the store.
-"""
+"""`ibi verify` checks that deposited content is unchanged, and that Originals are where their chains say. `ibi rebuild`
+makes a new catalogue from the store."""
 
 from __future__ import annotations
 
@@ -157,8 +153,8 @@ def rebuild(*, empty: str | None, jobs: int | None, as_json: bool, **flags: str 
 
 
 def _begin_empty(data: Path, name: str, *, as_json: bool) -> None:
-    """Delete the rows of a part of the state; or set the whole database aside, so that the next one that opens it
-    creates an empty one."""
+    """Delete the rows of a part of the state. For `state` itself, set the whole database aside: the next process that
+    opens it creates an empty one."""
     from ibi.storage.directory_record import forget_begun
     from ibi.storage.sqlite.connection import STATE, set_aside
     from ibi.storage.sqlite.state import empty_part

@@ -100,6 +100,9 @@ def open_copy_work(
     return CopyWork(jobs, copying, CopyParts(settings.data), on_start=finder.note_loop)
 
 
+# --- follows and webhooks ---------------------------------------------------------------------------------------------
+
+
 class CopyBringer:
     """Brings followed items as Copies. Sources that were named through the API are contacted only within the address
     guard."""

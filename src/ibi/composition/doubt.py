@@ -1,7 +1,7 @@
-"""What a command knows of a data directory that may have been put back from a backup, without asking others.
+"""The doubt about a possibly restored data directory, as a command knows it without asking others.
 
-A server asks (`ibi.services.transfers.worker`); a command goes by what the server noted, and where none has run since
-by the mark in the machine's lock directory.
+A server asks the witnesses (`ibi.services.transfers.worker`). A command uses the server's note. If no server has run
+since, it uses the mark in the machine's lock directory.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ibi.storage.sqlite.transfers import SqliteTransferLedger
 
 @dataclass(frozen=True, slots=True)
 class KnownDoubt:
-    """That a directory may have been put back from a backup, and who did not say yet what was given away since."""
+    """A directory may have been restored from a backup, and these witnesses have not answered yet."""
 
     is_grave: bool
-    """Whether nothing may be called Original, and no item changed; otherwise transfers alone wait."""
+    """True if no item may be called Original or be changed. Otherwise only transfers wait."""
     unheard: tuple[str, ...]
 
 
 def read_doubt(settings: Settings) -> KnownDoubt | None:
-    """The doubt of a data directory, as a command knows it. None if there is none, and for a directory without a
-    ledger of transfers, in which no server has run."""
+    """Return the doubt of a data directory, as a command knows it. None if there is none, or if no server has run in
+    the directory, so that it has no ledger of transfers."""
     if not has_state(settings.data):
         return None
     url = (settings.public_url or ServedAddress(settings.data).read_url() or settings.own_url).rstrip("/")
@@ -48,14 +48,14 @@ def read_doubt(settings: Settings) -> KnownDoubt | None:
 
 
 def doubt_status(doubt: KnownDoubt | None) -> Iterator[tuple[str, object]]:
-    """The doubt, for the status of an Archive."""
+    """Yield the doubt for the status of an Archive."""
     kind = "items" if doubt is not None and doubt.is_grave else "transfers"
     yield "in_doubt", None if doubt is None else kind
     yield "unheard", [] if doubt is None else list(doubt.unheard)
 
 
 def refuse_in_doubt(settings: Settings, name: str) -> None:
-    """`ItemInDoubt` if a command may not change an item."""
+    """Raise `ItemInDoubt` if a command may not change an item."""
     doubt = read_doubt(settings)
     if doubt is not None and doubt.is_grave:
         raise ItemInDoubt(label=name, witnesses=", ".join(doubt.unheard)[:300])

@@ -1,4 +1,4 @@
-"""The OpenID Connect provider that the settings name. Short: it chooses one adapter."""
+"""Builds sign-in by the OpenID Connect provider in the settings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ProviderIncomplete(IbiError):
 def provider_sign_in(
     settings: Settings, recovery: AccountRecovery, means: SignInMeans, rows: LimitRows | None = None
 ) -> ProviderSignIn | None:
-    """Signing in by the provider; None if there is none. `ProviderIncomplete` if another setting is missing.
-    Several processes have the `rows` of attempts in common."""
+    """Return the sign-in by the provider; None if there is none. Raise `ProviderIncomplete` if another setting is
+    missing. Several processes share the `rows` of attempts."""
     oidc = settings.oidc
     if oidc.issuer is None:
         return None

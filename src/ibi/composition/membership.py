@@ -34,9 +34,9 @@ class MembershipIncomplete(IbiError):
 
 
 def membership_request(settings: Settings, public_url: str, service: LabelForms) -> InclusionRequest | None:
-    """The request to the resolver; None if there is no resolver, or no key for it.
+    """Return the request to the resolver; None if there is no resolver, or no key for it.
 
-    `MembershipIncomplete` if a setting is missing beside them, `InvalidMessage` if one has no place in a request.
+    Raise `MembershipIncomplete` if another setting is missing, and `InvalidMessage` if one does not fit in a request.
     """
     key, ip = settings.archive.registration_key, settings.archive.ip or settings.mint.ip
     if key is None or settings.resolver is None or is_same_place(settings.resolver, public_url):
@@ -61,7 +61,7 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
 
 
 def _find_missing(settings: Settings) -> MembershipIncomplete | None:
-    """The setting without which a resolver elsewhere cannot be asked; None if all are there, or none is to be asked."""
+    """Return the error about a setting that a remote resolver needs. None if all are set, or no resolver is asked."""
     archive = settings.archive
     if archive.registration_key is None or settings.resolver is None:
         return None
@@ -71,7 +71,7 @@ def _find_missing(settings: Settings) -> MembershipIncomplete | None:
 
 
 def _declared_hosts(settings: Settings, origin: Origin) -> tuple[str, ...]:
-    """The hosts of the Archive's URLs beside its own: where its content is served, and those that the settings name."""
+    """Return the other hosts of the Archive's URLs: the host of its content, and those in the settings."""
     content = () if settings.content_url is None else (Origin.of_url(settings.content_url).authority,)
     return tuple(
         dict.fromkeys(each for each in (*content, *(settings.archive.hosts or ())) if each != origin.authority)
@@ -79,8 +79,8 @@ def _declared_hosts(settings: Settings, origin: Origin) -> tuple[str, ...]:
 
 
 def undeclared_host(settings: Settings, public_url: str, url: str) -> str | None:
-    """A warning about an item whose URL is on a host that this Archive does not declare to its resolver; None without
-    another's resolver, which alone might ask readers."""
+    """Return a warning about an item with a URL on a host that this Archive does not declare to its resolver. None
+    without a remote resolver: only that one might ask readers."""
     if settings.resolver is None or settings.resolver.lower() == public_url.lower():
         return None
     own, target = Origin.of_url(public_url), Origin.of_url(url)
@@ -94,8 +94,8 @@ def undeclared_host(settings: Settings, public_url: str, url: str) -> str | None
 
 
 def membership_service(settings: Settings, site: ArchiveSite | None) -> MembershipService | None:
-    """The membership of a server's Archive; None without one. Wrong settings are logged: the Archive serves all the
-    same."""
+    """Return the membership of a server's Archive; None without one. Wrong settings are only logged, so that the
+    Archive still serves."""
     if site is None:
         return None
     try:
@@ -123,13 +123,13 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
 
 
 def _told_at_inclusion(site: ArchiveSite) -> object:
-    """What a resolver learns of this Archive when it includes it: its key, and who holds Copies of its items."""
+    """Return the data that a resolver learns at inclusion: the Archive's key, and the holders of its Copies."""
     key = None if site.signing is None else site.signing.read_public()
     return key, None if site.copy_holders is None else site.copy_holders.holders
 
 
 def own_keys(data: Path, name: str) -> OwnKeys:
-    """The keys of the Archive, or of the resolver, of a data directory. One is made if there is none yet."""
+    """Return the keys of the Archive, or of the resolver, of a data directory. A key is made if there is none."""
     from ibi.services.membership.signers import OwnKeys
 
     files = KeyFiles(data, name)
@@ -138,7 +138,7 @@ def own_keys(data: Path, name: str) -> OwnKeys:
 
 
 def resolver_gateway(settings: Settings, resolver: str) -> ResolverGateway:
-    """The resolver as this Archive asks it, with signatures by its key."""
+    """Return the client of the resolver, which signs with this Archive's key."""
     from ibi.services.membership.signers import MemberSigner, OwnKeys
     from ibi.transport.resolver_gateway import ResolverGateway
 
@@ -148,7 +148,7 @@ def resolver_gateway(settings: Settings, resolver: str) -> ResolverGateway:
 
 
 def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:
-    """The stored state of the membership, without asking the resolver."""
+    """Yield the stored state of the membership, without asking the resolver."""
     files = MembershipFiles(settings.data)
     found = files.read()
     yield "switched_on", files.switched_on
@@ -160,7 +160,7 @@ def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:
 
 
 def _register_status(settings: Settings) -> Iterator[tuple[str, object]]:
-    """What is kept of the resolver's signed register."""
+    """Yield the stored state of the resolver's signed register."""
     from ibi.ports.errors import StorageError
     from ibi.resolver.signed_register import read_register
     from ibi.storage.key_files import RegisterFiles
@@ -171,7 +171,7 @@ def _register_status(settings: Settings) -> Iterator[tuple[str, object]]:
         register = None if statement is None else read_register(statement)
         key = None if settings.resolver is None else files.resolver_key(settings.resolver)
     except (InvalidInput, StorageError):
-        pass  # fetched again by a server, which says what is wrong with it
+        pass  # a server fetches it again, and logs the reason
     yield "register_archives", None if register is None else len(register.archives)
     yield "register_issued", None if register is None else str(Instant(register.issued))
     yield "resolver_key", None if key is None else str(key)

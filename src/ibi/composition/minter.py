@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What an operator accepts on the command line."""
+    """The risks that an operator accepts on the command line."""
 
     clock: bool = False
     copy: bool = False
@@ -40,7 +40,8 @@ class Acceptance:
 
 
 class LocalLabels:
-    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates reached."""
+    """Reserves labels with `mint(count, who, key)`. That call blocks until the labels are durable and their dates have
+    come."""
 
     def __init__(self, mint: Callable[[int, str, str | None], BatchShare], who: str) -> None:
         self._mint, self._who = mint, reservation_name(who)
@@ -51,17 +52,18 @@ class LocalLabels:
 
 @dataclass(frozen=True, slots=True)
 class LocalMinter:
-    """Mints directly from the data directory, beside a running server or without one."""
+    """Mints directly in the data directory, with or without a running server."""
 
     ticks: SqliteTicks
     identity: Identity
     rules: Rules
     clocks: MachineClocks
     address: Callable[[], OwnAddress | None]
-    """The address to check for another instance, while that is in doubt."""
+    """Returns the address to check for another instance, while that is in doubt."""
 
     def mint(self, count: int, who: str, key: str | None) -> BatchShare:
-        """Mint labels and return them durable and after their dates; raises an `IbiError` if none were minted."""
+        """Mint labels and return them once they are durable and their dates have passed. Raise an `IbiError` if none
+        were minted."""
         self._check_address()
         request = MintRequest(count, who, key)
 
@@ -82,7 +84,7 @@ class LocalMinter:
             import asyncio
 
             look = asyncio.run(address.look(self.ticks.epoch))
-            # Where no server of this name answers, as before a first start, there is nothing to say.
+            # Before a first start, no server of this name answers. That is no problem.
             if look.finding is look.finding.ANOTHER:
                 raise address.refusal()
         self.ticks.set_doubt(in_doubt=False)
@@ -95,9 +97,9 @@ class LocalMinter:
 
 
 def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
-    """The public address of this minter. A sandbox without a `public_url` has none, nor has an address on the loopback
-    interface any use: it leads to the machine that asks."""
-    from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
+    """Return the public address of this minter. None for a sandbox without a `public_url`, and for a loopback address,
+    which leads each machine to itself."""
+    from ibi.services.minting.mint_guard import OwnAddress  # rarely needed, and slow to import
     from ibi.transport.identity_probe import ask_identity
     from ibi.transport.server_url import is_on_loopback
 
@@ -111,7 +113,7 @@ def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
 
 
 def warn_of_private_name(identity: Identity) -> str | None:
-    """A warning about an identity that was frozen when its name still passed for a global one."""
+    """Return a warning about an identity that was frozen when its name still counted as global."""
     if identity.sandbox or identity.is_global:
         return None
     return (
@@ -123,7 +125,7 @@ def warn_of_private_name(identity: Identity) -> str | None:
 def open_ticks(
     settings: Settings, clocks: MachineClocks, *, accept_copy: bool = False, accept_loss: bool = False
 ) -> SqliteTicks:
-    """Open the clock state of the data directory; a copied one only if an operator accepts it."""
+    """Open the clock state of the data directory. A copied one is opened only if an operator accepts it."""
     return SqliteTicks(
         settings.data,
         machine=machine_id(),
@@ -136,13 +138,13 @@ def open_ticks(
 
 
 def _newest_kept(data: Path, identity: Identity) -> Instant | None:
-    from ibi.composition.archive_store import newest_kept  # hardly ever needed, and slow to import
+    from ibi.composition.archive_store import newest_kept  # rarely needed, and slow to import
 
     return newest_kept(data, identity)
 
 
 def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = False) -> Identity:
-    """The identity of the minter, frozen from now on."""
+    """Return the identity of the minter, and freeze it."""
     identity = settled_identity(ticks.identity(), settings.identity(), accept=accept)
     ticks.freeze(identity)
     return identity
@@ -150,7 +152,8 @@ def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = Fa
 
 @contextmanager
 def open_minter(settings: Settings, accepted: Acceptance) -> Iterator[LocalMinter]:
-    """The minter of the data directory in the settings; `accepted` is recorded before anything is minted."""
+    """Open the minter of the data directory in the settings. The `accepted` risks are recorded before anything is
+    minted."""
     clocks = MachineClocks()
     with closing(open_ticks(settings, clocks, accept_copy=accepted.copy, accept_loss=accepted.loss)) as ticks:
         identity = frozen_identity(ticks, settings, accept=accepted.identity)

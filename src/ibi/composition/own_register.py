@@ -1,6 +1,7 @@
-"""What the resolver of a data directory knows of Archives and releases, for the Archive of the same server.
+"""The register of a data directory's resolver, for the Archive of the same server.
 
-That Archive asks no one over the network for it: it reads the files, also before its server listens, and in a command.
+The Archive reads the files instead of asking over the network. This also works before its server listens, and in a
+command.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _PAGE: Final = 1000
 
 
 def find_resolver_elsewhere(settings: Settings, public_url: str) -> str | None:
-    """The resolver of an Archive; None if that is the same server."""
+    """Return the address of an Archive's resolver; None if it is the same server."""
     resolver = (settings.resolver or "").rstrip("/")
     return None if not resolver or is_same_place(resolver, public_url) else resolver
 
 
 def resolves_here(settings: Settings, public_url: str) -> bool:
-    """Whether this server resolves persistent URLs itself, by its own register."""
+    """Return whether this server resolves persistent URLs by its own register."""
     if "resolver" not in settings.roles:
         return False
     if settings.resolve.enabled is not None:
@@ -46,28 +47,28 @@ class OwnRegister:
     def __init__(self, settings: Settings, public_url: str) -> None:
         self._data = settings.data
         self.url = public_url or settings.own_url
-        """By which `PeersOfResolver` knows that it is asked."""
+        """The address by which `PeersOfResolver` recognises itself."""
 
     @classmethod
     def find(cls, settings: Settings, public_url: str) -> OwnRegister | None:
-        """That of a server whose Archive has no resolver elsewhere; None if it does not resolve."""
+        """Return the register of a server without a resolver elsewhere; None if the server does not resolve."""
         is_ours = find_resolver_elsewhere(settings, public_url) is None and resolves_here(settings, public_url)
         return cls(settings, public_url) if is_ours else None
 
     @property
     def is_alone(self) -> bool:
-        """Whether no Archive is registered, switched off ones included."""
+        """True if no Archive is registered, not even one that is switched off."""
         if not has_state(self._data):
             return True
         with closing(SqliteRegistry(self._data)) as registry:
             return not registry.all()
 
     def archives(self) -> dict[Label, str]:
-        """The addresses of the Archives that are switched on, without those that are lost for good."""
+        """Return the addresses of Archives that are switched on, without those lost for good."""
         return self._places(lambda each: each.inclusion)
 
     def away(self) -> dict[Label, str]:
-        """The last addresses of those that are switched off, without those that are lost for good."""
+        """Return the last addresses of Archives that are switched off, without those lost for good."""
         return self._places(lambda each: each.last_inclusion if each.inclusion is None else None)
 
     def _places(self, find: Callable[[Registration], Inclusion | None]) -> dict[Label, str]:
@@ -83,7 +84,7 @@ class OwnRegister:
         }
 
     def releases(self, service: Label) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The chains in which an Archive gave or took something."""
+        """Yield the chains in which an Archive gave or took an Original."""
         if not has_state(self._data):
             return
         with closing(SqliteChainStore(self._data)) as store:
@@ -94,7 +95,7 @@ class OwnRegister:
 
 
 class PeersOfResolver(HttpTransferPeers):
-    """The port `TransferPeers` for an Archive whose server is its resolver: what that knows is read here."""
+    """The port `TransferPeers` for an Archive on the server of its resolver: it reads the resolver's data from disk."""
 
     def __init__(self, own: OwnRegister, *, allow_plain: bool = False, sources: HttpItemSources | None = None) -> None:
         super().__init__(allow_plain=allow_plain, sources=sources)

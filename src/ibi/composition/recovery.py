@@ -1,4 +1,4 @@
-"""Builds what brings a register back, and what has an Archive trust another key of its resolver, from the settings."""
+"""Restores a register, and makes an Archive trust another key of its resolver, from the settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.resolver_gateway import RegisterClient
 
 _PATIENCE = 20.0
-"""Seconds in which a resolver has to prove its key."""
+"""Seconds within which a resolver has to prove its key."""
 
 
 class KeyNotProven(IbiError):
@@ -33,8 +33,8 @@ class KeyNotProven(IbiError):
 
 
 def recover_register(settings: Settings, urls: Sequence[str], key: PublicKey | None, *, dry_run: bool) -> Recovery:
-    """Bring the register of the data directory's resolver back from the Archives at these URLs. Beside a running
-    server, which uses it at once."""
+    """Restore the register of the data directory's resolver from the Archives at these URLs. A running server uses the
+    result at once."""
     record = ArchiveRecordFile(settings.data).read()
     keys = KeyFiles(settings.data, RESOLVER)
     own_keys = (keys.signing_key().public, *keys.former()) if keys.is_begun else ()
@@ -62,16 +62,16 @@ def _ask_archive(url: str) -> OfferedRegister:
 
 
 class TrustedKey(NamedTuple):
-    """What came of trusting another key of the resolver."""
+    """The result of trusting another key of the resolver."""
 
     key: PublicKey
     before: PublicKey | None
     archives: int | None
-    """How many Archives its register lists; None if that is not taken yet."""
+    """Number of Archives in its register; None if the register is not taken yet."""
 
 
 def offered_key(resolver: str) -> OfferedKey:
-    """The key that the resolver proves now; `KeyNotProven` if it proves none."""
+    """Return the key that the resolver proves now. Raise `KeyNotProven` if it proves none."""
     offered = asyncio.run(RegisterClient(resolver).offered_key(None, _PATIENCE))
     if offered.standing is ResolverStanding.SILENT:
         raise KeyNotProven(resolver=resolver, reason="does not answer")
@@ -83,8 +83,7 @@ def offered_key(resolver: str) -> OfferedKey:
 
 
 def trust_resolver(settings: Settings, resolver: str, key: PublicKey) -> TrustedKey:
-    """Know the resolver by this key from now on, and take its register. A running server goes on with it within
-    seconds."""
+    """Trust this key of the resolver from now on, and take its register. A running server uses both within seconds."""
     keys = ResolverKeyFile(settings.data)
     before = keys.find(resolver)
     keys.keep(resolver, key)

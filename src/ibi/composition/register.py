@@ -27,7 +27,7 @@ class MailIncomplete(IbiError):
 
 
 def configured_mailer(settings: Settings) -> Mailer | None:
-    """The mailer; None if no mail server is set. `MailIncomplete` if another setting is missing."""
+    """Return the mailer; None if no mail server is set. Raise `MailIncomplete` if another setting is missing."""
     mail = settings.mail
     if mail.server is None:
         return None
@@ -43,7 +43,7 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 
 @contextmanager
 def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
-    """Administration of the register in the data directory, or of the server that the settings name."""
+    """Open the register in the data directory for administration, or that of the server in the settings."""
     if settings.is_remote:
         from ibi.transport.resolver_gateway import ArchivesClient
 
@@ -83,7 +83,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
 
 
 def silent_log() -> FilteringBoundLogger:
-    """A logger that writes nothing: a command prints its result; only a server has a log."""
+    """Return a logger that writes nothing: a command prints its result, and only a server has a log."""
     import structlog
 
     log: FilteringBoundLogger = structlog.wrap_logger(
@@ -93,7 +93,7 @@ def silent_log() -> FilteringBoundLogger:
 
 
 async def _call_back(settings: Settings, archive: ArchiveRef) -> CallBack:
-    """A command includes no Archive: it calls those that are said to be lost."""
+    """Call an Archive that was reported lost. A command includes no Archive, so there is no other call."""
     from ibi.origin import Origin
     from ibi.transport.address_guard import AddressGuard
     from ibi.transport.archive_http import ArchiveHttp

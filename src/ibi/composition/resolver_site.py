@@ -70,11 +70,11 @@ from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
 
 _BELIEFS_PAUSE: Final = 1.0
-"""Seconds for which what readers' links teach is gathered before it is written."""
+"""Seconds for which beliefs from readers' links are collected before they are written."""
 
 
 def open_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
-    """The register of a server that resolves, closed with `opened`; None if another resolves."""
+    """Return the register of a server that resolves, closed with `opened`. None if another server resolves."""
     if not resolves_here(settings, public_url):
         return None
     registry = SqliteRegistry(settings.data)
@@ -96,9 +96,11 @@ def open_resolver_site(
     share: WorkerShare = ALONE,
     audit: AuditLog | None = None,
 ) -> ResolverSite | None:
-    """The resolver of a server on its register; None without one. What it opens is closed with `opened`. In a `sandbox`
-    it accepts any key. `jobs` runs what follows the feeds of Archives. `share` is what other processes of the server
-    have as well. The `audit` log is told who changes the register."""
+    """Return the resolver of a server with its register; None without a register. It is closed with `opened`.
+
+    In a `sandbox` it accepts any key. `jobs` runs the readers of Archives' feeds. `share` is shared with other
+    processes of the server. Changes of the register go to the `audit` log.
+    """
     if registry is None:
         return None
     beliefs = _open_beliefs(settings, jobs, opened)
@@ -171,7 +173,7 @@ def open_resolver_site(
 
 
 def _open_beliefs(settings: Settings, jobs: JobRunner, opened: ExitStack) -> SqliteBeliefs:
-    """The beliefs of a server, which a job writes."""
+    """Return the beliefs of a server. A job writes them."""
     beliefs = SqliteBeliefs(settings.data)
     opened.callback(beliefs.close)
     jobs.add(write_later("beliefs", _BELIEFS_PAUSE, beliefs.watch, beliefs.write_group))
@@ -179,7 +181,7 @@ def _open_beliefs(settings: Settings, jobs: JobRunner, opened: ExitStack) -> Sql
 
 
 class _ProvenanceReader:
-    """The port `ProvenanceGateway`: the Archive of the same server is not asked over the network."""
+    """The port `ProvenanceGateway`. It asks the Archive of the same server without the network."""
 
     def __init__(self, others: ArchiveFeeds, own: ArchiveSite | None) -> None:
         self._others, self._own = others, own
@@ -207,8 +209,11 @@ def open_standby_site(
     jobs: JobRunner,
     share: WorkerShare = ALONE,
 ) -> StandbySite | None:
-    """What an Archive resolves with for its own readers while its resolver is away; None if it has none, or resolves
-    all links itself. What it opens is closed with `opened`."""
+    """Return the resolver that an Archive uses for its own readers while its resolver is away. It is closed with
+    `opened`.
+
+    None if the Archive has no resolver, or resolves all links itself.
+    """
     if archive is None or archive.resolver is None or resolves_here(settings, public_url):
         return None
     beliefs = _open_beliefs(settings, jobs, opened)
@@ -242,8 +247,8 @@ def open_replica_site(
     jobs: JobRunner,
     share: WorkerShare = ALONE,
 ) -> ResolverSite | None:
-    """A resolver without an Archive that reads the register of another resolver; None if this server is none. What it
-    opens is closed with `opened`."""
+    """Return a resolver without an Archive that reads the register of another resolver. It is closed with `opened`.
+    None if this server is not such a replica."""
     resolver = settings.resolver
     if settings.has_archive or resolver is None or resolves_here(settings, public_url):
         return None
@@ -269,18 +274,18 @@ def open_replica_site(
 
 
 def _own_homes(archive: ArchiveSite | None, settings: Settings) -> tuple[LabelForms, Iterable[str]] | None:
-    """The Archive of this server, and the prefixes of which it is the home."""
+    """Return the Archive of this server, and the prefixes for which it is the home."""
     return None if archive is None else (archive.profile.service, _own_ref(archive, settings).home_prefixes)
 
 
 class _OwnCopies:
-    """Keeps what the Archive of this server says of its Copies, as the word of any other; and looks again and again
-    whether it says something else, since a command may have changed it."""
+    """Stores this server's own statement about holders of its Copies, like the statement of any other Archive. A job
+    repeats this, since a command may have changed the holders."""
 
     def __init__(self, archive: ArchiveSite | None, beliefs: Beliefs) -> None:
         self._named, self._beliefs = None if archive is None else archive.copy_holders, beliefs
         self._kept = ""
-        with suppress(StorageError):  # the job tells of it
+        with suppress(StorageError):  # the job reports it
             self._keep()
 
     def jobs(self) -> tuple[Job, ...]:
@@ -302,7 +307,7 @@ async def _close(statements: CopyStatements, gateway: Gateways) -> None:
 
 @asynccontextmanager
 async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverService]:
-    """The resolver of a command: it asks the same Archives as a server on that data directory, and sends no
+    """Open the resolver of a command. It asks the same Archives as a server on that data directory, and sends no
     acknowledgments."""
     async with AsyncExitStack() as opened:
         registry = SqliteRegistry(settings.data)
@@ -318,7 +323,8 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
 
 @contextmanager
 def open_disputes(settings: Settings, by: str) -> Iterator[DisputeSource]:
-    """The disputes of the data directory's resolver, or of the server that the settings name. `by` is who asks."""
+    """Open the disputes of the data directory's resolver, or of the server in the settings. `by` is the person who
+    asks."""
     if settings.is_remote:
         from ibi.transport.resolver_gateway import DisputesClient
 
@@ -342,7 +348,7 @@ def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegist
 
 @contextmanager
 def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
-    """What the resolver of the data directory believes, or that of the server that the settings name."""
+    """Open the beliefs of the data directory's resolver, or of the server in the settings."""
     if settings.is_remote:
         from ibi.transport.resolver_gateway import BeliefsClient
 
@@ -363,7 +369,8 @@ def _resolver_service(
     feeds: FollowedFeeds | None = None,
     share: WorkerShare = ALONE,
 ) -> ResolverService:
-    """`misses` bounds those of one network, and `feeds` tell `cache` of changes; a command needs neither."""
+    """Return the resolver service. `misses` limits the misses of one network, and `feeds` tell `cache` of changes; a
+    command needs neither."""
     own, wanted = None if archive is None else _own_ref(archive, settings), settings.resolve
     return ResolverService(
         directory,
@@ -398,7 +405,7 @@ def _gateway(
 
 
 def _own_address(settings: Settings) -> IpAddress | None:
-    """The address that Archives learn where there is no reader; None if they are to learn no address (E76)."""
+    """Return the address that Archives learn if there is no reader. None if they are to learn no address (E76)."""
     if settings.resolve.client_address == "none":
         return None
     known = settings.archive.ip or settings.mint.ip
@@ -406,7 +413,8 @@ def _own_address(settings: Settings) -> IpAddress | None:
 
 
 def archive_budgets(settings: Settings, share: WorkerShare = ALONE) -> Budgets:
-    """Time budgets of Archives, which grow with that of a resolution: a longer one still waits for a slow Archive."""
+    """Return the time budgets of Archives. They grow with the budget of a resolution, so that a longer one waits for a
+    slow Archive."""
     usual = Budgets()
     wanted = settings.resolve
     total = max(usual.total, float(wanted.budget))
@@ -414,7 +422,8 @@ def archive_budgets(settings: Settings, share: WorkerShare = ALONE) -> Budgets:
 
 
 def _own_ref(archive: ArchiveSite, settings: Settings) -> ArchiveRef:
-    """The server's own Archive, which counts as registered before all others: its operator vouches for it."""
+    """Return the server's own Archive. It counts as registered before all others, because its operator vouches for
+    it."""
     return _ref(archive.profile.service, archive.public_url, settings)
 
 
@@ -425,7 +434,7 @@ def _ref(service: LabelForms, public_url: str, settings: Settings) -> ArchiveRef
 
 
 def _minted_prefixes(settings: Settings) -> Iterator[str]:
-    """Prefixes of the labels minted here, whose identity may differ from that of the Archive's own label."""
+    """Yield the prefixes of labels minted here. Their identity may differ from that of the Archive's own label."""
     minting, instant = settings.mint, Instant(FIRST_DATE)
     if minting.host is not None:
         yield home_prefix(RepositoryName.from_parts(minting.host, minting.host_port, instant))
@@ -434,7 +443,7 @@ def _minted_prefixes(settings: Settings) -> Iterator[str]:
 
 
 def _stored_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | None:
-    """The Archive of the data directory as a server would serve it; None if nothing was deposited yet."""
+    """Return the Archive of the data directory as a server would serve it. None if nothing was deposited yet."""
     record = ArchiveRecordFile(settings.data).read()
     if record is None or not (settings.data / STORE).is_dir():
         return None

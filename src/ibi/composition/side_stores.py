@@ -1,10 +1,5 @@
-"""Builds what stands beside the store of an Archive: small databases, and what reads the text of files.
-
-Opens the stores beside that of an Archive: counts of use, reviews, requests of readers, collections. Damaged counts
-are set aside, so that they never prevent a start.
-
-Builds what reads the text of files, and what searches it, from the settings.
-"""
+"""Opens the stores beside that of an Archive: usage counts, reviews, requests of readers, collections, full text and
+previews."""
 
 from __future__ import annotations
 
@@ -53,7 +48,7 @@ def open_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
 
 
 def open_reviews(settings: Settings, opened: ExitStack) -> SqliteReviews | None:
-    """What waits for review: also what waited when reviews were switched off."""
+    """Open the reviews. None if reviews are switched off and no draft still waits."""
     reviews = SqliteReviews(settings.data)
     opened.callback(reviews.close)
     if settings.archive.review or reviews.has_any():
@@ -75,11 +70,8 @@ def open_collections(
     return Collections(collections, store.catalog, minter.clocks, searching=searching, audit=audit)
 
 
-# --- full text --------------------------------------------------------------------------------------------------------
-
-
 _LOCK = "texts.lock"
-"""Held by the process of a data directory that reads."""
+"""The lock of the one process of a data directory that extracts texts."""
 
 
 def text_process(settings: Settings) -> TextProcess:
@@ -87,7 +79,7 @@ def text_process(settings: Settings) -> TextProcess:
 
 
 def full_text_worker(settings: Settings, site: ArchiveSite, opened: ExitStack) -> FullTextWorker | None:
-    """What reads the text of files, if the settings want it."""
+    """Return the worker that extracts the text of files, if the settings want it."""
     if site.texts is None or site.feed is None:
         return None
     process = text_process(settings)
@@ -104,7 +96,7 @@ def full_text_worker(settings: Settings, site: ArchiveSite, opened: ExitStack) -
 
 
 def open_texts(settings: Settings, store: ArchiveStore, clocks: Clocks, opened: ExitStack) -> FullTextSearch | None:
-    """Open the search in the text of files. It never prevents a start."""
+    """Open the full-text search. It never prevents a start."""
     if not settings.archive.full_text:
         return None
     try:
@@ -116,11 +108,8 @@ def open_texts(settings: Settings, store: ArchiveStore, clocks: Clocks, opened: 
     return FullTextSearch(store.catalog, index, lambda: clocks.read().wall)
 
 
-# --- previews ---------------------------------------------------------------------------------------------------------
-
-
 def open_previews(settings: Settings, opened: ExitStack) -> MarkdownPreviews | None:
-    """Open what has previews rendered. It never prevents a start."""
+    """Open the previews, which are rendered on demand. They never prevent a start."""
     store = _open_preview_store(settings, opened)
     if store is None:
         return None

@@ -1,7 +1,7 @@
-"""Processes that work on the items of a store beside each other, for commands that have to read all of them.
+"""Parallel processes that work on the items of a store, for commands that read all of them.
 
-They are forked before the command opens the store, because a database must not be open across a fork, and wait at a
-pipe until they get names. The end of the command, however it ends, is the end of each pipe, and so of each of them.
+The processes are forked before the command opens the store, because a database must not be open across a fork. They
+wait at a pipe for names. When the command ends in any way, each pipe closes, and so each process ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _READ: Final = 200
 _VERIFIED: Final = 25
-"""Names that a process gets at a time, to read or to verify: items may be large."""
+"""Names that a process gets at a time, to read or to verify. Items may be large."""
 _AHEAD: Final = 2
 """Batches that a process has, so that it never waits for the next one."""
 _WORTH_IT: Final = 400
@@ -42,7 +42,7 @@ _PAUSE: Final = 0.2
 
 OnBytes: TypeAlias = Callable[[int], None]
 Work: TypeAlias = Callable[[Sequence[str], OnBytes], list[Any]]
-"""Does what is to be done with these items, and gives as many results, which can be sent to another process."""
+"""A function that processes these items, and returns one picklable result for each."""
 OpenWork: TypeAlias = Callable[[Path], AbstractContextManager[Work]]
 
 
@@ -54,14 +54,14 @@ class WorkerEnded(IbiError):
 
 
 class StoreWorkers:
-    """Processes that wait for names of items. Used by one thread."""
+    """Processes that wait for names of items. One thread uses them."""
 
     def __init__(self, data: Path, jobs: int, open_work: OpenWork, batch: int) -> None:
-        """To be made before anything of the data directory is opened; each process opens what it needs with
-        `open_work` when it gets its first names, `batch` at a time."""
+        """Fork the processes, before anything of the data directory is opened. Each process calls `open_work` when it
+        gets its first names; it gets `batch` names at a time."""
         self._batch = batch
         self._under_way: dict[Connection, deque[int]] = {}
-        """The numbers of the batches that each process has."""
+        """The numbers of the batches of each process."""
         self._pipes: list[Connection] = []
         self._processes: list[ForkProcess] = []
         context = get_context("fork")
@@ -74,7 +74,7 @@ class StoreWorkers:
             self._processes.append(process)
 
     def results(self, names: Iterable[str], on_bytes: OnBytes | None = None) -> Iterator[list[Any]]:
-        """The results for all names, in their order, as lists for some at a time."""
+        """Yield the results for all names, in their order, as lists of some at a time."""
         self._drain()
         rest, waiting, done = iter(names), deque[int](), dict[int, list[Any]]()
         given = self._under_way = {pipe: deque() for pipe in self._pipes}
@@ -103,13 +103,13 @@ class StoreWorkers:
             raise self._explain_end(pipe) from error
 
     def _drain(self) -> None:
-        """Wait for what an earlier caller has not taken."""
+        """Discard results that an earlier caller did not take."""
         while any(self._under_way.values()):
             for _ in self._receive():
                 pass
 
     def _receive(self) -> Iterator[tuple[int | None, Any]]:
-        """What came: the number of a batch and its results; or none, and how many bytes were read."""
+        """Yield received answers: the number of a batch and its results, or None and the bytes read."""
         for pipe in wait([pipe for pipe, numbers in self._under_way.items() if numbers]):
             assert isinstance(pipe, Connection)
             try:
@@ -128,8 +128,8 @@ class StoreWorkers:
         return WorkerEnded(reason=killed)
 
     def close(self) -> None:
-        """End all of them; those that are at work, because the command was stopped, at once, as a crash would: nothing
-        that they do cannot be done again."""
+        """End all processes. If the command was stopped, working ones end at once, like in a crash: their work can be
+        repeated."""
         for pipe, process in zip(self._pipes, self._processes, strict=True):
             pipe.close()
             if self._under_way.get(pipe):
@@ -139,8 +139,8 @@ class StoreWorkers:
 
 
 def _run(pipe: Connection, others: Sequence[Connection], data: Path, open_work: OpenWork) -> None:
-    """The life of a process: names come in, results go out, until the other end is closed."""
-    # Ctrl-C is for the command, which then closes its ends.
+    """Run a process: receive names and send results until the other end closes."""
+    # Ctrl-C is meant for the command, which then closes its ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for other in others:
         other.close()
@@ -163,7 +163,7 @@ def _run(pipe: Connection, others: Sequence[Connection], data: Path, open_work: 
 
 
 class _Reports:
-    """Tells how many bytes were read, now and then."""
+    """Sends the number of bytes read from time to time."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe, self._bytes, self._next = pipe, 0, time.monotonic() + _PAUSE
@@ -176,8 +176,10 @@ class _Reports:
 
 
 def useful_jobs(data: Path, asked: int | None) -> int:
-    """How many processes to start: as many as `asked` for, else one for each processor as far as there are items for
-    them. None are of use where one is enough, and in a directory that may not be written there is one."""
+    """Return the number of processes to start: `asked`, or else one per processor if there are enough items.
+
+    0 if one process is enough, and for a directory that may not be written.
+    """
     if is_read_only(data):
         return 0
     jobs = asked or min(len(os.sched_getaffinity(0)), _items_of(data) // _WORTH_IT)
@@ -185,7 +187,7 @@ def useful_jobs(data: Path, asked: int | None) -> int:
 
 
 def _items_of(data: Path) -> int:
-    """How many items there are by what the store says; if it does not, there may be many."""
+    """Return the number of items in the store's own record. Without that record, assume many."""
     if not (data / STORE).is_dir():
         return 0
     with closing(GenerationFile(data / STORE)) as generation:
@@ -193,12 +195,9 @@ def _items_of(data: Path) -> int:
     return 1 << 30 if expected is None else expected.after.items
 
 
-# --- verifying ---
-
-
 @contextmanager
 def verification_workers(data: Path, asked: int | None) -> Iterator[VerifyAll | None]:
-    """`verify_all` of `ArchiveStore.verify`, in other processes; None if these are of no use."""
+    """Open `verify_all` for `ArchiveStore.verify` in other processes. None if these do not help."""
     jobs = useful_jobs(data, asked)
     if not jobs:
         yield None
@@ -213,12 +212,9 @@ def _verifying(data: Path) -> Iterator[Work]:
         yield store.verify_items
 
 
-# --- reading in ---
-
-
 @contextmanager
 def reading_workers(data: Path, asked: int | None) -> Iterator[ReadAhead | None]:
-    """`read_ahead` of an `ArchiveStore`, in other processes; None if these are of no use."""
+    """Open `read_ahead` for an `ArchiveStore` in other processes. None if these do not help."""
     jobs = useful_jobs(data, asked)
     if not jobs:
         yield None
@@ -235,7 +231,7 @@ def _reading(data: Path) -> Iterator[Work]:
 
 
 def _read(content: OcflStore, reader: ItemReader, name: str) -> ReadItem:
-    """What cannot be read, whatever the reason, is left to the command, which says why."""
+    """Return the item as read. If it cannot be read, the command reads it again and reports the reason."""
     try:
         stamp = content.stamp(name)
         stored = reader.read(name)

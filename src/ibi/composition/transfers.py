@@ -1,4 +1,4 @@
-"""Builds what gives Originals to other Archives and takes theirs, from the settings."""
+"""Builds the transfers of Originals to and from other Archives, from the settings."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from ibi.transport.transfer_client import HttpTransferPeers
 _ADDRESS: Final = "served-address"
 _LONGEST_URL: Final = 4096
 _ASK_AGAIN: Final = 5.0
-"""Seconds after which the resolver is asked again for its register because of a sender that the kept one does not
-prove: any server can send offers."""
+"""Seconds until the resolver is asked again for its register, after the stored one did not prove a sender. Any server
+can send offers."""
 _FETCH_WITHIN: Final = 5.0
 
 
@@ -74,9 +74,12 @@ def open_transfers(
     is_new: bool = False,
     share: WorkerShare = ALONE,
 ) -> TransferWorker:
-    """The transfers of the Archive of a data directory. `resolves` if the server at `public_url` is a resolver as well,
-    where the settings name no other, and is told of them; `lost` and `is_new` are those of `Tracking.begin`. Without
-    `copies` nothing can be taken over: for commands. `sources` are asked for the chains of what others offer."""
+    """Return the transfers of the Archive of a data directory.
+
+    `resolves` is true if the server at `public_url` is also a resolver, and the settings name no other; then it is told
+    of transfers. `lost` and `is_new` are those of `Tracking.begin`. Without `copies`, as in commands, nothing can be
+    taken over. `sources` are asked for the chains of offered items.
+    """
     ledger = SqliteTransferLedger(settings.data, settings.lock_dir)
     opened.callback(ledger.close)
     elsewhere = find_resolver_elsewhere(settings, public_url)
@@ -139,7 +142,7 @@ def open_transfers(
 
 
 class NoCopies:
-    """For commands: the server makes the Copies of what is taken over."""
+    """The copying service of commands: it refuses, because the server makes the Copies of a transfer."""
 
     def bring(self, label: Label, source: str | None = None, token: str | None = None) -> object:
         raise NotServed(data=f"{source or 'this Archive'} for {label}")
@@ -149,7 +152,7 @@ class NoCopies:
 
 
 def sandbox_check(*, is_sandbox: bool) -> Callable[[Label, str], None]:
-    """Refuses items of sandboxes from elsewhere than this machine, or for an Archive that is none."""
+    """Return a check that refuses items of sandboxes from other machines, or for an Archive that is no sandbox."""
 
     def check(label: Label, source: str) -> None:
         is_local = is_on_loopback(source)
@@ -165,8 +168,8 @@ def open_release_register(
     own: tuple[LabelForms, Iterable[str]] | None,
     opened: ExitStack,
 ) -> ReleaseRegister:
-    """The releases that a resolver believes. `own` is the Archive of the same server, and the prefixes of which it is
-    the home."""
+    """Return the releases that a resolver believes. `own` is the Archive of the same server, and the prefixes for which
+    it is the home."""
     store = SqliteChainStore(settings.data)
     opened.callback(store.close)
     keys = KeyFiles(settings.data)
@@ -202,8 +205,8 @@ def open_release_register(
 
 
 class RegisterReader:
-    """The port `RegisterLookup` of a data directory: the register that is kept of a resolver elsewhere, or that of this
-    server, if any Archive is registered there."""
+    """The port `RegisterLookup` of a data directory. It reads the stored register of a resolver elsewhere, or that of
+    this server if any Archive is registered there."""
 
     def __init__(self, settings: Settings, elsewhere: str | None) -> None:
         self._data, self._elsewhere = settings.data, elsewhere
@@ -263,8 +266,11 @@ class RegisterReader:
 
 
 def known_resolver_keys(settings: Settings, elsewhere: str | None) -> Callable[[], tuple[PublicKey, ...]]:
-    """The key of the Archive's resolver as it is known here, and those before it: pinned, or those of this server
-    itself if there is none `elsewhere`. None if its present one is not known."""
+    """Return a function for the present and former keys of the Archive's resolver.
+
+    The keys are pinned, or those of this server if there is no resolver `elsewhere`. They are empty if the present key
+    is unknown.
+    """
     pinned, own = ResolverKeyFile(settings.data), KeyFiles(settings.data, RESOLVER)
 
     def find() -> tuple[PublicKey, ...]:
@@ -277,13 +283,13 @@ def known_resolver_keys(settings: Settings, elsewhere: str | None) -> Callable[[
 
 
 def _believe(_who: Label, _key: PublicKey) -> bool:
-    """Without a register, nothing is known here of the Archives that had an Original before the sender; with one,
-    `Senders` has judged them."""
+    """Accept every key. Without a register nothing is known of the earlier holders of an Original; with one, `Senders`
+    has judged them."""
     return True
 
 
 def served_url(settings: Settings) -> str:
-    """The address at which others ask the Archive of a data directory, for a command."""
+    """Return the address at which others reach the Archive of a data directory, for a command."""
     if settings.public_url is not None:
         return settings.public_url.rstrip("/")
     try:

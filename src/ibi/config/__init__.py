@@ -1,8 +1,8 @@
-"""Settings: `ibi.toml`, `IBI_*` variables and flags made into typed values.
+"""Settings: `ibi.toml`, `IBI_*` variables and flags, converted to typed values.
 
-The annotated fields of `Settings` say what there is; loading, messages, the first `ibi.toml`, the help of the command
-and docs/settings.md all follow them. Nothing here loads a database, a web framework or a TOML parser before it is
-needed.
+The annotated fields of `Settings` declare all settings. Loading, messages, the first `ibi.toml`, the help of the
+command and docs/settings.md follow from them. This package imports no database, web framework or TOML parser before it
+is needed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""How a setting is declared, how the declarations of a dataclass are read, and what errors of settings say.
+"""The declaration of settings: the annotations of a field, and how the declarations of a dataclass are read.
 
 A setting is a field annotated with the kind of its value and with a `Setting`:
 
     port: Annotated[ListeningPort, Setting("The port on which …", default="8765", metavar="N")]
 
-A field whose type is a dataclass is a section. Everything else about a setting follows from the name of the field: its
-key in `ibi.toml`, its variable and its flag.
+A field with a dataclass as its type is a section. The name of the field determines the rest: the key in `ibi.toml`, the
+variable and the flag.
 
-Named tuples rather than dataclasses: they are made at every start of the command, in a seventh of the time.
+The values are named tuples, not dataclasses: every start of the command creates them, in a seventh of the time.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ibi.errors import IbiError
 
 
 class ValueKind(NamedTuple):
-    """What values a setting can have.
+    """The kind of values that a setting can have.
 
-    `read` converts a text to the value. It raises ValueError for any other text, with a message if there is more to say
-    than `expected`.
+    `read` converts a text to the value. It raises ValueError for any other text, with a message if that says more than
+    `expected`.
     """
 
     expected: str
-    """Ends the sentence "this is not …"."""
+    """The end of the sentence "this is not …"."""
     read: Callable[[str], object]
     toml_types: frozenset[str] = frozenset({"string"})
     """The types that the value may have in a TOML file: string, integer, float, boolean."""
     secret: bool = False
-    """Whether messages must not show the value."""
+    """True if messages must not show the value."""
 
     def as_toml(self, text: str) -> str:
-        """Return `text`, which `read` accepts, as it is written in a TOML file."""
+        """Return `text`, which `read` accepts, in the syntax of a TOML file."""
         is_number = text.replace(".", "", 1).isdigit()
         if "string" not in self.toml_types or (self.toml_types > {"string"} and is_number):
             return text
@@ -45,7 +45,7 @@ class ValueKind(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What the annotation of a field says of a setting."""
+    """The annotation of a field that declares a setting."""
 
     help: str
     """One sentence."""
@@ -54,11 +54,11 @@ class Setting(NamedTuple):
     metavar: str | None = None
     """Placeholder for the value of the flag in the help of the command; None if there is no flag."""
     in_file: bool = True
-    """Whether `ibi.toml` may contain it."""
+    """True if `ibi.toml` may contain it."""
 
 
 class NamedSetting(NamedTuple):
-    """A setting with what follows from where it is declared; the rest is as in `Setting`."""
+    """A setting with its name and kind. The other fields are as in `Setting`."""
 
     name: str
     """The attribute of `Settings` and the key in `ibi.toml`: `mint.host` is `host` under `[mint]`."""
@@ -86,8 +86,8 @@ class NamedSetting(NamedTuple):
 def declared_settings(declaring: type, prefix: str = "") -> Iterator[NamedSetting]:
     """Yield the settings of a dataclass and of its sections, in the order of the fields.
 
-    Other fields are skipped. The annotations have to be objects: a module that declares settings does
-    without `from __future__ import annotations`.
+    Other fields are skipped. The annotations have to be objects, so a module that declares settings does without `from
+    __future__ import annotations`.
     """
     sections = declared_sections(declaring)
     for field in fields(declaring):
@@ -130,7 +130,7 @@ def _choice(values: tuple[str, ...]) -> ValueKind:
 
 
 class SettingSource(IntEnum):
-    """Where a value comes from; a greater source overrides a lesser one."""
+    """The source of a value. A greater source overrides a lesser one."""
 
     DEFAULT = 0
     FILE = 1
@@ -140,7 +140,6 @@ class SettingSource(IntEnum):
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
-# Errors of settings: each is one line that names the place, the value and what is expected.
 
 _MOST = 120
 

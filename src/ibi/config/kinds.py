@@ -1,4 +1,4 @@
-"""The types that a setting can have, each annotated with how its values are read from text.
+"""The types of settings. Each is annotated with the way its values are read from text.
 
 Durations are exact: no float is made anywhere.
 """
@@ -19,7 +19,7 @@ from ibi.origin import InvalidOrigin, Origin
 
 
 class Secret:
-    """A text that does not appear when it is printed, logged or put into a message; `reveal` returns it."""
+    """A text that stays hidden when it is printed, logged or put into a message. `reveal` returns it."""
 
     __slots__ = ("_text",)
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def seconds(least: str, most: str) -> ValueKind:
-    """A duration in seconds, from `least` to `most`, which are decimal numbers."""
+    """Return the kind of a duration in seconds, from `least` to `most`, which are decimal numbers."""
 
     def read(text: str) -> Fraction:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
@@ -105,7 +105,8 @@ _PART_OF_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
 
 
 def _check_origin(url: str) -> None:
-    """Refuse a host that no name server and no address can be, which would be noticed only when it is asked."""
+    """Raise ValueError for a host that can be neither a name nor an address. Otherwise only a request would reveal
+    it."""
     try:
         origin = Origin.of_url(url)
     except InvalidOrigin as error:
@@ -117,20 +118,21 @@ def _check_origin(url: str) -> None:
 
 
 def _is_host_name(name: str) -> bool:
-    """Whether it can be one: parts of letters, digits and hyphens, of which the last is no number, as in 999.1.1.1."""
+    """Return whether the text can be a host name: parts of letters, digits and hyphens. The last part must not be a
+    number, as in 999.1.1.1."""
     parts = name.split(".")
     return len(name) <= _LONGEST_NAME and all(map(_PART_OF_NAME.fullmatch, parts)) and not parts[-1].isdigit()
 
 
 def _read_secret(text: str) -> Secret:
-    """Accept visible ASCII only: the token is sent unchanged in the header of a request."""
+    """Return the secret. Only visible ASCII is accepted, because a request header carries the token unchanged."""
     if not re.fullmatch(r"[!-~]{1,1024}", text):
         raise ValueError
     return Secret(text)
 
 
 def _read_password(text: str) -> Secret:
-    """Accept ASCII only: mail servers differ in how they take other characters."""
+    """Return the password. Only ASCII is accepted, because mail servers treat other characters differently."""
     if not re.fullmatch(r"[ -~]{1,1024}", text):
         raise ValueError
     return Secret(text)
@@ -167,7 +169,7 @@ def _read_contact(text: str) -> str:
 
 
 def _read_registration_key(text: str) -> Secret:
-    """Check the syntax of R Table 7.1."""
+    """Return the key if it has the syntax of R Table 7.1."""
     from ibi.messages.identification import RegistrationKey
 
     try:

@@ -1,6 +1,8 @@
-"""Settings from flags, variables and `ibi.toml`: flags override `IBI_*` variables, which override the file, which
-overrides the defaults. The file is read here as texts, which are then converted to values; the first one is written
-here, and single settings are changed."""
+"""Settings from flags, `IBI_*` variables, `ibi.toml` and defaults, in this order of precedence.
+
+This module reads the file as texts and converts them to values. It also writes the first `ibi.toml`, and changes single
+settings in it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ class _Float(str):
 def read_settings_file(path: Path) -> Iterator[tuple[NamedSetting, str, str, str]]:
     """Yield each setting of the file with its text, and with its place and value for messages.
 
-    Raises FileNotFoundError if there is no such file, and a `SettingsError` if it cannot be read or used.
+    Raise FileNotFoundError if there is no such file, and a `SettingsError` if it cannot be read or used.
     """
     for key, value in _flatten(path, _parse(path)):
         one = _KEYS.get(key)
@@ -79,7 +81,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _flatten(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the keys with their values, those of a section as `section.key`."""
+    """Yield the keys with their values. Keys of a section are written `section.key`."""
     for key, value in document.items():
         if "." in key:  # in quotes: not the same as a key in a section
             raise _unknown_key(path, key)
@@ -155,12 +157,11 @@ def write_initial_toml(
     public_url: str | None = None,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
-    """Write a commented file with this identity, atomically; return False if a file exists, which is left as it is.
+    """Write a commented file with this identity, atomically. Return False if a file exists; it stays unchanged.
 
-    `port` is the port on which the services listen; it is written unless it is the default. `public_url` is the address
-    at which readers reach the Archive, `others` are further settings by their names.
-
-    A missing directory is created for its owner alone. Raises `SettingsFileUnwritable` if writing fails.
+    `port` is the listening port; it is written unless it is the default. `public_url` is the address at which readers
+    reach the Archive, `others` are further settings by their names. A missing directory is created for its owner alone.
+    Raise `SettingsFileUnwritable` if writing fails.
     """
     identity.prefixes  # noqa: B018  (malformed parts are refused before anything is written)
     try:
@@ -209,8 +210,10 @@ def _lines(one: NamedSetting, value: str | None) -> Iterator[str]:
 
 
 def change_setting(path: Path, name: str, value: str) -> None:
-    """Give a setting that stands in no section another value in the file, atomically; all else in it stays, also its
-    comments. A missing file is made. `SettingsFileUnwritable` if that cannot be done."""
+    """Change the value of a top-level setting in the file, atomically. Everything else stays, including comments.
+
+    A missing file is created. Raise `SettingsFileUnwritable` if the change fails.
+    """
     try:
         before = _read_bytes(path).decode("utf-8")
     except FileNotFoundError:
@@ -233,7 +236,8 @@ def change_setting(path: Path, name: str, value: str) -> None:
 
 
 def _with_line(text: str, name: str, line: str) -> str:
-    """The line in the place of that of the setting, or of the comment that shows it, before the first section."""
+    """Return the text with `line` instead of the line of the setting, or of the comment that shows it, before the first
+    section."""
     section = re.search(r"^[ \t]*\[", text, re.MULTILINE)
     top, rest = (text, "") if section is None else (text[: section.start()], text[section.start() :])
     for pattern in (rf"^[ \t]*{name}[ \t]*=.*$", rf"^#[ \t]*{name}[ \t]*=.*$"):
@@ -244,7 +248,7 @@ def _with_line(text: str, name: str, line: str) -> str:
 
 
 def _differ_in_one(before: str, after: str, name: str, value: str) -> bool:
-    """Whether both are settings that differ in this one alone."""
+    """Return whether both texts are settings that differ only in this one."""
     import tomllib
 
     try:
@@ -254,7 +258,7 @@ def _differ_in_one(before: str, after: str, name: str, value: str) -> bool:
 
 
 def _write_new(path: Path, content: bytes) -> bool:
-    """Write a draft and link it to `path`: unlike renaming, linking never replaces an existing file."""
+    """Write a draft and link it to `path`. Unlike renaming, linking never replaces an existing file."""
     draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
         _write_durably(draft, content)
@@ -282,15 +286,12 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-# --- loading ----------------------------------------------------------------------------------------------------------
-
-
 FILE_NAME = "ibi.toml"
 """Name of the file of settings in a data directory."""
 
 
 class _Given(NamedTuple):
-    """A value, its source, and how a message names the place where it was given."""
+    """A value, its source, and its place for messages."""
 
     value: Any
     source: SettingSource
@@ -298,10 +299,10 @@ class _Given(NamedTuple):
 
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
-    """Load the settings and check every given value; a `SettingsError` names the first invalid one.
+    """Load the settings and check every given value. A `SettingsError` names the first invalid one.
 
-    `flags` maps names of settings to values; None means not given. An empty variable counts as not given. A variable
-    `IBI_…` that is not a setting is ignored, with a hint if it looks like a misspelled one.
+    `flags` maps names of settings to values; None means not given. An empty variable counts as not given. An unknown
+    variable `IBI_…` is ignored, with a hint if it looks like a misspelled setting.
     """
     defaults = {one.name: _default(one) for one in SETTINGS}
     outside = {**dict(_from_environment(environ)), **dict(_from_flags(flags))}
@@ -334,7 +335,8 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]
 
 
 def _file_and_values(given: Mapping[str, _Given]) -> tuple[Path | None, dict[str, _Given]]:
-    """Read the file that was named, which must exist, or else the one in the data directory, if there is one."""
+    """Return the named file, which must exist, or else the file in the data directory, if there is one; with its
+    values."""
     if given["config"].value is not None:
         return _named_file(given["config"])
     file: Path = given["data"].value / FILE_NAME
@@ -360,7 +362,7 @@ def _named_file(config: _Given) -> tuple[Path, dict[str, _Given]]:
 def _from_file(file: Path) -> Iterator[tuple[str, _Given]]:
     for one, text, place, as_written in read_settings_file(file):
         value = _read_value(one, text, place, as_written)
-        # A path in a file does not depend on the working directory.
+        # A path in a file must not depend on the working directory.
         value = file.parent / value if isinstance(value, Path) else value
         yield one.name, _Given(value, SettingSource.FILE, place)
 
@@ -376,14 +378,15 @@ def _read_value(one: NamedSetting, text: str, place: str, as_written: str | None
 
 
 def _check_target(given: Mapping[str, _Given]) -> None:
-    """Refuse flags for both a data directory and a server. If both are variables, the server is asked."""
+    """Raise `SettingsConflict` if flags name both a data directory and a server. If both are variables, the server
+    wins."""
     data, server = given["data"], given["server"]
     if data.source is SettingSource.FLAG and server.source is SettingSource.FLAG:
         raise SettingsConflict(first=data.place, second=server.place)
 
 
 def _check_identity(given: Mapping[str, _Given]) -> None:
-    """Refuse an identity without a host.
+    """Raise `IncompleteIdentity` for an identity without a host.
 
     If it were ignored, labels of a sandbox would be minted where global ones were intended.
     """

@@ -1,6 +1,4 @@
-"""Sections of the settings: `[resolve]`, whether and how persistent URLs are resolved; `[copies]`, Copies of items of
-other Archives; `[notify]`, whether claims are exchanged with other Archives; `[oidc]`, who vouches for people;
-`[site]`, what the pages say of this place.
+"""Sections of the settings: `[resolve]`, `[copies]`, `[notify]`, `[oidc]` and `[site]`.
 
 Annotations are read at run time: `from __future__ import annotations` would hide them.
 """
@@ -101,12 +99,9 @@ class ResolveSettings:
     ]
 
 
-# --- copies -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class CopySettings:
-    """`[copies]`: what is taken in of other Archives, and which of them a server asks. Sizes are in bytes."""
+    """`[copies]`: Copies of items of other Archives, and the networks that a server may ask. Sizes are in bytes."""
 
     quota: Annotated[
         SizeBound,
@@ -132,9 +127,6 @@ class CopySettings:
     ]
 
 
-# --- notify -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
     """`[notify]`: notifications between this Archive and others."""
@@ -154,9 +146,6 @@ class NotifySettings:
             " a sandbox always asks those of its own machine."
         ),
     ]
-
-
-# --- oidc -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +175,7 @@ class OidcSettings:
 
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
-    """`[site]`: what the pages say of this place."""
+    """`[site]`: the description of this place on its pages."""
 
     name: Annotated[
         SiteName, Setting("What the pages call this place: the name of your library or laboratory.", default="ibi")

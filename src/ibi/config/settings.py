@@ -1,8 +1,8 @@
-"""Every setting, declared once: its type, default, help and flag are the annotation of its field.
+"""The settings: the annotation of each field declares its type, default, help and flag.
 
-A new setting is one more field here, or in a section that has a module of its own. Its key in `ibi.toml`, its
-variable, its flag, the help of the command and the row of docs/settings.md follow from it. The annotations are read at
-run time, hence no `from __future__ import annotations`.
+A new setting is one more field here, or in `sections`. Its key in `ibi.toml`, its variable, its flag, the help of the
+command and the row of docs/settings.md follow from it. The annotations are read at run time, so this module does
+without `from __future__ import annotations`.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MintSettings:
-    """`[mint]`: in whose name labels are minted, and how. Durations are in seconds."""
+    """`[mint]`: the identity for which labels are minted, and the rules of minting. Durations are in seconds."""
 
     host: Annotated[
         MintHost | None,
@@ -85,7 +85,7 @@ class MintSettings:
         seconds("0", "86400"),
         Setting("How many seconds anyone may have to wait for a label when the granularity is `auto`.", default="0.01"),
     ]
-    # Two clocks are never read at the same moment: with a limit near 0, that alone would look like a jump.
+    # Two clocks are never read at the same moment. With a limit near 0, that alone would look like a jump.
     behind_limit: Annotated[
         Fraction,
         seconds("0.1", "86400"),
@@ -97,7 +97,7 @@ class MintSettings:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
-    """`[archive]`: what a resolver is told when this Archive asks to be included, and what the Archive takes in.
+    """`[archive]`: the data for inclusion at a resolver, and the limits and services of the Archive.
 
     Sizes are in bytes.
     """
@@ -232,7 +232,7 @@ class ArchiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """`[mail]`: through which server mail is sent."""
+    """`[mail]`: the server that sends e-mail."""
 
     server: Annotated[
         ListeningHost | None,
@@ -259,7 +259,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings; those of a section are attributes of the section. `load_settings` creates it."""
+    """The settings. Those of a section are attributes of the section. `load_settings` creates it."""
 
     data: Annotated[
         FilePath,
@@ -385,13 +385,13 @@ class Settings:
     file: Path | None
     """The file that was read, if any."""
     sources: Mapping[str, SettingSource] = field(compare=False, repr=False)
-    """For each setting by name, where its value comes from."""
+    """The source of each value, by the name of the setting."""
     hints: tuple[str, ...] = field(default=(), compare=False)
-    """Sentences about variables that look like misspelled settings, to be shown to the user."""
+    """Sentences for the user about variables that look like misspelled settings."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether a command asks a server: one is given, and no data directory by a greater source."""
+        """True if a command asks a server: one is given, and no data directory comes from a greater source."""
         return self.server is not None and self.sources["server"] >= self.sources["data"]
 
     @property
@@ -400,15 +400,17 @@ class Settings:
         return self.public_url or f"http://{bracketed(self.host)}:{self.port}"
 
     def identity(self) -> Identity | None:
-        """The identity in whose name labels are minted; None if no host is set. Whether it is global is not checked."""
+        """Return the identity for which labels are minted; None if no host is set. It is not checked to be global."""
         mint = self.mint
         if mint.host is None:
             return None
         return Identity(mint.host, mint.ip, mint.host_port, mint.ip_port, sandbox=mint.sandbox)
 
     def worker_count(self, processors: int) -> int:
-        """How many processes serve on a machine with so many processors. Settings without an identity are those of a
-        sandbox, or of a directory that has been one."""
+        """Return the number of serving processes on a machine with this number of processors.
+
+        Settings without an identity belong to a sandbox, or to a directory that has been one.
+        """
         if self.workers is not None:
             return self.workers
         identity = self.identity()
@@ -417,7 +419,7 @@ class Settings:
 
     @property
     def has_archive(self) -> bool:
-        """Whether labels are minted and items kept here."""
+        """True if labels are minted and items stored here."""
         return "archive" in self.roles
 
     def rules(self) -> "Rules":

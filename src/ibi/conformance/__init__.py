@@ -1,1 +1,1 @@
-"""A yardstick for Archives and resolvers of any make: checks of what they answer, clause by clause of the standard."""
+"""Checks of the answers of Archives and resolvers of any make, clause by clause of the standard."""

@@ -1,6 +1,7 @@
-"""Every answer to a message, whatever was asked: its type, its grammar, its names and its values (R 6.2, R 9.2).
+"""Checks of all answers to messages: type, grammar, names, values and labels (R 6.2, R 9.2).
 
-These checks ask for nothing. They read again what the server answered to all the others.
+These checks send nothing. They read the server's answers to all other checks again. Labels of own and related items are
+judged by the generation standard (G).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _CONTENT_TYPES = frozenset({"Data", "Metadata"})
 _STATES = frozenset({"Original", "Copy", "Deleted"})
 _QUALIFIED = ("contenttype", "ibi", "state", "timestamp", "url")
 _OWN_QUALIFIERS = frozenset({".archiveservice", ".nextedition", ".platformsoftware"})
-"""What qualifies `ibi` besides relations."""
+"""Qualifiers of `ibi` that are no relations."""
 
 
 def _lists(server: CheckedServer) -> Iterator[tuple[Probe, PairList]]:
@@ -53,7 +54,8 @@ def _lists(server: CheckedServer) -> Iterator[tuple[Probe, PairList]]:
 
 
 def _url_lists(server: CheckedServer) -> list[tuple[Probe, PairList]]:
-    """Answers about items that are known to be there; what else is answered is judged where it is asked."""
+    """Return the answers about items that are known to exist. The checks that send the other requests judge those
+    answers."""
     labels = {
         label.lower() for item in server.items for label in (item.label, *(item.forms.labels if item.forms else ()))
     }
@@ -64,20 +66,20 @@ def _url_lists(server: CheckedServer) -> list[tuple[Probe, PairList]]:
 
 
 def _asked_label(probe: Probe) -> str:
-    """The label of a urlRequest, in lower case."""
+    """Return the label of a urlRequest, in lower case."""
     asked = probe.target.partition("?")[2].split("&") if "servicesubject=urlRequest" in probe.target else []
     return unquote(next((pair[17:] for pair in asked if pair.startswith("parsedibiurl.ibi=")), "")).lower()
 
 
 def _see(probe: Probe) -> Steps:
-    """Show the request to which a fault belongs: it was sent before, and is not sent again."""
+    """Show the request that a fault belongs to. It was sent before, and is not sent again."""
     yield probe
 
 
 def _judge_values(server: CheckedServer, prefix: str, fault_of: Callable[[str], str | None]) -> Steps:
     for probe, pairs in _url_lists(server):
         for qualifier, value in qualified(pairs, prefix):
-            # A value that is not visible ASCII is told by R Table 6.2.
+            # R Table 6.2 covers values that are not visible ASCII.
             if value.isascii() and (fault := fault_of(value)) is not None:
                 yield from _see(probe)
                 require(False, f"{prefix}{qualifier}: {fault}")
@@ -230,17 +232,9 @@ def qualifiers_are_relations(server: CheckedServer) -> Steps:
 
 
 def _may_be_renamed(prefix: str, names: set[str]) -> bool:
-    """Whether no answer has one of the usual names with that prefix: the clause of that name tells what is missing."""
+    """Return whether no answer has one of the usual names with that prefix. The clause of that name reports it."""
     usual = (".lastedition", ".metadata") if prefix != "ibi" else (".lastedition", *_OWN_QUALIFIERS)
     return any(f"{prefix}{qualifier}" not in names for qualifier in usual)
-
-
-# --- labels -----------------------------------------------------------------------------------------------------------
-
-# Labels in the answers of an Archive, judged by the generation standard: those of its own items, which it minted or
-# took over, and those of related items.
-#
-# As those of `answer_checks`, these checks ask for nothing.
 
 
 def _forms(server: CheckedServer) -> Iterator[tuple[Probe, FormsOfLabel]]:

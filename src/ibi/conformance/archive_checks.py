@@ -1,4 +1,4 @@
-"""What every Archive has to do, the smallest one included (R 6, R 9): its three messages, and how they are read."""
+"""Checks for every Archive, even the smallest (R 6, R 9): its three messages, and how it reads them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from ibi.conformance.grammars import PairList, fault_of_key, read_pairs
 
 _CONFIRMATION: Final = "servicesubject=inclusionConfirmationRequest"
 _UNKNOWN: Final = ("example.org/ibi-check/1996/02.29.12.34.56", "LK47B6W/3UUUUU")
-"""Labels that no Archive has: of a domain for examples, and of this machine for itself."""
+"""Labels that no Archive has: of a domain for examples, and of a loopback address."""
 
 
 _SAYING: Final = frozenset({"archiveaddress", "contenttype", "error", "ibi", "state", "timestamp", "url"})
 _MOST_FETCHED: Final = 3
-"""Items of which one has to be fetched: a server that does not answer is waited for, each time."""
+"""Items to try until one is fetched. Each server that does not answer costs a timeout."""
 
 
 def say_the_same(one: PairList, other: PairList) -> bool:
-    """Whether two answers say the same. A key is fresh every time, and so may be what the standard does not have."""
+    """Return whether two answers agree. The key differs every time, and so may names that the standard does not
+    have."""
     return _said(one) == _said(other)
 
 
@@ -273,5 +274,5 @@ def _acknowledgment(server: CheckedServer) -> list[tuple[str, str]]:
         ("url.persistent", f"http://urlib.net/{item.label}"),
         ("urlkey", key if key is not None and fault_of_key(key) is None else "1234567890"),
     ]
-    # E25: the URL keeps the percent signs that it has.
+    # E25: the URL keeps its percent signs.
     return [*pairs, ("url", (value("url") or "").replace("%20", " "))]

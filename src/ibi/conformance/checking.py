@@ -1,8 +1,7 @@
-"""What a check is: a clause, a sentence, and steps that yield requests and judge what comes back; and the values that
-it sends and receives.
+"""A conformance check: a clause, a sentence, and steps that yield requests and judge the answers.
 
-The steps are a generator, so that a check knows neither sockets nor clocks: `ibi.conformance.examination` sends what it
-yields and gives it what was received. It returns if the clause holds, and raises one of three exceptions otherwise.
+The steps are a generator, so a check knows neither sockets nor clocks. `ibi.conformance.examination` sends each yielded
+request and returns the answer. The generator returns if the clause holds, and raises one of three exceptions otherwise.
 """
 
 from __future__ import annotations
@@ -18,24 +17,22 @@ from ibi.safe_text import printable, shorten
 
 # --- what is sent and received ----------------------------------------------------------------------------------------
 
-# What a check sends, and what it receives: values only. An adapter carries them over HTTP.
-#
-# What was received comes from a server that may be wrong in any way: it is bounded where it is read, and made safe
-# where it is shown.
+# An adapter carries these values over HTTP. The server may be wrong in any way: the adapter limits what it reads, and
+# `__str__` makes it safe to show.
 
 READER: Final = "192.0.2.1"
-"""On whose behalf a check asks: an address that no reader has (RFC 5737)."""
+"""The address of the reader in a check: no real reader has it (RFC 5737)."""
 
 _MOST_SHOWN: Final = 600
 _SHOWN_FIELDS: Final = ("content-type", "location", "allow")
 NOT_DIALLED: Final = "it is not dialled"
-"""How a failure begins where the checker did not even try, because of the address alone."""
+"""The start of a failure if the checker did not even try because of the address."""
 _KEY: Final = re.compile("(registrationkey=)[^& ;]*", re.IGNORECASE)
 _SPECIAL: Final = frozenset('%&+=?# {}"<>\\^`|')
 
 
 def encode_value(text: str) -> str:
-    """A value as R Table 6.1 writes it: special characters, and all that is not visible ASCII, as `%XX`."""
+    """Return a value as in R Table 6.1: special characters, and all that is not visible ASCII, as `%XX`."""
     return "".join(
         chr(byte) if 0x21 <= byte <= 0x7E and chr(byte) not in _SPECIAL else f"%{byte:02X}" for byte in text.encode()
     )
@@ -46,12 +43,12 @@ def write_query(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 class Awaited(Enum):
-    """What the Archive of the checker waits for before a link counts as answered."""
+    """The event that the checker's Archive waits for before a link counts as answered."""
 
     NOTHING = "nothing"
     ACKNOWLEDGMENT = "acknowledgment"
     QUIET = "quiet"
-    """That nothing more comes for a moment."""
+    """Nothing more arrives for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +59,14 @@ class Probe:
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     number: int = 0
-    """Tells requests apart that are otherwise the same: equal probes are sent once in a run."""
+    """Distinguishes otherwise equal requests: equal probes are sent once in a run."""
     redirects: int = 0
-    """How many redirects are followed."""
+    """Number of redirects that are followed."""
     awaited: Awaited = Awaited.NOTHING
     may_fail: bool = field(default=False, compare=False)
-    """Whether having no answer at all is for the check to judge."""
+    """True if the check itself judges a missing answer."""
     is_last: bool = field(default=False, compare=False)
-    """Whether it cannot be left out, also when the time is over: it undoes what others did."""
+    """True if it must be sent even when the time is over, because it undoes earlier requests."""
 
     def __str__(self) -> str:
         shown = " ".join(f"{name}: {value};" for name, value in self.headers)
@@ -78,18 +75,18 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class HeardRequest:
-    """A request that reached the Archive of the checker, as it was sent: nothing is decoded."""
+    """A request that reached the checker's Archive, as sent: nothing is decoded."""
 
     method: str
     path: str
     query: str
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and values as they were sent, in their order."""
+        """Return names and values as sent, in their order."""
         return [(name, value) for name, _, value in (each.partition("=") for each in self.query.split("&"))]
 
     def value(self, name: str) -> str | None:
-        """The first value of that name, as it was sent."""
+        """Return the first value of that name, as sent."""
         return next((value for each, value in self.pairs() if each == name), None)
 
     @property
@@ -102,16 +99,16 @@ class HeardRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResponse:
-    """An HTTP response, or why there is none. Names of header fields are in lower case."""
+    """An HTTP response, or the reason why there is none. Names of header fields are in lower case."""
 
     status: int = 0
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     failure: str | None = None
     url: str = ""
-    """Where it came from, after redirects."""
+    """The address of the response, after redirects."""
     heard: tuple[HeardRequest, ...] = field(default=())
-    """What reached the Archive of the checker meanwhile."""
+    """The requests that reached the checker's Archive meanwhile."""
     client: str = ""
     """The address of the checker as the server sees it; empty if an address translation may stand between them."""
 
@@ -141,14 +138,14 @@ class ProbeResponse:
         return shorten(f"{self.status} {printable(fields)} {self.shown_body()}".rstrip(), 2 * _MOST_SHOWN)
 
     def shown_body(self) -> str:
-        """The beginning of the body: line ends visible, other bytes that do not print escaped."""
+        """Return the beginning of the body. Line ends are visible; other bytes that do not print are escaped."""
         text = self.body[:_MOST_SHOWN].decode("latin-1")
         escaped = "".join(each if each.isascii() and each.isprintable() else _escape(each) for each in text)
         return f"{escaped}…" if len(self.body) > _MOST_SHOWN else escaped
 
 
 def _without_key(text: str) -> str:
-    """Leave out a registration key: reports are passed on to others."""
+    """Return the text without a registration key: reports are passed on to others."""
     return _KEY.sub(r"\1***", text)
 
 
@@ -185,7 +182,7 @@ class Judgment(Enum):
 
 
 class CheckLevel(Enum):
-    """How much of the standard is expected (R 9.2): the smallest legal Archive has the empty relation alone."""
+    """The expected part of the standard (R 9.2): the smallest legal Archive has only the empty relation."""
 
     MINIMAL = "minimal"
     FULL = "full"
@@ -202,16 +199,16 @@ class ConformanceCheck:
     clause: str
     sentence: str
     role: ServiceRole | None
-    """Whom it concerns; None for both."""
+    """The role of the server that it applies to; None for both."""
     level: CheckLevel
     changes: bool
-    """Whether it sends what is meant to change something: a count, or who is included."""
+    """True if it sends requests that change something: a count, or the inclusion of an Archive."""
     steps: Callable[[CheckedServer], Steps]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownItem:
-    """An item of the Archive under test, as its own answers tell of it."""
+    """An item of the Archive under test, according to its own answers."""
 
     label: str
     plain: PairList
@@ -236,7 +233,7 @@ class KnownItem:
 
 @dataclass(slots=True)
 class CheckedServer:
-    """The server under test, and what is known of it. The survey fills it in, before the checks run."""
+    """The server under test, and the known facts about it. The survey fills them in before the checks run."""
 
     origin: str
     """Scheme, host and port."""
@@ -247,15 +244,15 @@ class CheckedServer:
     may_change: bool = False
     items: list[KnownItem] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
-    """Labels of which the resolver leads somewhere."""
+    """Labels for which the resolver leads somewhere."""
     answers: list[tuple[Probe, ProbeResponse]] = field(default_factory=list)
-    """Everything that the service under test answered so far to a message, with a status of success."""
+    """All successful answers of the service under test to messages so far."""
     member: MemberIdentity | None = None
-    """Who the checker is as an Archive of the resolver under test; None if it is none."""
+    """The checker's identity as an Archive of the resolver under test; None if it has none."""
     is_included: bool = False
 
     def item(self, fits: Callable[[KnownItem], bool], what: str) -> KnownItem:
-        """The first item that fits."""
+        """Return the first item that fits."""
         found = next((item for item in self.items if fits(item)), None)
         if found is None and self.service is None:
             raise ClauseNotApplicable(f"only an Archive tells which item {what}: check one beside it")
@@ -264,12 +261,12 @@ class CheckedServer:
         return found
 
     def original(self) -> KnownItem:
-        """An item to ask about: with a URL, rather of data than of metadata, rather here than elsewhere, and rather not
-        the service itself, which is special."""
+        """Return the best item for a request: with a URL, preferably of data, stored here, and not the service
+        itself."""
         return self.originals()[0]
 
     def originals(self) -> list[KnownItem]:
-        """All of them, in that order; at least one."""
+        """Return all items with a URL in that order; at least one."""
         found = sorted((item for item in self.items if item.url is not None), key=self._oddity)
         if not found:
             raise ClauseNotApplicable("no item is known that has a URL: name one with --item")
@@ -297,7 +294,7 @@ class MemberIdentity:
 
 
 CHECKS: list[ConformanceCheck] = []
-"""All checks, in the order in which they are made."""
+"""All checks, in the order of their definition."""
 
 
 def check(
@@ -307,7 +304,7 @@ def check(
     *,
     changes: bool = False,
 ) -> Callable[[Callable[[CheckedServer], Steps]], Callable[[CheckedServer], Steps]]:
-    """Enter a function as a check of that clause; the first line of its docstring is the sentence that it proves."""
+    """Register a function as a check of that clause. The first line of its docstring is the sentence that it proves."""
 
     def enter(steps: Callable[[CheckedServer], Steps]) -> Callable[[CheckedServer], Steps]:
         sentence = " ".join((steps.__doc__ or "").partition("\n\n")[0].split())
@@ -328,11 +325,8 @@ def advise(holds: object, reason: str) -> None:
         raise ClauseDoubtful(reason)
 
 
-# --- requests to an Archive ------------------------------------------------------------------------------------------
-
-
 def url_request(label: str, verbs: str = "", path: str = "", client: str = READER) -> list[tuple[str, str]]:
-    """The pairs of R Table 8.9."""
+    """Return the pairs of R Table 8.9."""
     pairs = [("servicesubject", "urlRequest"), ("clientinformation.ipaddress", client)]
     pairs += [("parsedibiurl.filepath", path)] if path else []
     pairs.append(("parsedibiurl.ibi", label))
@@ -346,7 +340,7 @@ def service_probe(server: CheckedServer, query: str, **others: object) -> Probe:
 def ask_url(
     server: CheckedServer, label: str, verbs: str = "", path: str = "", number: int = 0
 ) -> Generator[Probe, ProbeResponse, PairList]:
-    """Ask the Archive where an item is; a status other than success is no answer."""
+    """Ask the Archive for the address of an item. Only a status of success counts as an answer."""
     query = write_query(url_request(label, verbs, path))
     return (yield from ask_query(server, query, number))
 
@@ -363,7 +357,7 @@ def forms_of(pairs: PairList, name: str) -> FormsOfLabel | None:
 
 
 def qualified(pairs: PairList, prefix: str) -> Iterator[tuple[str, str]]:
-    """The names with that prefix: what qualifies each, and the value."""
+    """Yield the qualifier and the value of each name with that prefix."""
     for name, words in pairs.values.items():
         if name == prefix or name.startswith(f"{prefix}."):
             yield name.removeprefix(prefix), " ".join(words)

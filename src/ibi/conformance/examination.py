@@ -1,7 +1,7 @@
-"""Survey a server, run the checks against it, write down what each check saw, and report it.
+"""Surveys a server, runs the checks against it, records each exchange, and reports the results.
 
-Sans-IO as the checks are: how a request is sent, and how long that may take, is the sender's. Equal requests are sent
-once in a run, so that many checks can look at one answer.
+It does no I/O, like the checks: the sender decides how a request is sent and how long it may take. Equal requests are
+sent once in a run, so that many checks can share one answer.
 """
 
 from __future__ import annotations
@@ -35,17 +35,16 @@ from ibi.safe_text import printable, shorten
 
 # --- the survey -------------------------------------------------------------------------------------------------------
 
-# Find out what a server is, and what there is to ask about: steps as those of a check, made before the checks.
-#
-# Labels come from what the command was given, from the service itself, and from what the server offers for harvesting:
-# its feed of changes, OAI-PMH, its site map, its first page. Any text will do: labels are recognised by their grammar.
+# The survey runs before the checks. It takes labels from the command, from the service itself, and from the server's
+# offers to harvesters: its feed of changes, OAI-PMH, its site map, its first page. Any text works, because labels are
+# recognised by their grammar.
 
 _PAGES: Final = ("/api/changes?most=200", "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc", "/sitemap.xml", "/")
 _MOST_SURVEYED: Final = 12
-"""Items that are asked about, three questions each: with 0.1 s for a question that is four seconds."""
+"""Items to ask about, with three requests each. At 0.1 s per request that is about four seconds."""
 _MOST_LABELS: Final = 200
 _MOST_SERVICES: Final = 12
-"""Labels of a page that are tried as that of the service."""
+"""Labels of a page that are tried as the label of the service."""
 _MOST_LINKS: Final = 6
 _GONE: Final = 410
 
@@ -61,7 +60,8 @@ class NotEnoughTime(Exception):
 
 
 def survey(server: CheckedServer, given: Sequence[str]) -> Survey:
-    """Recognise what is asked to be checked, then learn its items. `NotSpoken` if there is neither."""
+    """Recognise the services to check, then learn their items. Raise `NotSpoken` if there is neither an Archive nor a
+    resolver."""
     found = [*given]
     first = yield Probe("/" if server.service is None else f"/{server.service}", may_fail=True)
     if first.failure is not None:
@@ -83,7 +83,7 @@ def survey(server: CheckedServer, given: Sequence[str]) -> Survey:
 
 
 def _offered_labels() -> Generator[Probe, ProbeResponse, list[str]]:
-    """Labels in what the server offers; those of deleted items first, because they are rare and wanted."""
+    """Return the labels in the server's offers. Those of deleted items come first, because they are rare and needed."""
     labels: list[str] = []
     for page in _PAGES:
         received = yield Probe(page, may_fail=True)
@@ -100,7 +100,7 @@ def labels_in(body: bytes) -> list[str]:
 
 
 def _deleted_labels(body: bytes) -> list[str]:
-    """Of the feed of changes that this software has; nothing of any other page."""
+    """Return labels of deleted items from this software's feed of changes; none from any other page."""
     try:
         changes = json.loads(body)["changes"]
         last = {str(change["label"]): str(change["kind"]) for change in changes}
@@ -121,7 +121,7 @@ def _recognise(server: CheckedServer, labels: Sequence[str]) -> Survey:
 
 
 def _is_archive(service: str) -> Generator[Probe, ProbeResponse, bool]:
-    """Whether a service answers under that label, well or badly. What it answers is judged later."""
+    """Return whether a service answers under that label, in any quality. Later checks judge its answers."""
     received = yield _confirmation(service)
     if received.failure is not None or not received.is_success:
         return False
@@ -133,7 +133,7 @@ def _confirmation(service: str) -> Probe:
 
 
 def _is_resolver() -> Generator[Probe, ProbeResponse, bool]:
-    """Whether a resolver's service answers. The subject is one of Archives, which a resolver can but refuse."""
+    """Return whether a resolver's service answers. The request is meant for Archives, so a resolver refuses it."""
     received = yield _confirmation(RESOLVER_SERVICE)
     return received.failure is None and received.media_type == "text/plain" and b"confirmation yes" not in received.body
 
@@ -169,8 +169,11 @@ def _read_answer(server: CheckedServer, label: str, verbs: str = "") -> Generato
 
 
 def _learn_links(server: CheckedServer, found: Sequence[str], given: Sequence[str]) -> Survey:
-    """Labels that lead somewhere, rather not that of a service: what an Archive at the same place has, or any. A
-    resolver alone is judged by the items that are named: what else its pages name may be nobody's."""
+    """Collect labels for which the resolver leads somewhere, preferably not that of a service.
+
+    They come from an Archive at the same place, or from any page. A resolver without an Archive is checked only by the
+    named items: other labels on its pages may not exist.
+    """
     is_alone = server.service is None and bool(given)
     held = [item.label for item in server.items if item.url is not None and item.label != server.service]
     known = () if is_alone else (*held, *found)
@@ -187,10 +190,10 @@ _ORDER: Final = tuple(
     module.__name__ for module in (archive_checks, relation_checks, link_checks, membership_checks, answer_checks)
 )
 ALL_CHECKS: Final = tuple(sorted(CHECKS, key=lambda check: _ORDER.index(check.steps.__module__)))
-"""In the order in which they are made: the last look at all that was answered before."""
+"""The checks in their order. The last ones read all earlier answers."""
 
 _MOST_REQUESTS: Final = 400
-"""In one run. The checks need about a third of it."""
+"""Requests in one run. The checks need about a third."""
 
 
 class TimeIsOver(Exception):
@@ -202,7 +205,7 @@ Send = Callable[[Probe], ProbeResponse]
 
 @dataclass(frozen=True, slots=True)
 class ClauseResult:
-    """What a check found: the judgment, why, and the requests and responses that it rests on."""
+    """The result of a check: the judgment, its reason, and the requests and responses behind it."""
 
     check: ConformanceCheck
     judgment: Judgment
@@ -217,14 +220,16 @@ class Examination:
         self.server, self._send = server, send
         self._known: dict[Probe, ProbeResponse] = {}
         self._noted = 0
-        """How many of these were there when the answers among them were looked for."""
+        """Number of known responses when the answers among them were last collected."""
         self.requests = 0
         self.is_complete = True
-        """Whether every check could be made in the time there was."""
+        """True if there was time for every check."""
 
     def recognise(self, labels: Sequence[str] = ()) -> None:
-        """Find out what the server is and has; `NotSpoken` if it is neither an Archive nor a resolver, and
-        `NotEnoughTime` if that took too long."""
+        """Find out the services and items of the server.
+
+        Raise `NotSpoken` if it is neither an Archive nor a resolver, and `NotEnoughTime` if the survey took too long.
+        """
         try:
             self._drive(survey(self.server, labels), [])
         except TimeIsOver:
@@ -239,7 +244,7 @@ class Examination:
             self._leave()
 
     def _leave(self) -> None:
-        """End the membership of the checker if a check could not."""
+        """End the membership of the checker if no check did."""
         member = self.server.member
         if member is not None and self.server.is_included and membership_checks.exclusion(member) not in self._known:
             self._send(membership_checks.exclusion(member))
@@ -295,14 +300,15 @@ class Examination:
         return received
 
     def _without_key(self, received: ProbeResponse) -> ProbeResponse:
-        """Leave the checker's own key out of what a resolver repeats: reports are passed on to others."""
+        """Return the response without the checker's own key, which a resolver may repeat: reports are passed on to
+        others."""
         member = self.server.member
         if member is None or member.key.encode() not in received.body:
             return received
         return replace(received, body=received.body.replace(member.key.encode(), b"***"))
 
     def _keep_answers(self) -> None:
-        """Note what the services under test have answered to messages, with a status of success."""
+        """Collect the successful answers of the services under test to messages."""
         if self._noted == len(self._known):
             return
         self._noted = len(self._known)
@@ -320,7 +326,7 @@ def _is_message(target: str, services: set[str]) -> bool:
 
 
 def overall(results: Sequence[ClauseResult]) -> Judgment:
-    """The judgment of a run: one clause that fails is enough."""
+    """Return the judgment of a run: one failing clause is enough."""
     judgments = {result.judgment for result in results}
     for worst in (Judgment.FAIL, Judgment.WARNING):
         if worst in judgments:
@@ -330,7 +336,7 @@ def overall(results: Sequence[ClauseResult]) -> Judgment:
 
 # --- the report -------------------------------------------------------------------------------------------------------
 
-# The results of a run as lines for people and as a record for programs. What a stranger sent is bounded and safe.
+# Text from the server under test is shortened and made printable before it is shown.
 
 _MOST_EXCHANGES: Final = 8
 _MOST_REASON: Final = 400
@@ -346,7 +352,7 @@ _TOLD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """One run. `is_complete` says whether the time was enough for every check."""
+    """The report of one run. `is_complete` says whether there was time for every check."""
 
     server: CheckedServer
     results: Sequence[ClauseResult]
@@ -356,7 +362,7 @@ class CheckReport:
 
     @property
     def judgment(self) -> Judgment:
-        """A run that could not be finished neither passes nor fails, unless a clause does."""
+        """The judgment of the run. An unfinished run neither passes nor fails, unless a clause fails."""
         found = overall(self.results)
         return found if self.is_complete or found is Judgment.FAIL else Judgment.NO_TIME
 
@@ -386,14 +392,14 @@ class CheckReport:
 
 
 def heading(server: CheckedServer) -> str:
-    """What is checked."""
+    """Return the heading: the checked server, its services and the level."""
     archive = [] if server.service is None else [f"Archive {printable(server.service)}"]
     services = [*archive, "resolver"] if server.is_resolver else archive
     return f"{server.origin}: {', '.join(services)}; level {server.level.value}"
 
 
 def result_lines(result: ClauseResult, *, verbose: bool = False) -> Iterator[str]:
-    """One line, and the reason and what was sent and received for what does not pass."""
+    """Yield one line for the result. If it does not pass, the reason and the exchange follow."""
     check, judgment = result.check, result.judgment
     why = f" ({_safe(result.reason)})" if judgment in (Judgment.NOT_APPLICABLE, Judgment.NO_TIME) else ""
     role = "" if check.role is None else check.role.value
@@ -405,7 +411,7 @@ def result_lines(result: ClauseResult, *, verbose: bool = False) -> Iterator[str
 
 
 def _exchange_lines(result: ClauseResult, *, verbose: bool) -> Iterator[str]:
-    """The last exchange is the one that decided; `verbose` shows those before it, too."""
+    """Yield the last exchange, which decided. With `verbose` earlier ones come too."""
     shown = result.exchanges[-_MOST_EXCHANGES:] if verbose else result.exchanges[-1:]
     for probe, received in shown:
         yield f"{_INDENT}sent: {probe}"

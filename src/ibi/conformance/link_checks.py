@@ -1,6 +1,6 @@
-"""Persistent URLs, as a reader's browser sends them to a resolver (R 8.1): whether and where they lead.
+"""Checks of persistent URLs, as a reader's browser sends them to a resolver (R 8.1): whether and where they lead.
 
-A resolver is judged by the links it is asked for alone, or, where an Archive is at the same place, by what that says.
+A resolver is judged only by the requested links, or by the answers of an Archive at the same place, if there is one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _minimal = partial(check, role=ServiceRole.RESOLVER)
 _full = partial(check, role=ServiceRole.RESOLVER, level=CheckLevel.FULL)
 _UNKNOWN: Final = "example.org/ibi-check/1996/02.29.12.34.56"
 _MODIFIERS: Final = ("!+", "!+:", "!:+", "!+:+", "+", "+!", "+:", "+!:", "+:+", "+!:+", ":+")
-"""R Table 8.2 without those that every item has: `:`, `!` and `!:`."""
+"""R Table 8.2 without the modifiers that every item has: `:`, `!` and `!:`."""
 _OUTSIDE: Final = (":!", "!!", "::", "!+!", "+!+")
-"""What R Table 8.1 does not derive."""
+"""Modifiers that R Table 8.1 does not derive."""
 _OAI_DC: Final = b"http://www.openarchives.org/OAI/2.0/oai_dc/"
 _SERVER_ERROR: Final = 500
 _NOT_FOUND: Final = 404
@@ -44,22 +44,22 @@ _BOTH: Final = ("GetLastEdition GetMetadata", "url.lastedition.metadata")
 _DUBLIN_CORE: Final = ("GetMetadata(oai_dc)", "url.metadata(oai_dc)")
 _LAST_DUBLIN_CORE: Final = ("GetLastEdition GetMetadata(oai_dc)", "url.lastedition.metadata(oai_dc)")
 _FILE_LIST: Final = ("GetFileList", "url")
-"""What a link asks for: the verbs, and the pair by which an Archive offers it."""
+"""The request of a link: the verbs, and the pair by which an Archive offers the target."""
 
 Location = Generator[Probe, ProbeResponse, str]
 
 
 def _follow(target: str, **headers: str) -> Location:
-    """Where a link leads."""
+    """Return the target of a link."""
     received = yield Probe(f"/{target}", headers=tuple((n.replace("_", "-"), v) for n, v in headers.items()))
     require(received.is_redirect, f"/{target} leads nowhere: status {received.status}")
     return received.location
 
 
 def _follow_offered(server: CheckedServer, label: str, rest: str, verbs: str, name: str) -> Location:
-    """Where a link leads to something that an Archive may leave out: `name` in its answer to `verbs`.
+    """Return the target of a link that an Archive may leave out: `name` in its answer to `verbs`.
 
-    That it leads nowhere is the resolver's fault only if the Archive offers it.
+    If the link leads nowhere, that is the resolver's fault only if the Archive offers the target.
     """
     received = yield Probe(f"/{label}{rest}")
     if received.is_redirect:
@@ -74,8 +74,8 @@ def _follow_offered(server: CheckedServer, label: str, rest: str, verbs: str, na
 
 
 def _judge_equal(server: CheckedServer, one: str, wanted: tuple[str, str], other: str, said: str) -> Steps:
-    """Require that two spellings of a link lead to the same, which an Archive may leave out; `said` is the fault, with
-    both places."""
+    """Require that two spellings of a link have one target, which an Archive may leave out. `said` is the fault, with
+    both targets."""
     label = server.link()
     first = yield from _follow_offered(server, label, one, *wanted)
     second = yield from _follow(f"{label}{other}")
@@ -83,7 +83,7 @@ def _judge_equal(server: CheckedServer, one: str, wanted: tuple[str, str], other
 
 
 def _judge_alert(target: str, **headers: str) -> Steps:
-    """Require that a link leads nowhere, and that its reader is told so."""
+    """Require that a link leads nowhere, and that its reader gets an explanation."""
     received = yield Probe(f"/{target}", headers=tuple((n.replace("_", "-"), v) for n, v in headers.items()))
     require(not received.is_redirect, f"/{target} leads to {received.location}")
     require(received.status < _SERVER_ERROR or received.body, f"/{target} fails with status {received.status}")
@@ -134,7 +134,7 @@ def links_with_ibips_ignore_case(server: CheckedServer) -> Steps:
 
 
 def _first(server: CheckedServer, form: re.Pattern[str]) -> str:
-    """The first label of that form to which the resolver leads."""
+    """Return the first label of that form for which the resolver leads somewhere."""
     known = [label for item in server.items if item.label in server.links and item.forms for label in item.forms.labels]
     for label in (*server.links, *known):
         if form.fullmatch(label):
@@ -308,6 +308,6 @@ def links_lead_to_single_files(server: CheckedServer) -> Steps:
     name = plain.partition("?")[0].rpartition("/")[2]
     yield from _judge_alert(f"{label}/ibi-check-no-such-file.txt")
     received = yield Probe(f"/{label}/{name}")
-    if not name or received.status == _NOT_FOUND:  # where a link leads need not end in the name of a file
+    if not name or received.status == _NOT_FOUND:  # the target of a link need not end in the name of a file
         raise ClauseNotApplicable("no name of a file of an item is known")
     require(received.location == plain, f"the file {name} is found at {received.location}, not at {plain}")

@@ -1,8 +1,8 @@
-"""What a resolver does with an Archive: the checker is one, and watches (R 7.2, R 8.2, R 10).
+"""Checks of a resolver's requests to an Archive, with the checker in the role of the Archive (R 7.2, R 8.2, R 10).
 
-Every check here changes something at the resolver, who is included or what is counted: they are made only if that is
-asked for, with a label and a key that its administrator registered for the purpose. They are made in this order, and
-the last of them is excluded again.
+Every check here changes something at the resolver: the inclusion of an Archive, or a count. They run only on request,
+with a label and a key that the resolver's administrator registered for this purpose. They run in this order, and the
+last ones exclude the checker again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _THANKED: Final = frozenset(
     {"servicesubject", "clientinformation.ipaddress", "contenttype", "state", "url", "url.persistent", "urlkey"}
 )
 _OBLIGATORY: Final = ("archiveserviceibi", "archiveprotocol", "registrationkey")
-"""Those of R Table 7.2 whose absence is tried; without the others it may not be reached at all."""
+"""Pairs of R Table 7.2 that are left out in turn. Without the others, the Archive might not be reachable at all."""
 
 
 def _member(server: CheckedServer) -> tuple[MemberIdentity, ProbeArchive]:
@@ -65,7 +65,7 @@ def _include_archive(server: CheckedServer) -> ProbeArchive:
 
 
 def _membership_query(member: MemberIdentity, subject: str, without: str = "", key: str | None = None) -> str:
-    """The eight pairs of R Table 7.2."""
+    """Return the query with the eight pairs of R Table 7.2."""
     pairs = [
         ("servicesubject", subject),
         ("archiveaddress", member.address),
@@ -80,7 +80,7 @@ def _membership_query(member: MemberIdentity, subject: str, without: str = "", k
 
 
 def exclusion(member: MemberIdentity) -> Probe:
-    """The request that ends the membership of the checker."""
+    """Return the request that ends the membership of the checker."""
     return Probe(f"/{RESOLVER_SERVICE}?{_membership_query(member, 'exclusionRequest')}", is_last=True)
 
 
@@ -121,7 +121,7 @@ def the_right_key_includes(server: CheckedServer) -> Steps:
 
 
 def _inclusion(server: CheckedServer) -> Generator[Probe, ProbeResponse, list[HeardRequest]]:
-    """What the Archive heard while it was included."""
+    """Return the requests that the Archive received while it was included."""
     _include_archive(server)
     member, _ = _member(server)
     received = yield _message(_membership_query(member, "inclusionRequest"))
@@ -156,7 +156,7 @@ def _requests(received: ProbeResponse, subject: str = "urlRequest") -> list[Hear
 
 
 def _first_request(received: ProbeResponse, label: str) -> HeardRequest:
-    """The first urlRequest about that label: a resolver may ask about others, such as the service, on its own."""
+    """Return the first urlRequest about that label. A resolver may ask about others, such as the service, by itself."""
     for each in _requests(received):
         if unquote(each.value("parsedibiurl.ibi") or "").lower() == label.lower():
             return each
@@ -212,7 +212,7 @@ def the_readers_own_address_is_told(server: CheckedServer) -> Steps:
     for each in (_first_request(received, archive.first), *_requests(received, "acknowledgment")):
         told = unquote(each.value("clientinformation.ipaddress") or "").partition(" ")[0]
         if not _is_ip(told):
-            continue  # the two checks before have that
+            continue  # the two checks before cover this
         require(not ip_address(told).is_unspecified, f"it is told {told}, which is nobody's address: {each}")
         is_known = not received.client or ip_address(told) == ip_address(received.client)
         require(is_known, f"it is told {told}, and the reader is {received.client}: {each}")

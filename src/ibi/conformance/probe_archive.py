@@ -1,7 +1,7 @@
-"""The Archive that the checker plays, so that a resolver can be seen at work: three items, and answers about them.
+"""The Archive that the checker plays to observe a resolver: three items, and answers about them.
 
-Its answers are whole, not filtered: a resolver has to find what it needs in them (R 9.2). Sans-IO; a socket in front of
-it is `ibi.transport.probe_http`.
+Its answers are unfiltered: a resolver has to select from them (R 9.2). It does no I/O; `ibi.transport.probe_http` puts
+a socket in front of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ibi.conformance.checking import HeardRequest
 from ibi.conformance.grammars import REPOSITORY, write_ibip_suffix
 
 _MOMENT: Final = 823_320_000
-"""1996-02-03T04:00:00Z: the labels of the items are of the minutes after it."""
+"""1996-02-03T04:00:00Z: the labels of the items have the minutes after it."""
 _SUFFIX: Final = "1996/02.03.04.{minute:02}"
 _TIME: Final = "1996-02-03T04:10:00Z"
 FILE: Final = "/dados é.txt"
@@ -25,7 +25,7 @@ LATIN_FILE: Final = "/Relat%f3rio%20Final.pdf"
 
 @dataclass(frozen=True, slots=True)
 class ProbeArchive:
-    """`service` is its label, `address` host and port at which it is reached."""
+    """An Archive with the label `service`, reached at `address`: host and port."""
 
     service: str
     address: str
@@ -45,7 +45,7 @@ class ProbeArchive:
         return self._label(3)
 
     def _label(self, minute: int) -> str:
-        """Of the same prefix as the service, so that this Archive is their home."""
+        """Return a label with the prefix of the service, so that this Archive is its home."""
         if REPOSITORY.fullmatch(self.service):
             return f"{self.service.rsplit('/', 2)[0]}/{_SUFFIX.format(minute=minute)}"
         return f"{self.service.partition('/')[0]}/{write_ibip_suffix(_MOMENT + 60 * minute)}"
@@ -61,7 +61,7 @@ class ProbeArchive:
         return known.index(label.lower()) + 1 if label.lower() in known else 0
 
     def answer(self, request: HeardRequest) -> bytes | None:
-        """The body of the answer (R Algorithm 1); None if this is no message to this Archive."""
+        """Return the body of the answer (R Algorithm 1). None if the request is no message to this Archive."""
         if request.path.lower() != f"/{self.service}".lower() or request.method != "GET":
             return None
         match request.subject:

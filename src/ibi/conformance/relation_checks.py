@@ -1,6 +1,6 @@
-"""What an Archive does that has all relations: last edition, translation, metadata, single files and their list.
+"""Checks for an Archive with all relations: last edition, translation, metadata, single files and their list.
 
-The standard leaves them to each Archive (R 9.2); they are checked at the level `full` only.
+The standard leaves them to each Archive (R 9.2), so they are checked only at the level `full`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_SUCH_FILE: Final = "/ibi-check/no such file"
 
 
 def _newest(server: CheckedServer) -> KnownItem:
-    """An item without a next edition, rather not the service."""
+    """Return an item without a next edition, preferably not the service."""
     items = sorted(server.items, key=lambda each: each.label == server.service)
     for item in items:
         if item.url is not None and "ibi.nextedition" not in item.edition and "ibi.nextedition" not in item.plain:
@@ -47,7 +47,7 @@ def _newest(server: CheckedServer) -> KnownItem:
 
 
 def _only_edition(server: CheckedServer) -> KnownItem:
-    """The same, unless its last edition is said to be another: that is judged by Example 9.8 alone."""
+    """Return the same item, unless its answer names another last edition: only Example 9.8 judges that."""
     item = _newest(server)
     last, own = forms_of(item.edition, "ibi.lastedition"), item.forms
     if last is not None and own is not None and not set(last.labels) & set(own.labels):

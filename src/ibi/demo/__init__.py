@@ -1,1 +1,1 @@
-"""A small collection to look at: every start puts in the same bytes, those of files in this package."""
+"""A small demonstration collection. Every start deposits the same bytes, from the files in this package."""

@@ -1,5 +1,4 @@
-"""The items of the demonstration, each with a name in this list and its relations to the others, and how they are
-deposited."""
+"""The items of the demonstration, each with a name in this list and its relations to the others."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _EMBARGO: Final = Instant.parse("2031-01-01T00:00:00Z")
 
 @dataclass(frozen=True, slots=True)
 class DemoDeletion:
-    """An item that is deposited and then deleted; `replaced_by` is the name of another one of this list."""
+    """The deletion of an item after its deposit. `replaced_by` is the name of another item of this list."""
 
     reason: str
     replaced_by: str | None = None
@@ -45,7 +44,7 @@ class DemoItem:
     metadata: DescriptiveMetadata
     language: LanguageTag | None = _EN
     files: Callable[[], Mapping[str, bytes]] = dict
-    """Called when the files are needed: a start that finds all items makes none."""
+    """Called when the files are needed: a start that finds all items deposited makes none."""
     target: str | None = None
     path_of_service: str | None = None
     """The path on this site of an item that is a service."""
@@ -248,12 +247,12 @@ def _describe(
 
 
 def _content(name: str) -> bytes:
-    """A file of this package."""
+    """Return a file of this package."""
     return (files("ibi.demo") / "content" / name).read_bytes()
 
 
 def _rainfall_table(station: int, year: int) -> bytes:
-    """Twelve months of a station that does not exist, always the same."""
+    """Return twelve months of an invented station, always the same."""
     rows = ["month,rain_mm,days_of_rain"]
     for month in range(1, 13):
         wet = abs(month - 7) * 31
@@ -264,16 +263,15 @@ def _rainfall_table(station: int, year: int) -> bytes:
 
 # --- depositing -------------------------------------------------------------------------------------------------------
 
-# Deposits the demonstration in an Archive, item by item; existing items stay.
 
 FILE_NAME: Final = "demo.json"
-"""The file with the names of the demonstration's items and their labels: later starts add what is missing."""
+"""The file with the labels of the demonstration's items by name. Later starts deposit missing items."""
 
 _WHO: Final = "demonstration"
 
 
 def fill(deposits: Deposits, data: Path, public_url: str) -> dict[str, RepositoryName]:
-    """Deposit the items that are missing; return the labels of all by their names."""
+    """Deposit the missing items, and return the labels of all by their names."""
     known = _read(data / FILE_NAME)
     for each in demo_items():
         if each.name not in known:
@@ -296,7 +294,7 @@ def _deposit(deposits: Deposits, each: DemoItem, known: dict[str, RepositoryName
         visibility=each.visibility,
     )
     sources = {path: Bytes(content) for path, content in files.items()}
-    # With a key: after an interruption before the name is written down, the same item is found again.
+    # The key finds the same item again after an interruption before its name is written.
     item = deposits.deposit(draft, sources, _WHO, key=f"demonstration: {each.name}")
     if each.deleted is not None and item.tombstone is None:
         successor = None if each.deleted.replaced_by is None else known[each.deleted.replaced_by]

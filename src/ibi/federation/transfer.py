@@ -1,4 +1,4 @@
-"""How an Original moves from one Archive to another: the decisions of both sides, without I/O.
+"""The transfer of an Original from one Archive to another: the decisions of both sides, without I/O.
 
     sender     offered ──────────────▶ released ──────▶ done                declined, withdrawn
     receiver   waiting ──▶ accepted ──▶ held ──▶ taken                      declined, ended

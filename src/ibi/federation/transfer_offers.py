@@ -1,4 +1,4 @@
-"""How a receiver treats an offer.
+"""The treatment of offers by a receiver.
 
 Any server can send offers. No stranger can replace the offer of another Archive. An accepted transfer belongs to one
 key and one address.

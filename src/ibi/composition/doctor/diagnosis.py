@@ -1,7 +1,7 @@
-"""What is found in a data directory, and the directory as the checks see it.
+"""A finding of `ibi doctor`, and the data directory as the checks see it.
 
-A check is a function that yields what it finds. It reads, and changes nothing: no lock is left, no database opened so
-that SQLite writes beside it. What one check cannot look at is itself something found, and the others go on.
+A check is a function that yields its findings. It only reads: it leaves no lock, and opens no database in a way that
+makes SQLite write beside it. If a check cannot read something, that is a finding too, and the other checks go on.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ _OWN: Final = {
     "state.sqlite",
 }
 MOST_LOOKED_AT: Final = 50_000
-"""Files, or items, that are looked at one by one unless all are to be: some seconds."""
+"""Files, or items, examined one by one unless `is_full`: some seconds of work."""
 MOST_READ: Final = 64 << 20
-"""Bytes of a database or a log that are read unless all is to be."""
+"""Bytes of a database or a log read unless `is_full`."""
 
 
 class Level(StrEnum):
-    """How much a diagnosis matters."""
+    """The weight of a diagnosis."""
 
     ERROR = "error"
     """Something does not work, or may be lost."""
     WARNING = "warning"
     """Something will soon be an error, or is strange."""
     ADVICE = "advice"
-    """Nothing is wrong, and something would be better otherwise."""
+    """Nothing is wrong, but something could be better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that is wrong, or would be better otherwise, in words for one line."""
+    """One finding, in words for one line."""
 
     check: str
-    """A stable name of what is wrong."""
+    """A stable name of the problem."""
     place: str
     what: str
     remedy: str
@@ -69,10 +69,10 @@ class Diagnosis:
 
 
 class ExaminedDirectory:
-    """A data directory, with what several checks want to know of it."""
+    """A data directory, with facts that several checks need."""
 
     def __init__(self, settings: Settings, *, is_full: bool = False, is_offline: bool = False) -> None:
-        """`is_full` has everything read; `is_offline` has no other server asked."""
+        """Prepare the examination. With `is_full` everything is read; with `is_offline` no other server is asked."""
         self.settings, self.is_full, self.is_offline = settings, is_full, is_offline
         self.data = settings.data
         self.now: Instant = MachineClocks().read().wall
@@ -80,20 +80,20 @@ class ExaminedDirectory:
         self.owner = status.st_uid
         is_on_writable_disk = not os.statvfs(self.data).f_flag & os.ST_RDONLY
         self.is_writable = is_on_writable_disk and bool(status.st_mode & stat.S_IWUSR)
-        """Whether the owner may write it: a copy that cannot be written lacks what a server makes."""
+        """True if the owner may write it. A read-only copy lacks files that a server makes."""
 
     @property
     def is_data_directory(self) -> bool:
-        """Whether it is empty, or has anything that is made in data directories."""
+        """True if it is empty, or has a file of a data directory."""
         names = {path.name for path in self.data.iterdir()}
         return not names or not names.isdisjoint(_OWN)
 
     @cached_property
     def is_served(self) -> bool:
-        """Whether a server runs on it."""
+        """True if a server runs on it."""
         try:
             return ServedAddress(self.data).is_claimed
-        except StorageError:  # another user's: a server may run, and what it has open is copied then
+        except StorageError:  # another user's: a server may run, and its open files are then copied
             return False
 
     @cached_property
@@ -103,7 +103,7 @@ class ExaminedDirectory:
 
     @cached_property
     def item_names(self) -> list[str]:
-        """The names of the objects in the store, as many as are looked at."""
+        """The names of the objects in the store that are examined."""
         names: list[str] = []
         with suppress(FileNotFoundError, NotADirectoryError):
             for name in names_in(str(self.data / STORE)):
@@ -117,7 +117,7 @@ class ExaminedDirectory:
         return 1 << 62 if self.is_full else MOST_READ
 
     def name(self, path: Path | str) -> str:
-        """A path within the directory, for a message."""
+        """Return a path within the directory, for a message."""
         return str(self.data / path)
 
 
@@ -125,7 +125,7 @@ Check = Callable[[ExaminedDirectory], Iterable[Diagnosis]]
 
 
 def diagnose(directory: ExaminedDirectory, checks: Iterable[Check]) -> Iterator[Diagnosis]:
-    """What the checks find."""
+    """Yield the findings of the checks."""
     for check in checks:
         try:
             yield from check(directory)
@@ -155,7 +155,7 @@ def user_name(user: int) -> str:
 
 
 def find_denied(error: BaseException | None, *places: Path) -> Path | None:
-    """The file that this process may not read, if that is what lies behind an error. SQLite does not tell: then the
+    """Return the file that this process may not read, if that caused the error. SQLite does not name the file, so the
     `places` are tried."""
     while error is not None:
         if isinstance(error, DiskRefused | StoreDamaged | PermissionError):
@@ -179,7 +179,8 @@ def is_denied(path: Path) -> bool:
 
 
 def denied_reading(path: Path) -> Diagnosis:
-    """A file that may be whole, and that this user may not read; or the directory that it is in, if that is why."""
+    """Return the diagnosis of a possibly intact file that this user may not read, or of its directory if that is
+    closed."""
     try:
         status = path.stat()
     except PermissionError:
@@ -197,7 +198,7 @@ def denied_reading(path: Path) -> Diagnosis:
 def from_error(
     check: str, place: str, error: IbiError, otherwise: str = "Put that right.", *, level: Level = Level.ERROR
 ) -> Diagnosis:
-    """What an error says that others would get too: its first sentence, and what it says to do, or `otherwise`."""
+    """Return an error as a diagnosis: its first sentence, and its advice or `otherwise`."""
     named = Path(str(error.parameters.get("path", place)))
     if (denied := find_denied(error, named, Path(place))) is not None:
         return denied_reading(denied)

@@ -1,4 +1,4 @@
-"""Checks of databases that SQLite finds sound, and that have lost their rows."""
+"""Checks for databases that SQLite finds sound, but that have lost their rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ibi.storage.sqlite.guarded import opened_unchanged
 
 
 class _Witness(NamedTuple):
-    """How the audit log tells that a table has rows."""
+    """The audit log's evidence that a table has rows."""
 
     part: str
     table: str
     subject: str
-    """How the subject of its lines begins."""
+    """The beginning of the subject in its lines."""
     begins: str
-    """What the log calls the act that adds a row."""
+    """The act in the log that adds a row."""
     ends: str = ""
-    """What it calls the act that removes one, if any does."""
+    """The act in the log that removes a row, if there is one."""
 
 
 _WITNESSES: Final = (
@@ -38,13 +38,13 @@ _WITNESSES: Final = (
     _Witness("subscriptions", "webhooks", "webhook:", "create", "remove"),
 )
 _OPTIONS: Final = {"tokens": "accounts"}
-"""Parts that `ibi rebuild --empty` knows by another name."""
+"""Parts with another name in `ibi rebuild --empty`."""
 _AGAIN: Final = 1.0
-"""Seconds after which a change that a server is just making is in the table and in the log."""
+"""Seconds after which a change under way has reached the table and the log."""
 
 
 def check_emptied(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Tables without rows of which the audit log or the mint log tells that they have some."""
+    """Yield empty tables that have rows by the audit log or the mint log."""
     yield from _check_ticks(directory)
     found = _find_emptied(directory)
     if found and directory.is_served:
@@ -79,7 +79,7 @@ def _find_emptied(directory: ExaminedDirectory) -> list[_Witness]:
 
 
 def _count_rows(directory: ExaminedDirectory, kind: DatabaseKind, table: str) -> int | None:
-    """Return 0 or 1, for no row or any; None if the table cannot be read, which `check_databases` tells."""
+    """Return 0 if the table is empty, 1 if it has rows. None if it cannot be read; `check_databases` reports that."""
     path = path_of(directory, kind)
     try:
         if not path.exists() or is_blank(path):
@@ -91,8 +91,10 @@ def _count_rows(directory: ExaminedDirectory, kind: DatabaseKind, table: str) ->
 
 
 def _read_witnesses(directory: ExaminedDirectory) -> set[_Witness]:
-    """Return the tables that have rows by the audit log. Lines from before a part was begun do not count:
-    `ibi rebuild --empty` begins it anew, and leaves the log."""
+    """Return the tables that have rows by the audit log.
+
+    Lines from before a part was begun do not count: `ibi rebuild --empty` begins the part again and keeps the log.
+    """
     log, alive = FileAuditLog(directory.data), {each: set[str]() for each in _WITNESSES}
     if log.size() > directory.most_read:
         return set()
@@ -106,11 +108,11 @@ def _read_witnesses(directory: ExaminedDirectory) -> set[_Witness]:
                     elif entry.act == each.ends:
                         alive[each].discard(entry.subject)
     except IbiError:
-        pass  # told by `check_audit`; the lines before the break count
+        pass  # reported by `check_audit`; the lines before the break count
     return {each for each, subjects in alive.items() if subjects}
 
 
 def _read_begun(directory: ExaminedDirectory) -> dict[str, str]:
-    """Return when each part of the state was begun."""
+    """Return the begin of each part of the state."""
     with opened_unchanged(path_of(directory, STATE), is_in_use=directory.is_served) as connection:
         return dict(connection.execute("SELECT name, begun FROM parts").fetchall())

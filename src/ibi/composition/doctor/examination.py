@@ -1,7 +1,4 @@
-"""All checks of `ibi doctor`, in the order in which they are told.
-
-Short: the one list, so that a check is added in one place beside its function.
-"""
+"""The checks of `ibi doctor`, in the order of the report. A new check is added to one of these lists."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ _READING: Final[tuple[Check, ...]] = (
     network.check_address,
     network.check_readiness,
 )
-"""Those that open files of the directory."""
+"""Checks that open files of the directory."""
 
 _OTHERS: Final[tuple[Check, ...]] = (
     files.check_settings_file,
@@ -56,7 +53,7 @@ _OTHERS: Final[tuple[Check, ...]] = (
 
 
 def examine(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """What all of them find. A file that may not be read is told once, whichever checks wanted to."""
+    """Yield the findings of all checks. An unreadable file is reported once, even if several checks need it."""
     told: set[str] = set()
     for each in _run_checks(directory):
         if each.check != "unreadable" or each.place not in told:
@@ -65,8 +62,8 @@ def examine(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _run_checks(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Where a pipe or a device lies, nothing is opened: its reader could wait for ever."""
-    if not directory.is_data_directory:  # whose owners and modes are none of our business
+    """Yield the findings. If there is a pipe or a device, no file is opened: its reader could wait for ever."""
+    if not directory.is_data_directory:  # its owners and modes do not matter then
         what = "this is no data directory: nothing of `ibi` is in it"
         yield Diagnosis("not-a-data-directory", str(directory.data), what, "Name the right one with --data.")
         return

@@ -1,4 +1,4 @@
-"""Checks of what confines the processes that read the files of strangers."""
+"""Checks of the confinement of processes that read the files of strangers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _REMEDY: Final = "Run the server on Linux 5.13 or later, in a container that doe
 
 
 def check_extraction(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """A kernel that offers too little to read files of strangers safely."""
+    """Yield a kernel that cannot confine the processes that read files of strangers."""
     offered = offered_confinement()
     place = "the text of files, and previews"
-    if offered.seccomp:  # it refuses all that Landlock does
+    if offered.seccomp:  # it refuses everything that Landlock refuses
         return
     if offered.is_any:
         what = "Landlock keeps the processes that read files from opening, making and removing files and from TCP, but"
@@ -37,7 +37,7 @@ def check_extraction(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def describe_extraction() -> str:
-    """What holds for a process that reads a file, and what does not, in one line."""
+    """Return the limits of a process that reads a file, and the missing ones, in one line."""
     offered = offered_confinement()
     landlock = f"Landlock (version {offered.landlock})" if offered.landlock else ""
     holds = [each for each in (landlock, "seccomp" if offered.seccomp else "") if each]

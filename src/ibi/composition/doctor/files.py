@@ -1,4 +1,4 @@
-"""Checks of the files of a data directory: whose they are, who may read them, and whether there is room for more."""
+"""Checks of the files of a data directory: owners, modes and free space."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ibi.storage.machine import MachineClocks
 
 _DAY: Final = 86_400
 _SECRET: Final = re.compile(r"archive\.json|keys|keys/[^/]+\.pem|audit|state\.sqlite.*|state-copies|before-layout-2")
-"""What is for its owner alone, whatever the mode of the directory. Databases that were set aside or backed up, too."""
+"""Files for their owner alone, whatever the mode of the directory. They include databases set aside or backed up."""
 _SECRET_SETTINGS: Final = ("archive.registration_key", "mail.password")
 _LEFT_OVER: Final = re.compile(r"\.[^/]+\.[0-9a-f]{16}")
-"""What a crash leaves of a file that is written whole and then renamed."""
+"""Temporary files that a crash leaves of a file that is written and then renamed."""
 _SET_ASIDE: Final = re.compile(r".+\.sqlite\.damaged-[^/]*?(?<!-wal)(?<!-shm)(?<!-journal)")
 _DIRECTORIES: Final = frozenset(
     (
@@ -31,7 +31,7 @@ _DIRECTORIES: Final = frozenset(
 )
 _FILES: Final = re.compile(r"[^/]+\.(sqlite|json|toml)|mint/[^/]+|audit/[^/]+|keys/[^/]+|databases/[^/]+|[^/]+/lock")
 _DATED: Final = ("*.sqlite", "mint/*", "audit/*", "changes/*", "archive.json")
-"""What a server or command writes as it goes on."""
+"""Files that a server or a command writes continuously."""
 _CLOCK_SLACK: Final = 30.0
 """Seconds by which the clock of a file server may differ."""
 _LEAST_ROOM: Final = 64 << 20
@@ -40,7 +40,7 @@ _FEW_INODES: Final = 10_000
 
 class _Entry(NamedTuple):
     path: str
-    """Within the data directory."""
+    """Path within the data directory."""
     status: os.stat_result
     is_top: bool
 
@@ -54,7 +54,7 @@ class _Entry(NamedTuple):
 
 
 class _Tally:
-    """One diagnosis for each kind of thing, however many files there are of it."""
+    """Collects findings: one diagnosis for each kind, with the number of files."""
 
     def __init__(self, directory: ExaminedDirectory) -> None:
         self._directory = directory
@@ -73,7 +73,7 @@ class _Tally:
 
 
 def check_files(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Owners and modes, links, and what crashes have left."""
+    """Yield wrong owners and modes, links, and remains of crashes."""
     tally = _Tally(directory)
     for entry in _walk(directory, tally):
         _judge_kind(directory, entry, tally)
@@ -86,7 +86,8 @@ def check_files(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _walk(directory: ExaminedDirectory, tally: _Tally) -> Iterator[_Entry]:
-    """The directory and all in it. A link is followed at the top alone, where a store may lie on another disk."""
+    """Yield the directory and everything in it. Only links at the top are followed, because a store may lie on another
+    disk."""
     yield _Entry("", directory.data.stat(), is_top=False)
     left, stack = MOST_LOOKED_AT, [""]
     while stack:
@@ -108,7 +109,7 @@ def _walk(directory: ExaminedDirectory, tally: _Tally) -> Iterator[_Entry]:
                 yield _Entry(path, status, is_top=not folder)
                 left -= 1
                 if stat.S_ISDIR(status.st_mode):
-                    stack.insert(0 if path == STORE else len(stack), path)  # it may take all that is looked at
+                    stack.insert(0 if path == STORE else len(stack), path)  # last: it may use up the limit
         if left <= 0 and not directory.is_full:
             return
 
@@ -132,7 +133,7 @@ def _judge_kind(directory: ExaminedDirectory, entry: _Entry, tally: _Tally) -> N
 
 
 def _judge_name(entry: _Entry, tally: _Tally) -> None:
-    """Whether a file lies where a directory is made, or the other way round."""
+    """Record a file in the place of a directory, or a directory in the place of a file."""
     is_plain = stat.S_ISREG(entry.status.st_mode)
     if (entry.path in _DIRECTORIES and is_plain) or (_FILES.fullmatch(entry.path) and entry.is_directory):
         what = "it is a file, and should be a directory" if is_plain else "it is a directory, and should be a file"
@@ -186,7 +187,7 @@ def _judge_age(directory: ExaminedDirectory, entry: _Entry, tally: _Tally) -> No
 
 
 def check_settings_file(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """A file of settings with a secret in it is for its owner, and perhaps a group."""
+    """Yield a settings file with a secret that every user of the machine may read."""
     file = directory.settings.file
     secrets = [name for name in _SECRET_SETTINGS if directory.settings.sources[name] is SettingSource.FILE]
     if file is not None and secrets and (mode := stat.S_IMODE(file.stat().st_mode)) & 0o007:
@@ -195,7 +196,7 @@ def check_settings_file(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_room(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Bytes and inodes on each of the disks that a data directory lies on."""
+    """Yield disks of the data directory with too little space or too few inodes."""
     if not directory.is_writable:
         return
     seen: set[int] = set()
@@ -220,7 +221,7 @@ def _judge_disk(directory: ExaminedDirectory, place: Path) -> Iterator[Diagnosis
 
 
 def check_dates(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether databases or logs were written later than now: the clock is behind, or was ahead when they were."""
+    """Yield databases or logs written later than now. Then the clock is behind, or was ahead when they were written."""
     places = [path for pattern in _DATED for path in directory.data.glob(pattern)]
     dates = [(path.stat().st_mtime, path) for path in places if path.is_file()]
     latest, path = max(dates, default=(0.0, directory.data))
@@ -232,7 +233,7 @@ def check_dates(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_drafts(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Drafts that cannot be read, and those that no server has removed in their time."""
+    """Yield drafts that cannot be read, and drafts that no server removed in time."""
     drafts, days = DraftFiles(directory.data, MachineClocks()), directory.settings.archive.draft_days
     old, broken = [], []
     for draft in drafts.ids():

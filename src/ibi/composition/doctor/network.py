@@ -1,4 +1,4 @@
-"""Checks that ask servers: the one of the data directory by its public address, and its resolver."""
+"""Checks that ask servers: the server of the data directory at its public address, and its resolver."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from ibi.transport.resolver_gateway import RegisterClient
 from ibi.transport.server_url import ServerUrl
 
 _PATIENCE: Final = 5.0
-"""Seconds for one question."""
+"""Seconds for one request."""
 _CLOCKS_APART: Final = 30.0
-"""Seconds by which the clocks of two servers may differ, and their questions take."""
+"""Seconds by which the clocks of two servers may differ, including the time of the requests."""
 _SOON: Final = 14 * 86_400
-"""Seconds before its end at which a certificate that is renewed by itself was renewed."""
+"""Seconds before its end within which automatic renewal should have renewed a certificate."""
 _UNAVAILABLE: Final = 503
 _LONGEST_WORD: Final = 200
 _ASK_ADMINISTRATOR: Final = (
@@ -40,8 +40,8 @@ _ASK_ADMINISTRATOR: Final = (
 
 
 def check_address(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether the public address leads to the server of this directory. While none runs, only whether it leads to
-    another."""
+    """Yield a public address that leads to another server. While no server runs here, only another instance is
+    reported."""
     ticks, url = read_ticks(directory), directory.settings.public_url or directory.served_url
     if directory.is_offline or ticks is None or ticks.identity is None or url is None:
         return
@@ -59,13 +59,13 @@ def check_address(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_readiness(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """What a server that runs says of itself."""
+    """Yield the reasons that a running server gives for not being ready."""
     url = directory.served_url
     if directory.is_offline or url is None:
         return
     answer = _ask(url, "/readyz")
     if answer.status != _UNAVAILABLE:
-        return  # an address that leads elsewhere is told by another check
+        return  # another check reports an address that leads elsewhere
     for code, detail in _reasons(answer.body):
         remedy = "Its log says more."
         yield Diagnosis("not-ready", url, f"its server takes nothing in ({code}): {detail}", remedy)
@@ -84,7 +84,7 @@ def _short(text: object) -> str:
 
 
 def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether the resolver answers, and what time it has."""
+    """Yield a resolver that does not answer, is none, or has another time."""
     url = directory.settings.resolver
     if url is None or is_same_place(url, directory.settings.own_url):
         return
@@ -107,7 +107,8 @@ def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _tell_standing(directory: ExaminedDirectory, url: str, when: str) -> Iterator[Diagnosis]:
-    """Yield why a server of this Archive stands in for its resolver, by its note, unless that one is only silent."""
+    """Yield the reason why a server of this Archive stands in for its resolver, by the server's note. A resolver that
+    is only silent is not reported."""
     standing = RegisterFiles(directory.data).read_standing()
     if standing is not None and standing is not ResolverStanding.SILENT:
         what = f"{when}{STANDING_IN[standing]}; the Archive resolves links in its place"
@@ -115,10 +116,10 @@ def _tell_standing(directory: ExaminedDirectory, url: str, when: str) -> Iterato
 
 
 def _check_resolver_key(directory: ExaminedDirectory, url: str, known: PublicKey) -> Iterator[Diagnosis]:
-    """Whether the server at the address of the resolver is the resolver that this Archive knows."""
+    """Yield a finding unless the server at the resolver's address is the resolver that this Archive knows."""
     offered = asyncio.run(RegisterClient(url).offered_key(known, _PATIENCE))
     if offered.standing in {ResolverStanding.THERE, ResolverStanding.SILENT}:
-        if directory.is_served:  # it may prove its key, and have an old register
+        if directory.is_served:  # it may prove its key and still have an old register
             yield from _tell_standing(directory, url, "")
         return
     told = "" if offered.key is None else f" ({offered.key})"
@@ -127,12 +128,12 @@ def _check_resolver_key(directory: ExaminedDirectory, url: str, known: PublicKey
 
 
 def _is_resolver(answer: ProbeResponse) -> bool:
-    """Whether a resolver's service answers, of any make: the subject is one of Archives, which it can but refuse."""
+    """Return whether a resolver of any make answers. The request is meant for Archives, so a resolver refuses it."""
     return answer.failure is None and answer.media_type == "text/plain" and b"confirmation yes" not in answer.body
 
 
 def check_public_clock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """What time it is at the public address, where a proxy on another machine may answer."""
+    """Yield a difference of clocks at the public address, where a proxy on another machine may answer."""
     url = directory.settings.public_url
     if not directory.is_offline and url is not None:
         answer = _ask(url, "/healthz")
@@ -159,7 +160,7 @@ def _ask(url: str, path: str) -> ProbeResponse:
 
 
 def check_certificates(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Certificates of the addresses at which readers reach this server."""
+    """Yield problems with the certificates of this server's public addresses."""
     if directory.is_offline:
         return
     settings = directory.settings
@@ -176,7 +177,7 @@ def _check_certificate(directory: ExaminedDirectory, url: str) -> Iterator[Diagn
         yield Diagnosis("certificate", url, what, "Have it renewed, with all that stand above it.")
         return
     except OSError:
-        return  # an address that does not answer is told by another check
+        return  # another check reports an address that does not answer
     left = end - directory.now.seconds
     if left < _SOON:
         what = f"its certificate ends at {Instant(end)}, in {max(0, left) // 86_400} days"

@@ -1,4 +1,4 @@
-"""Checks of what a data directory is: its Archive and keys, its minter and clock, its settings."""
+"""Checks of the identity of a data directory: its Archive and keys, its minter and clock, its settings."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _MOST_OPEN: Final = 10
 """Items that are named."""
 _SET: Final = "Set it in that file, or as a variable."
 _LONG_HELD: Final = 5.0
-"""Seconds for which the lock of the minter is not held by anything that works."""
+"""Seconds longer than any working process holds the lock of the minter."""
 
 
 _LONGEST_NAMES: Final = 300
 
 
 class KnownTicks(NamedTuple):
-    """What the database of the minter says."""
+    """The content of the minter's database."""
 
     store: Store
     identity: Identity | None
@@ -66,7 +66,8 @@ class KnownTicks(NamedTuple):
 
 
 def read_ticks(directory: ExaminedDirectory) -> KnownTicks | None:
-    """None if nothing was minted yet, or the database is of another format or damaged, which another check tells."""
+    """Return the content of the minter's database. None if nothing was minted yet, or if the database is damaged or of
+    another format, which another check reports."""
     path = path_of(directory, TICKS)
     try:
         if not path.exists() or not path.stat().st_size:
@@ -84,7 +85,7 @@ def read_ticks(directory: ExaminedDirectory) -> KnownTicks | None:
 
 
 def check_archive_record(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """`archive.json`, and the item that it names."""
+    """Yield problems of `archive.json` and of the item that it names."""
     path = directory.data / FILE_NAME
     try:
         record = ArchiveRecordFile(directory.data).read()
@@ -104,7 +105,7 @@ def check_archive_record(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_keys(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """The keys with which this place signs."""
+    """Yield problems of the keys with which this place signs."""
     for name in (ARCHIVE, RESOLVER):
         files, path = KeyFiles(directory.data, name), directory.data / KEYS / f"{name}.pem"
         try:
@@ -125,9 +126,9 @@ def check_keys(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 def _check_own_key(
     directory: ExaminedDirectory, name: str, path: Path, keys: tuple[PublicKey, ...]
 ) -> Iterator[Diagnosis]:
-    """Whether the key is the one by which others know this place. `keys` are the present one and those before it.
+    """Yield a key that differs from the one by which others know this place. `keys` are the present and former ones.
 
-    The note of the key in use last is compared first, then what the resolver has signed.
+    The note of the last used key is compared first, then the key that the resolver signed.
     """
     noted = KeyFiles(directory.data, name).noted
     expected, witness = (noted, RECORD) if noted is not None else (None, "")
@@ -157,7 +158,7 @@ def _find_witness(directory: ExaminedDirectory, name: str, keys: tuple[PublicKey
 
 
 def read_kept_register(statement: str | None) -> SignedRegister | None:
-    """None also if it cannot be understood: a server fetches or signs it again."""
+    """Return the register; None also if it cannot be parsed. A server fetches or signs it again."""
     try:
         return None if statement is None else read_register(statement)
     except InvalidInput:
@@ -165,7 +166,7 @@ def read_kept_register(statement: str | None) -> SignedRegister | None:
 
 
 def check_clock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether the clock of this machine is behind the last label."""
+    """Yield a clock of this machine that is behind the last label."""
     ticks = read_ticks(directory)
     if ticks is None or ticks.state.last is None:
         return
@@ -177,7 +178,7 @@ def check_clock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_minter(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether the minter of this directory may mint: its identity, its machine, its log and its lock."""
+    """Yield problems that keep the minter from minting: its identity, its machine, its log or its lock."""
     ticks = read_ticks(directory)
     if ticks is not None:
         try:
@@ -217,7 +218,7 @@ def _check_log(directory: ExaminedDirectory, store: Store) -> Iterator[Diagnosis
 
 
 def _check_lock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether a process holds the lock of the minter and does not let go."""
+    """Yield a lock of the minter that a process never releases."""
     path = directory.data / _LOCK
     if not path.is_file():
         return
@@ -235,7 +236,7 @@ def _check_lock(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """Whether it is, at this moment; it is not kept."""
+    """Return whether the lock is free at this moment. It is not kept."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -245,7 +246,7 @@ def _is_free(descriptor: int) -> bool:
 
 
 def check_lock_directory(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """The directory of locks that the settings name, common to all minters of the machine."""
+    """Yield problems of the lock directory in the settings, which all minters of the machine share."""
     place = directory.settings.lock_dir
     if place is None or not (place.exists() or place.is_symlink()):
         return
@@ -264,7 +265,7 @@ def check_lock_directory(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_audit(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether every line of the audit log follows from the one before."""
+    """Yield a line of the audit log that does not follow from the one before."""
     folder = directory.data / AUDIT
     size = sum(path.stat().st_size for path in folder.iterdir()) if folder.is_dir() else 0
     if size > directory.most_read:
@@ -280,7 +281,7 @@ def check_audit(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_settings(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Settings that contradict each other, or lack another; variables that look misspelled."""
+    """Yield settings that contradict each other or lack another, and variables that look misspelled."""
     settings = directory.settings
     place = str(settings.file or "the settings")
     for hint in settings.hints:
@@ -299,7 +300,7 @@ def check_settings(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def _check_membership(directory: ExaminedDirectory, place: str) -> Iterator[Diagnosis]:
-    """What the resolver last said, if this Archive is to be included there."""
+    """Yield the last refusal of the resolver, if this Archive is to be included there."""
     settings, service = directory.settings, service_of(directory.data)
     if service is None:
         return
@@ -324,13 +325,13 @@ def _check_membership(directory: ExaminedDirectory, place: str) -> Iterator[Diag
 def service_of(data: Path) -> LabelForms | None:
     try:
         record = ArchiveRecordFile(data).read()
-    except StorageError:  # told by another check
+    except StorageError:  # reported by another check
         return None
     return None if record is None else record.service
 
 
 def check_doubt(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether a server of the directory still asks what was given away before a backup was put back."""
+    """Yield witnesses that a server still asks which Originals were given away before a restore."""
     path = path_of(directory, STATE)
     try:
         if not path.exists() or not path.stat().st_size:
@@ -338,7 +339,7 @@ def check_doubt(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
         with opened_unchanged(path, is_in_use=directory.is_served) as connection:
             unheard = sorted(str(row[0]) for row in connection.execute("SELECT url FROM unheard_servers"))
     except (IbiError, OSError):
-        return  # told by another check
+        return  # reported by another check
     if unheard:
         names = printable(", ".join(unheard))[:_LONGEST_NAMES]
         what = f"it may have been put back from a backup, and {names} did not say yet which Originals were given away"
@@ -349,7 +350,7 @@ def check_doubt(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 _JOB_FORGOTTEN: Final = 86_400
-"""Seconds after its last failure from which a job is not told any more: it is tried again at least every hour."""
+"""Seconds after its last failure when a job is no longer reported: every job is retried at least hourly."""
 _JOB_ADVICE: Final = (
     "The server tries again by itself: remove what stands in its way, such as a full disk or the mode of a file. Its"
     " log has each failure with a traceback (`a job failed`)."
@@ -357,7 +358,7 @@ _JOB_ADVICE: Final = (
 
 
 def check_jobs(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Background jobs of a server that fail, as it has written down."""
+    """Yield failing background jobs, as a server recorded them."""
     for job in FailingJobsFile(directory.data).all():
         if directory.now.seconds - job.last > _JOB_FORGOTTEN:
             continue
@@ -371,7 +372,7 @@ def check_jobs(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether it can be read who was named as a holder of Copies: resolvers are told nothing new until then."""
+    """Yield an unreadable list of holders of Copies: until it is repaired, resolvers learn nothing new."""
     try:
         CopyHoldersFile(directory.data).read()
     except StoreDamaged as error:
@@ -381,7 +382,7 @@ def check_copy_holders(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
 
 
 def check_open_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Whether the chain of each item that moved agrees with its state, as the server of the directory compared them."""
+    """Yield moved items with a chain that does not agree with their state, as the server compared them."""
     path = path_of(directory, STATE)
     try:
         if not path.exists() or not path.stat().st_size:
@@ -390,7 +391,7 @@ def check_open_items(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
             rows = connection.execute("SELECT rep, document, due FROM open_items ORDER BY rep").fetchall()
         found = [decode_open(*row) for row in rows]
     except (IbiError, OSError):
-        return  # told by another check
+        return  # reported by another check
     for item in found[:_MOST_OPEN]:
         what, remedy = open_words(item)
         place = f"{directory.data}: {item.rep.spelling}"
@@ -406,7 +407,7 @@ def _level_of(item: OpenItem) -> Level:
 
 
 def check_second_server(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """A second server of the directory that has another address."""
+    """Yield a second server of the directory at another address."""
     if directory.is_served and (other := ServedAddress(directory.data).read_other()) is not None:
         what = f"a second server runs on it at {other}, and the Archive's own item leads to {directory.served_url}"
         yield Diagnosis("second-server", str(directory.data), what, "Give both the same public_url, or stop one.")
