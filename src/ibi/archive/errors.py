@@ -1,4 +1,4 @@
-"""Why an Archive refuses. A refusal changes nothing."""
+"""Errors of refused requests to an Archive. A refusal changes nothing."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ class InvalidField(IbiError):
     kind = ErrorKind.MALFORMED
 
     def __init__(self, field: str, reason: str, **details: object) -> None:
-        """`reason` is a template over `details`: a clause without a full stop, to stand beside the field."""
+        """Make the error. `reason` is a template over `details`: a clause without a full stop, to stand beside the
+        field."""
         super().__init__(field=field, reason=reason, **details)
         self.field, self._reason, self._details = field, reason, details
 
     def explain(self, translate: Callable[[str], str]) -> str:
-        """What is wrong, without the name of the field."""
+        """Return the reason without the name of the field."""
         return translate(self._reason).format(**self._details)
 
     def message(self, translate: Callable[[str], str] = str) -> str:

@@ -188,7 +188,7 @@ class Resumption(NamedTuple):
 
 
 def read_selection(arguments: Arguments) -> Selection:
-    """Return the records that a new list asks for."""
+    """Return the selection of a new list, which continues no other."""
     since, until = arguments.get("from"), arguments.get("until")
     if since is not None and until is not None and len(since) != len(until):
         raise _refusal("badArgument", "from and until have different granularities")

@@ -147,7 +147,7 @@ def _is_deleted(item: Item | None) -> bool:
 def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
     """Return all items here that any of them names as translations. The source comes first if it is here.
 
-    The group need not be a star. Two Archives may each accept a claim that one Archive would not accept together, and a
+    The group need not be a star. Two Archives may each accept a claim where one Archive would not accept both, and a
     transfer unites the items. Every member gives the same group.
     """
     found: dict[RepositoryName, Item] = {}

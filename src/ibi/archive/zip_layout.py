@@ -43,7 +43,7 @@ class CrcUnknown(IbiError):
     """The CRC-32 of {path} is not known yet."""
 
     code = "crc-unknown"
-    # The CRC-32s of an item from an earlier version are computed when its files are verified.
+    # The CRC-32s of an item from an earlier version are computed when its files are read in full.
     kind = ErrorKind.UNAVAILABLE
 
 

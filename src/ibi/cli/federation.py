@@ -281,7 +281,7 @@ class _Story:
         return label
 
     def _dispute(self) -> str:
-        """Deposit an item at the Amazon, and restore its directory in another Archive, which then takes it for an
+        """Deposit an item at the Amazon, and copy its directory into the store of the Pampa, which then takes it for an
         Original."""
         label = self._deposit(_HOME, "notes.txt", "Notes of a traveller", "The river was there before its name.\n")
         source, target = (self._sites[name].data / "store" / label for name in (_HOME, _RECEIVER))

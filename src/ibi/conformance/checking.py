@@ -17,8 +17,8 @@ from ibi.safe_text import printable, shorten
 
 # --- what is sent and received ----------------------------------------------------------------------------------------
 
-# An adapter carries these values over HTTP. The server may be wrong in any way: the adapter limits what it reads, and
-# `__str__` makes it safe to show.
+# An adapter carries these values over HTTP. The server may be wrong in any way: the adapter limits the bytes that it
+# reads, and `__str__` makes them safe to show.
 
 READER: Final = "192.0.2.1"
 """The address of the reader in a check: no real reader has it (RFC 5737)."""

@@ -70,7 +70,7 @@ class Here:
 
 
 def recall(here: Here, texts: Iterable[str]) -> Chain | None:
-    """Return the chain if it extends the known one by a release of this Archive, or None if it adds nothing.
+    """Return the chain if it extends the known one by a release of this Archive, else None.
 
     A chain that extends a release under way is returned too. This Archive, or its resolver in its place, signed the
     release, so it is believed. Of links that others signed, only the order is checked. Raise `InvalidProvenance` if the

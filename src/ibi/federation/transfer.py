@@ -197,8 +197,8 @@ def _offer(kept: OutgoingTransfer, here: Here) -> Offer:
 
 
 def withdraw(kept: OutgoingTransfer, here: Here, reason: str = "") -> tuple[OutgoingTransfer, Offer]:
-    """Withdraw the transfer: the sender keeps its Original. Return the offer that tells the receiver, if it can be
-    reached. Raise `TransferRefused` once the release is stored."""
+    """Return the withdrawn transfer, and the offer that tells the receiver, if it can be reached. The sender keeps its
+    Original. Raise `TransferRefused` once the release is stored."""
     if kept.stage is not SenderStage.OFFERED or not here.is_original:
         raise TransferRefused(label=str(kept.rep), reason="it cannot be withdrawn any more: the Original was released")
     offer = replace(_offer(kept, here), withdrawn=True)

@@ -84,7 +84,7 @@ def _short(text: object) -> str:
 
 
 def check_resolver(directory: ExaminedDirectory) -> Iterator[Diagnosis]:
-    """Yield a resolver that does not answer, is none, or has another time."""
+    """Yield a resolver that does not answer, is no resolver, or has another time."""
     url = directory.settings.resolver
     if url is None or is_same_place(url, directory.settings.own_url):
         return

@@ -51,7 +51,7 @@ _MOST_OPEN: Final = 10
 """Items that are named."""
 _SET: Final = "Set it in that file, or as a variable."
 _LONG_HELD: Final = 5.0
-"""Seconds longer than any working process holds the lock of the minter."""
+"""Seconds for which no working process holds the lock of the minter."""
 
 
 _LONGEST_NAMES: Final = 300
