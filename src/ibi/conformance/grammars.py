@@ -1,7 +1,7 @@
-"""The standard's grammars as a strict judge reads them: labels (G), names and values of pairs (R).
+"""The standard's grammars, read strictly: labels (G), names and values of pairs (R).
 
-They share no code with `ibi.label` and `ibi.messages`, so that a mistake there is not repeated here. Every function
-says what is wrong with a text, or None.
+This module shares no code with `ibi.label` and `ibi.messages`, so that a mistake there is not repeated here. Each
+`fault_of_…` function returns the fault of a text, or None.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LABEL_IN_TEXT: Final = re.compile(
     rf"(?<![A-Za-z0-9.@/-])(?:{_WORD}\.){{0,9}}{_LAST_WORD}/{_WORD}(?:[.@][0-9]{{1,5}})?/{_REPOSITORY_SUFFIX}(?![0-9])"
     rf"|(?<![A-Za-z0-9])[2-9A-HJ-NP-U]{{4,40}}[WX][2-9A-HJ-NP-U]{{0,4}}/[2-9A-HJ-NP-U]{{1,8}}(?![A-Za-z0-9])"
 )
-"""Where in a page labels may stand."""
+"""The places of labels in the text of a page."""
 
 _GRAPHEMES: Final = "23456789ABCDEFGHJKLMNPQRSTU"  # G Table 7.6
 _IPV4: Final = "0123456789."  # G Table 7.4
@@ -41,19 +41,19 @@ _HIGHEST_PORT: Final = 65_535
 
 
 def fault_of_repository(text: str) -> str | None:
-    """G Table 6.1."""
+    """Return the fault of a repository name (G Table 6.1), or None."""
     if len(text) <= MOST_LABEL and REPOSITORY.fullmatch(text):
         return None
     return f"{_quote(text)} is no repository name"
 
 
 def fault_of_date(text: str) -> str | None:
-    """G Algorithm 2: a repository name ends in a date that exists."""
+    """Return the fault of the date in a repository name, or None: the date must exist (G Algorithm 2)."""
     return None if instant_of_repository(text) is not None else f"the date of {_quote(text)} does not exist"
 
 
 def instant_of_repository(text: str) -> tuple[int, str] | None:
-    """Seconds since 1970 and the digits of the fraction, without trailing zeros."""
+    """Return seconds since 1970 and the digits of the fraction, without trailing zeros."""
     year, _, rest = text.rpartition("/")
     parts = rest.split(".")
     numbers = [int(part) for part in (year.rpartition("/")[2], *parts[:5]) if part.isdecimal()]
@@ -65,14 +65,14 @@ def instant_of_repository(text: str) -> tuple[int, str] | None:
 
 
 def fault_of_ibip(text: str) -> str | None:
-    """G Table 7.1."""
+    """Return the fault of an IBIp (G Table 7.1), or None."""
     if len(text) <= MOST_LABEL and IBIP.fullmatch(text):
         return None
     return f"{_quote(text)} is no IBIp: it holds a character that G Table 7.1 does not have, or not one slash"
 
 
 def fault_of_address(text: str) -> str | None:
-    """G Algorithm 5: the prefix of an IBIp is an IP address and a port."""
+    """Return the fault of the prefix of an IBIp, or None: it is an IP address and a port (G Algorithm 5)."""
     prefix = text.partition("/")[0].upper()
     if prefix.count("W") + prefix.count("X") != 1:
         return f"{_quote(prefix)} has not one W or X between address and port"
@@ -96,12 +96,13 @@ def _is_port(coded: str) -> bool:
 
 
 def fault_of_seconds(text: str) -> str | None:
-    """G Algorithm 6: the suffix of an IBIp counts seconds from 1995-08-01, with a fraction after a W."""
+    """Return the fault of the suffix of an IBIp, or None. It counts seconds from 1995-08-01, with a fraction after a W
+    (G Algorithm 6)."""
     return None if instant_of_ibip(text) is not None else f"the suffix of {_quote(text)} is no date"
 
 
 def instant_of_ibip(text: str) -> tuple[int, str] | None:
-    """Seconds since 1970 and the digits of the fraction (E5: each leading grapheme `2` is a leading zero)."""
+    """Return seconds since 1970 and the digits of the fraction (E5: each leading grapheme `2` is a leading zero)."""
     whole, separator, fraction = text.partition("/")[2].upper().partition("W")
     if not whole or not set(whole + fraction) <= set(_GRAPHEMES) or len(whole) > 8 or bool(separator) != bool(fraction):
         return None
@@ -113,7 +114,7 @@ def instant_of_ibip(text: str) -> tuple[int, str] | None:
 
 
 def write_ibip_suffix(seconds: int) -> str:
-    """G Algorithm 6 for a whole second since 1970."""
+    """Return the suffix for a whole second since 1970 (G Algorithm 6)."""
     return _write(seconds - _BEGINNING, _GRAPHEMES)
 
 
@@ -135,14 +136,15 @@ def _write(number: int, graphemes: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FormsOfLabel:
-    """R Table 9.4: `rep`, `ibip` or both."""
+    """The forms of a label by R Table 9.4: `rep`, `ibip` or both."""
 
     rep: str | None
     ibip: str | None
 
     @classmethod
     def read(cls, words: tuple[str, ...]) -> FormsOfLabel | None:
-        """None if the words are not of the grammar; what stands after `rep` and `ibip` is judged by G."""
+        """Return the forms; None if the words are not of the grammar. The words after `rep` and `ibip` are judged by
+        G."""
         match words:
             case ("rep", rep):
                 return cls(rep, None)
@@ -157,12 +159,12 @@ class FormsOfLabel:
         return tuple(each for each in (self.rep, self.ibip) if each is not None)
 
     def names(self, label: str) -> bool:
-        """Whether one of the forms is that label, in any case."""
+        """Return whether one of the forms is that label, in any case."""
         return label.lower() in (each.lower() for each in self.labels)
 
 
 def _relation(language: str, metadata_format: str) -> re.Pattern[str]:
-    """R Table 9.5."""
+    """Return the pattern of a relation (R Table 9.5)."""
     t = rf"\.translation(?:\({language}(?:-[A-Z]{{2}})?\))?"
     m = rf"\.metadata(?:\({metadata_format}\))?"
     return re.compile(rf"(?:\.lastedition(?:{t})?|{t}(?:\.lastedition)?)?(?:{m}(?:{t})?)?")
@@ -170,7 +172,7 @@ def _relation(language: str, metadata_format: str) -> re.Pattern[str]:
 
 RELATION: Final = _relation("[a-z]{2}", "oai_dc")
 EXTENDED_RELATION: Final = _relation("[a-z]{2,3}", "[A-Za-z][A-Za-z0-9_-]*")
-"""The same grammar with languages and formats that later standards have."""
+"""The same grammar with the languages and formats of later standards."""
 LANGUAGE_OF: Final = re.compile(r"url\.translation\(([a-z]{2,3}(?:-[A-Z]{2})?)\)")
 KEY: Final = re.compile(r"[0-9]{10,}(?:-[0-9]{10,})?")  # R Table 7.1
 _HOST_AND_PORT: Final = re.compile(
@@ -187,7 +189,8 @@ def fault_of_host_and_port(text: str) -> str | None:
 
 
 def fault_of_timestamp(text: str) -> str | None:
-    """ISO 8601 with date, time and zone, in the basic or the extended notation; and the date has to exist."""
+    """Return the fault of a time stamp, or None. It is ISO 8601 with date, time and zone, in the basic or the extended
+    notation, and the date must exist."""
     found = _ISO_8601.fullmatch(text)
     try:
         datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[arg-type,misc]
@@ -210,10 +213,8 @@ def _quote(text: str) -> str:
 
 # --- lists of pairs ---------------------------------------------------------------------------------------------------
 
-# A strict reader of lists of pairs: it judges bytes by R Table 6.2 and forgives nothing.
-#
-# It shares no code with `ibi.pairs`, which reads what others really send. Here every deviation is a fault, and reading
-# goes on after it where that is possible, so that one mistake does not hide another.
+# It shares no code with `ibi.pairs`, which reads lists from real servers. Here every deviation is a fault. Reading goes
+# on after a fault where possible, so that one mistake does not hide another.
 #
 #     lista-de-pares = par *(espaço par)          par = nome 1*SP valor          espaço = SP | CRLF
 #     valor = palavra | ("{" lista "}")           lista = palavra 1*(SP palavra)
@@ -221,12 +222,12 @@ def _quote(text: str) -> str:
 
 _PRINTED_WORD: Final = re.compile(rb"[\x21-\x7a\x7c\x7e]+")
 _ANY_WORD: Final = re.compile(rb"[^ \t\r\n{}][^ \t\r\n]*")
-"""What stands where a word was expected, up to the next blank: reading goes on behind it."""
+"""Text in the place of a word, up to the next blank: reading goes on behind it."""
 _BLANKS: Final = re.compile(rb" +")
 _SEPARATORS: Final = re.compile(rb"[ \t\r\n]*")
 _LIST: Final = re.compile(rb"\{([^{}]*)\}")
 _PLATFORM: Final = "ibi.platformsoftware"
-"""The one name whose value may be `{}` (R Table 9.3)."""
+"""The one name with a value that may be `{}` (R Table 9.3)."""
 _MOST_PAIRS: Final = 5_000
 
 
@@ -238,7 +239,7 @@ class FaultKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PairFault:
-    """What is wrong, and at which byte."""
+    """A fault and its byte offset."""
 
     kind: FaultKind
     offset: int
@@ -253,14 +254,14 @@ class PairList:
     """The pairs that could be read, the first of each name, and all faults."""
 
     values: dict[str, tuple[str, ...]]
-    """By name the words of the value; a value that is one word has one."""
+    """The words of the value by name. A value without braces has one word."""
     faults: tuple[PairFault, ...]
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
     def word(self, name: str) -> str | None:
-        """The value of that name as text; None if there is none."""
+        """Return the value of that name as text; None if there is none."""
         words = self.values.get(name)
         return None if words is None else " ".join(words)
 
@@ -273,7 +274,8 @@ class PairList:
 
 @lru_cache(maxsize=512)
 def read_pairs(body: bytes) -> PairList:
-    """Read a body. An empty one is an empty list, and right. Remembered, because many checks read one answer."""
+    """Return the pairs of a body. An empty body is a valid empty list. The result is cached, because many checks read
+    one answer."""
     return _PairReader(body).read()
 
 
@@ -284,7 +286,7 @@ class _PairReader:
         self._faults: list[PairFault] = []
 
     def read(self) -> PairList:
-        if _SEPARATORS.match(self._body).end():  # type: ignore[union-attr]  # it matches nothing, too
+        if _SEPARATORS.match(self._body).end():  # it matches the empty string, too
             self._separate()
         while self._at < len(self._body) and len(self._values) < _MOST_PAIRS:
             if not self._pair():
@@ -297,7 +299,7 @@ class _PairReader:
         return False
 
     def _pair(self) -> bool:
-        """Read one pair; False if nothing after it can be read."""
+        """Read one pair. Return False if nothing after it can be read."""
         begin = self._at
         word = self._word()
         if word is None:
@@ -328,7 +330,7 @@ class _PairReader:
         return words
 
     def _word(self) -> str | None:
-        """The word that stands here, whatever its characters are; None if none does."""
+        """Return the word at this place, whatever its characters are; None if there is none."""
         word = _ANY_WORD.match(self._body, self._at)
         if word is None:
             return None
@@ -352,7 +354,7 @@ class _PairReader:
         return tuple(part.decode("latin-1") for part in parts if part)
 
     def _separate(self) -> None:
-        """Between two pairs stands one blank or one CRLF; around the list nothing."""
+        """Skip the separator. Between two pairs stands one blank or one CRLF; around the list nothing."""
         found = _SEPARATORS.match(self._body, self._at)
         assert found is not None
         end, is_last = found.end(), found.end() == len(self._body)

@@ -1,4 +1,4 @@
-"""Names of creators, taken apart as far as their spelling tells."""
+"""Names of creators, split into parts as far as their spelling allows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 from ibi.model.metadata import Agent
 
-# What an institution calls itself, in the languages most frequent here. Without a comma, a name that has one of these
-# words is not taken apart.
+# Words in the names of institutions, in the languages most frequent here. Without a comma, a name with one of these
+# words is not split.
 _INSTITUTION: Final = re.compile(
     r"\b(?:academ\w+|agencia|agência|agency|arquivo|archive|assoc\w+|bank|banco|bureau|cent(?:er|re|ro)|coleg\w+|colég\w+"
     r"|college|comiss[aã]o|commission|comisi[oó]n|committee|company|companhia|confedera\w+|consel\w+|consórcio|consortium"
@@ -24,24 +24,24 @@ _CAPITALS: Final = re.compile(r"[A-Z0-9&/.-]{2,}")
 _PARTICLES: Final = frozenset(
     "af al bin d da das de del della den der des di do dos du e el ibn la las le los ten ter van vom von y zu".split()
 )
-# These belong to the surname before them, as the Portuguese write: Almeida Filho.
+# These belong to the surname before them, as in Portuguese: Almeida Filho.
 _DEGREES: Final = frozenset(
     "filho filha junior júnior neto neta sobrinho segundo terceiro jr jr. sr sr. ii iii iv".split()
 )
-# Without spaces, or with the family first: nothing is known of how such a name is inverted.
+# Scripts that write no spaces, or put the family name first. It is unknown how such a name is inverted.
 _FAMILY_FIRST: Final = re.compile(
     r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]"
 )
 _LONGEST: Final = 300
-# Controls, ends of lines and paragraphs, and what changes the direction of all that follows.
+# Controls, ends of lines and paragraphs, and characters that change the direction of the following text.
 _ISOLATES: Final = dict.fromkeys(range(0x2066, 0x206A))
-"""They would be torn apart where a name is inverted."""
+"""Isolates come in pairs, which inverting a name would separate."""
 _BREAKING: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F)), " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A person's family and given names, or what an institution is called: then there is nothing but `family`."""
+    """The family and given names of a person, or the name of an institution, which has only `family`."""
 
     family: str
     given: str = ""
@@ -57,7 +57,7 @@ class Name:
 
     @property
     def given_and_particles(self) -> tuple[str, str]:
-        """`Ana Maria` and `da` of `Ana Maria da`: what stands between the given names and that of the family."""
+        """The given names and the particles after them: `Ana Maria` and `da` of `Ana Maria da`."""
         words = self.given.split()
         end = len(words)
         while end > 1 and words[end - 1].lower() in _PARTICLES:
@@ -66,18 +66,19 @@ class Name:
 
     @property
     def initials(self) -> str:
-        """`G. J. F.`, and `J.-P.` for `Jean-Paul`: a letter for each given name, but not for the words between."""
+        """The initials: `G. J. F.`, or `J.-P.` for `Jean-Paul`. Particles have none."""
         given = [word for word in self.given.split() if word.lower() not in _PARTICLES]
         return " ".join("-".join(f"{part[0].upper()}." for part in word.split("-") if part) for word in given).strip()
 
 
 def one_line(text: str) -> str:
-    """A value as it stands in a line: nothing that ends the line, or turns it around."""
+    """Return the value on one line, without characters that end the line or change its direction."""
     return " ".join(text.translate(_BREAKING).split())
 
 
 def read_name(agent: Agent) -> Name:
-    """`Banon, Gerald Jean Francis`, `Gerald Banon`, or the name of an institution. Never fails."""
+    """Return the parts of `Banon, Gerald Jean Francis`, `Gerald Banon` or the name of an institution. It never
+    fails."""
     line = one_line(agent.name[: 10 * _LONGEST].translate(_ISOLATES))[:_LONGEST]
     text = line.strip(" ,;") or line or "?"
     family, comma, given = text.partition(",")
@@ -105,7 +106,8 @@ def _is_institution(text: str) -> bool:
 
 
 def _person(words: list[str]) -> Name:
-    """The family name is the last word, with a degree of kinship after it; particles stay with the given names."""
+    """Return the person. The family name is the last word, with a degree of kinship after it; particles stay with the
+    given names."""
     end = len(words)
     while end > 1 and words[end - 1].lower() in _DEGREES:
         end -= 1
